@@ -1,0 +1,102 @@
+# Needs only make and python3 (3.11 or newer). `make` alone lists the targets.
+
+PYTHON ?= python3
+LOCK_PYTHON ?= python3.11
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+comma := ,
+PIP_INSTALL := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check -c constraints.txt
+STAMP_DEV := $(VENV)/.stamp-dev
+STAMP_DEMO := $(VENV)/.stamp-demo
+
+# Standard output belongs to the programs: `make demo ARGS=--json` prints JSON and nothing else, so
+# recipes are silent and all that set-up says goes to standard error.
+export PYTHONUNBUFFERED := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint docs bench results serve lock load fault mutants test-browser clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+setup: $(STAMP_DEV) ## make .venv with everything the project needs
+	@:
+
+demo: $(STAMP_DEMO) ## run the demo on real arrivals: make demo ARGS="--seconds 20 --json"
+	@$(BIN)/evenmatch demo $(ARGS)
+
+test: $(STAMP_DEV) ## run all tests: make test ARGS="-k engine"
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(STAMP_DEV) ## check style, formatting and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy --strict src/evenmatch
+
+docs: $(STAMP_DEV) ## write the generated pages of docs/
+	@$(BIN)/python docs/build.py $(ARGS)
+
+bench: $(STAMP_DEV) ## measure speed: make bench ARGS="..."
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+results: $(STAMP_DEV) ## compute every number that the documentation quotes
+	@$(BIN)/python docs/results.py $(ARGS)
+
+serve: $(STAMP_DEMO) ## start a server: make serve CONFIG=my.toml ARGS="--port 9000"
+	@$(BIN)/evenmatch serve $(or $(CONFIG),scenarios/duel.toml) $(ARGS)
+
+fault: $(STAMP_DEV) ## run the fault simulation: make fault SEEDS=200
+	@$(BIN)/python -m pytest tests/fault -m "fault" --seeds=$(or $(SEEDS),50) -q $(ARGS)
+
+load: ## put a running server under load
+	@echo "make load comes with a later version of evenmatch." >&2; exit 1
+
+mutants: ## test the tests by changing the code
+	@echo "make mutants comes with a later version of evenmatch." >&2; exit 1
+
+test-browser: ## test the dashboard in a browser
+	@echo "make test-browser comes with a later version of evenmatch." >&2; exit 1
+
+lock: ## choose the newest versions of all dependencies and write constraints.txt
+	@$(call need_python,$(LOCK_PYTHON))
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	  echo "Installing the newest versions into a throwaway environment." >&2; \
+	  $(LOCK_PYTHON) -m venv "$$work/venv" >&2; \
+	  "$$work/venv/bin/python" -m pip install -qq --no-input --disable-pip-version-check ".[all,dev]" >&2; \
+	  { echo "# Exact versions for Python 3.11 and newer, written by: make lock"; \
+	    "$$work/venv/bin/python" -m pip freeze --disable-pip-version-check --exclude evenmatch; } > "$$work/new"; \
+	  if grep -n -e '@' -e '/' "$$work/new" >&2; then \
+	    echo "constraints.txt was left as it was: the lines above are not plain versions." >&2; exit 1; fi; \
+	  cp "$$work/new" constraints.txt; \
+	  echo "Wrote constraints.txt: $$(grep -c == constraints.txt) versions." >&2
+
+clean: ## remove .venv and everything else that can be made again
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# $(call need_python,COMMAND): stop with one sentence unless COMMAND can make an environment.
+define need_python
+command -v $(1) >/dev/null 2>&1 || { \
+  echo "evenmatch needs Python 3.11 or newer, and $(1) was not found: install it (for example: apt install python3 python3-venv)." >&2; exit 1; }; \
+$(1) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+  echo "evenmatch needs Python 3.11 or newer, and $(1) is $$($(1) -c 'import platform; print(platform.python_version())' 2>/dev/null || echo broken): install a newer one and name it, for example: make setup PYTHON=python3.12." >&2; exit 1; }; \
+$(1) -c 'import ensurepip, venv' 2>/dev/null || { \
+  echo "$(1) cannot make virtual environments because its modules venv and ensurepip are missing: install them (for example: apt install python3-venv)." >&2; exit 1; }
+endef
+
+# $(call install,EXTRAS): make the environment if it is missing or broken, then install into it.
+define install
+set -e; if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+  $(call need_python,$(PYTHON)); $(PYTHON) -m venv --clear $(VENV) >&2; fi; \
+echo "Installing evenmatch[$(1)] into $(VENV); this takes a minute the first time." >&2; \
+$(PIP_INSTALL) -e ".[$(1)]" >&2
+endef
+
+$(STAMP_DEV): pyproject.toml constraints.txt
+	@$(call install,all$(comma)dev)
+	@touch $(STAMP_DEV) $(STAMP_DEMO)
+
+$(STAMP_DEMO): pyproject.toml constraints.txt
+	@$(call install,server)
+	@touch $@

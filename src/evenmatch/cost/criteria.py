@@ -1,0 +1,142 @@
+"""Criteria: how far apart the players of a match are, in one respect.
+
+Each criterion has two forms. The **reference** works on one match, as lists of numbers by team,
+and defines the criterion. The **table** works on many matches of one layout at once, as an array,
+and is what solvers use; a property test holds the two together.
+
+The shape says what the table form needs: a `player` criterion a column, a `pair` criterion a
+table of pairs, a `team` criterion a reduction per team.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import chain, combinations
+from typing import Literal
+
+import numpy as np
+
+from evenmatch.cost.scale import Floats, scale_gap, scale_gaps
+from evenmatch.model.queue import Criterion, CriterionKind
+
+Teams = Sequence[Sequence[float]]
+"""The values of one match's players, by team."""
+
+SHAPES: dict[CriterionKind, Literal["player", "pair", "team"]] = {
+    "spread": "player",
+    "mean_gap": "pair",
+    "imbalance": "team",
+}
+
+STEP_SLACK = 1e-9
+"""A difference this close below a multiple of `step` counts as that multiple."""
+
+
+def spread(teams: Teams) -> float:
+    """Return max - min over all players of the match.
+
+    Source:
+        Schlup, Automatic Game Matching, eq. (1): the range of a criterion in a game.
+    """
+    values = list(chain.from_iterable(teams))
+    return max(values) - min(values)
+
+
+def mean_gap(teams: Teams) -> float:
+    """Return the mean absolute difference over all pairs of players; 0 for one player."""
+    values = list(chain.from_iterable(teams))
+    pairs = list(combinations(values, 2))
+    return math.fsum(abs(a - b) for a, b in pairs) / len(pairs) if pairs else 0.0
+
+
+def imbalance(teams: Teams, measure: str = "mean", step: float = 0.0) -> float:
+    """Return the largest difference between two teams, of their means or sums.
+
+    Args:
+        teams: Values by team; no team is empty.
+        measure: `mean` or `sum`.
+        step: Differences of sums are rounded down to multiples of it; 0 = exact.
+    """
+    sums = [math.fsum(team) for team in teams]
+    if measure == "mean":
+        means = [total / len(team) for total, team in zip(sums, teams, strict=True)]
+        return max(means) - min(means)
+    gap = max(sums) - min(sums)
+    return math.floor(gap / step + STEP_SLACK) * step if step > 0.0 else gap
+
+
+def gap_of(kind: str, teams: Teams, measure: str = "mean", step: float = 0.0) -> float:
+    """Return the raw gap of one match for any kind of criterion."""
+    if kind == "spread":
+        return spread(teams)
+    if kind == "mean_gap":
+        return mean_gap(teams)
+    return imbalance(teams, measure, step)
+
+
+def reference(criterion: Criterion, teams: Teams) -> float:
+    """Return q_d of one match from scaled values: the definition of the criterion.
+
+    Args:
+        criterion: What to compare.
+        teams: Values by team, already through `scale_value`.
+
+    Returns:
+        A cost in [0, 1], 0 = best; any number >= 0 if the scale is `none`.
+    """
+    gap = gap_of(criterion.kind, teams, criterion.measure, criterion.step)
+    return scale_gap(criterion.scale, gap)
+
+
+def table(criterion: Criterion, values: Floats, layout: Sequence[int]) -> Floats:
+    """Return q_d of many matches of one layout.
+
+    Args:
+        criterion: What to compare.
+        values: Shape (matches, k), already through `scale_values`; the players of the first
+            team first, then those of the second, and so on.
+        layout: Players per team; sums to k.
+
+    Returns:
+        Shape (matches,).
+
+    Complexity:
+        O(matches * k), O(matches * k log k) for `mean_gap`.
+    """
+    return scale_gaps(criterion.scale, _TABLES[criterion.kind](criterion, values, layout))
+
+
+def _spread_table(criterion: Criterion, values: Floats, layout: Sequence[int]) -> Floats:
+    del criterion, layout
+    gaps: Floats = np.ptp(values, axis=1)
+    return gaps
+
+
+def _mean_gap_table(criterion: Criterion, values: Floats, layout: Sequence[int]) -> Floats:
+    del criterion, layout
+    k = values.shape[1]
+    if k < 2:
+        return np.zeros(values.shape[0])
+    # In sorted order the i-th value is added i times and taken away k-1-i times.
+    signs = 2.0 * np.arange(k) - (k - 1)
+    totals: Floats = np.sort(values, axis=1) @ signs
+    return totals / (k * (k - 1) / 2)
+
+
+def _imbalance_table(criterion: Criterion, values: Floats, layout: Sequence[int]) -> Floats:
+    starts = np.concatenate(([0], np.cumsum(layout)[:-1])).astype(np.intp)
+    totals: Floats = np.add.reduceat(values, starts, axis=1)
+    if criterion.measure == "mean":
+        totals = totals / np.asarray(layout, dtype=np.float64)
+    gaps: Floats = np.ptp(totals, axis=1)
+    if criterion.measure == "sum" and criterion.step > 0.0:
+        gaps = np.floor(gaps / criterion.step + STEP_SLACK) * criterion.step
+    return gaps
+
+
+_TABLES: dict[CriterionKind, Callable[[Criterion, Floats, Sequence[int]], Floats]] = {
+    "spread": _spread_table,
+    "mean_gap": _mean_gap_table,
+    "imbalance": _imbalance_table,
+}

@@ -1,0 +1,138 @@
+"""Tolerances that widen with the wait, and their inverse: when will a limit suffice?
+
+Every decision asks the inverse. A rule holds at `now` iff `now >= enqueued_at + when(gap)` for
+each ticket that must accept; nothing ever compares a limit with a gap at an instant, because
+`limit(wait)` at a computed instant may fall short of the gap by one rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+
+from evenmatch.model.queue import Expansion
+
+TICKS = 2.0**20
+"""Instants that we compute lie on a grid of 2^-20 s, so that sums of times are exact."""
+
+
+def round_up(seconds: float) -> float:
+    """Return the first instant of the time grid at or after `seconds`.
+
+    >>> round_up(0.5)
+    0.5
+    >>> round_up(0.1) >= 0.1
+    True
+    """
+    return math.ceil(seconds * TICKS) / TICKS
+
+
+def limit_at(limit: float, expand: Expansion | None, wait: float) -> float:
+    """Return the limit after `wait` seconds; for people and plots, never for decisions.
+
+    Args:
+        limit: The limit at once, in the rule's unit.
+        expand: How it widens.
+        wait: Seconds since the ticket was enqueued, >= 0.
+
+    >>> limit_at(150, Expansion(rate=2.0, max=500), 60.0)
+    270.0
+    """
+    if expand is None:
+        return limit
+    widened = limit + expand.rate * wait
+    if expand.steps:
+        at = bisect_right([step[0] for step in expand.steps], wait)
+        widened = expand.steps[at - 1][1] if at else limit
+    elif expand.curve:
+        widened = _on_curve(_points(limit, expand), wait)
+    return widened if expand.max is None else min(widened, expand.max)
+
+
+def inverse(limit: float, expand: Expansion | None) -> Callable[[float], float]:
+    """Return the function `when(gap)`: the shortest wait at which the limit reaches the gap.
+
+    The wait is rounded up to the time grid; 0 if the gap is within the limit at once, infinity
+    if the limit never reaches it. It never falls as the gap grows.
+
+    >>> when = inverse(150, Expansion(steps=((60, 250.0), (120, 350.0)), max=500.0))
+    >>> when(150.0), when(151.0), when(300.0), when(351.0)
+    (0.0, 60.0, 120.0, inf)
+    """
+    if expand is None:
+        return lambda gap: 0.0 if gap <= limit else math.inf
+    top = math.inf if expand.max is None else expand.max
+    if expand.steps:
+        return _inverse_of_steps(limit, expand, top)
+    if expand.curve:
+        return _inverse_of_curve(limit, expand, top)
+    rate = expand.rate
+
+    def when(gap: float) -> float:
+        if gap <= limit:
+            return 0.0
+        if gap > top or rate <= 0.0:
+            return math.inf
+        return math.ceil((gap - limit) / rate * TICKS) / TICKS
+
+    return when
+
+
+def last_change(expand: Expansion | None, limit: float) -> float:
+    """Return the wait after which the limit grows no more; infinity if it always grows."""
+    if expand is None:
+        return 0.0
+    if expand.steps:
+        return expand.steps[-1][0]
+    if expand.curve:
+        return expand.curve[-1][0]
+    if expand.rate <= 0.0:
+        return 0.0
+    return math.inf if expand.max is None else max(0.0, (expand.max - limit) / expand.rate)
+
+
+def _inverse_of_steps(limit: float, expand: Expansion, top: float) -> Callable[[float], float]:
+    waits = [round_up(step[0]) for step in expand.steps]
+    limits = [min(step[1], top) for step in expand.steps]
+
+    def when(gap: float) -> float:
+        if gap <= limit:
+            return 0.0
+        at = bisect_left(limits, gap)
+        return waits[at] if at < len(limits) else math.inf
+
+    return when
+
+
+def _points(limit: float, expand: Expansion) -> list[tuple[float, float]]:
+    points = list(expand.curve)
+    return points if points[0][0] <= 0.0 else [(0.0, limit), *points]
+
+
+def _on_curve(points: list[tuple[float, float]], wait: float) -> float:
+    at = bisect_right([point[0] for point in points], wait)
+    if at == 0:
+        return points[0][1]
+    if at == len(points):
+        return points[-1][1]
+    (x0, y0), (x1, y1) = points[at - 1], points[at]
+    return y0 + (y1 - y0) * (wait - x0) / (x1 - x0)
+
+
+def _inverse_of_curve(limit: float, expand: Expansion, top: float) -> Callable[[float], float]:
+    points = _points(limit, expand)
+    limits = [point[1] for point in points]
+
+    def when(gap: float) -> float:
+        if gap <= limit:
+            return 0.0
+        at = bisect_left(limits, gap)
+        if gap > top or at == len(points):
+            return math.inf
+        if at == 0:
+            return 0.0
+        (x0, y0), (x1, y1) = points[at - 1], points[at]
+        return round_up(x0 + (x1 - x0) * (gap - y0) / (y1 - y0))
+
+    return when

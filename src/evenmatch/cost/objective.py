@@ -1,0 +1,168 @@
+"""How good a match is: criteria and waiting in one number, and quality for people.
+
+    cost = sum_d f_d q_d(match) + wait_price * (sum of its players' waits + wait_max per bot)
+    quality = 1 - sum_d f_d q_d(match) / sum_d f_d
+
+A bot makes every q_d of its match 1. Waits never enter quality. This is Schlup's eq. (1) for
+`spread` criteria with the default price 1/wait_max, and the objective of every other source with
+other criteria and prices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from evenmatch.cost.criteria import SHAPES, reference
+from evenmatch.cost.rules import Rules, Seats, numbers, side_of
+from evenmatch.cost.scale import scale_value
+from evenmatch.cost.teams import divisions
+from evenmatch.model.queue import Criterion, Queue
+from evenmatch.model.ticket import Ticket, attribute_of
+
+
+class Seating(msgspec.Struct, frozen=True, gc=False):
+    """Tickets divided into teams, and what that is worth.
+
+    Args:
+        teams: Tickets by team.
+        criteria_cost: sum_d f_d q_d.
+        quality: In [0, 1]; None if no criterion is scaled to [0, 1].
+        ready_at: Instant from which every rule holds for every ticket.
+    """
+
+    teams: tuple[tuple[Ticket, ...], ...]
+    criteria_cost: float
+    quality: float | None
+    ready_at: float
+
+
+class Objective:
+    """The criteria, prices and rules of one queue, ready to be asked."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.rules = Rules(queue)
+        default = queue.format.k / max(1, len(queue.criteria))
+        self.weights = [default if c.weight is None else c.weight for c in queue.criteria]
+        self._scaled = [c.scale.kind != "none" for c in queue.criteria]
+        self._scaled_weight = math.fsum(
+            weight for weight, scaled in zip(self.weights, self._scaled, strict=True) if scaled
+        )
+        self._team_shaped = any(SHAPES[c.kind] == "team" for c in queue.criteria)
+        self._by_team = self._team_shaped or self.rules.depend_on_teams
+        seats = queue.format.players
+        self._one_each = max(seats) == 1 and not queue.format.sides
+
+    def missing(self, ticket: Ticket) -> str | None:
+        """Return a sentence about an attribute that the ticket lacks, or None."""
+        for criterion in self.queue.criteria:
+            if problem := _lacks_number(ticket, criterion.attribute, "criterion", criterion.kind):
+                return problem
+        for rule in self.queue.rules:
+            if rule.kind == "same":
+                for player in ticket.players:
+                    if attribute_of(ticket, player, rule.attribute) is None:
+                        return f"attribute {rule.attribute} is missing (rule same)"
+            elif problem := _lacks_number(ticket, rule.attribute, "rule", rule.kind):
+                return problem
+        sides = self.queue.format.sides
+        if sides and (side := side_of(ticket)) and side not in sides:
+            return f"side must be one of {', '.join(sides)}, or absent, got {side}"
+        return None
+
+    def seat(
+        self, tickets: Sequence[Ticket], bots: int = 0, now: float = math.inf
+    ) -> Seating | None:
+        """Divide tickets into teams by the best split under the criteria.
+
+        Args:
+            tickets: By (enqueued_at, sequence).
+            bots: Seats that computer players fill.
+            now: A division that is legal now is preferred to a better one that is not yet.
+
+        Returns:
+            The best division found, or None if the tickets do not fill a match.
+
+        Complexity:
+            One evaluation where no criterion compares teams; else up to `DIVISIONS_MAX`.
+        """
+        best: Seating | None = None
+        best_key = (math.inf, math.inf)
+        for teams in self._divisions(tickets, bots):
+            seating = self._evaluate(teams, bots)
+            key = (max(seating.ready_at, now), seating.criteria_cost)
+            if best is None or key < best_key:
+                best, best_key = seating, key
+            if not self._by_team or bots:
+                break
+        return best
+
+    def cost(self, seating: Seating, bots: int, at: float) -> float:
+        """Return the whole cost of a match made at the instant `at`."""
+        waits = 0.0
+        for team in seating.teams:
+            for ticket in team:
+                waits += ticket.size * (at - ticket.enqueued_at)
+        if bots:
+            waits += bots * (self.queue.wait_max or 0.0)
+        return seating.criteria_cost + self.queue.price * waits
+
+    def _divisions(
+        self, tickets: Sequence[Ticket], bots: int
+    ) -> Iterator[tuple[tuple[Ticket, ...], ...]]:
+        seats = self.queue.format.players
+        if self._one_each:
+            if len(tickets) + bots == len(seats):
+                yield tuple((t,) for t in tickets) + ((),) * bots
+            return
+        sides = self.queue.format.sides
+        wanted = (
+            [sides.index(side) if (side := side_of(t)) else None for t in tickets]
+            if sides
+            else [None] * len(tickets)
+        )
+        sizes = [ticket.size for ticket in tickets]
+        for division in divisions(sizes, seats, wanted, named=bool(sides), spare=bots):
+            yield tuple(tuple(tickets[i] for i in team) for team in division)
+
+    def _evaluate(self, teams: tuple[tuple[Ticket, ...], ...], bots: int) -> Seating:
+        ready_at = self.rules.ready_at(teams)
+        if bots:
+            quality = 0.0 if self._scaled_weight else self._empty_quality()
+            return Seating(teams, math.fsum(self.weights), quality, ready_at)
+        total = scaled = 0.0
+        for criterion, weight, counts in zip(
+            self.queue.criteria, self.weights, self._scaled, strict=True
+        ):
+            cost = weight * self._criterion_cost(criterion, teams)
+            total += cost
+            if counts:
+                scaled += cost
+        if self._scaled_weight:
+            quality = 1.0 - scaled / self._scaled_weight
+        else:
+            quality = self._empty_quality()
+        return Seating(teams, total, quality, ready_at)
+
+    def _criterion_cost(self, criterion: Criterion, teams: Seats) -> float:
+        values = [
+            [scale_value(criterion.scale, v) for t in team for v in numbers(t, criterion.attribute)]
+            for team in teams
+        ]
+        return reference(criterion, values)
+
+    def _empty_quality(self) -> float | None:
+        return None if any(not scaled for scaled in self._scaled) else 1.0
+
+
+def _lacks_number(ticket: Ticket, attribute: str, what: str, kind: str) -> str | None:
+    for player in ticket.players:
+        value = attribute_of(ticket, player, attribute)
+        if value is None:
+            return f"attribute {attribute} is missing ({what} {kind})"
+        if not isinstance(value, float):
+            return f"attribute {attribute} must be a number ({what} {kind}), got {value!r}"
+    return None

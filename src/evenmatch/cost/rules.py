@@ -1,0 +1,115 @@
+"""Hard rules: from which instant on a set of tickets may play together.
+
+A rule never says yes or no for "now"; it says *from when*. Matchers turn that into exact timers,
+the engine into its check of a finished match, and both get the same number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import chain
+
+import msgspec
+
+from evenmatch.cost.criteria import gap_of
+from evenmatch.cost.expansion import inverse
+from evenmatch.model.queue import Queue, Rule
+from evenmatch.model.ticket import Ticket, attribute_of
+
+Seats = Sequence[Sequence[Ticket]]
+"""A division: tickets by team."""
+
+
+def numbers(ticket: Ticket, attribute: str) -> list[float]:
+    """Return the attribute's value for each player of the ticket.
+
+    Raises:
+        TypeError: A value is missing or not a number; the engine admits no such ticket.
+    """
+    found = [attribute_of(ticket, player, attribute) for player in ticket.players]
+    if not all(isinstance(value, float) for value in found):
+        raise TypeError(f"ticket {ticket.id}: {attribute} must be a number, got {found}")
+    return found  # type: ignore[return-value]
+
+
+class _Compiled(msgspec.Struct, frozen=True):
+    """A rule with its inverse at hand."""
+
+    rule: Rule
+    when: Callable[[float], float]
+
+
+class Rules:
+    """The rules of one queue, those of its policy included."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.sides = queue.format.sides
+        self._rules = [_Compiled(rule, inverse(rule.limit, rule.expand)) for rule in queue.rules]
+        self.depend_on_teams = any(rule.kind == "imbalance" for rule in queue.rules)
+        self.are_none = not queue.rules and not self.sides
+
+    def pair_ready_at(self, first: Ticket, second: Ticket) -> float:
+        """Return the instant from which two tickets may be in one match; inf if never.
+
+        For a duel this is the whole truth; for larger formats it is a necessary condition.
+        """
+        if self.queue.format.is_duel:
+            if self.sides and _same_side(first, second):
+                return math.inf
+            return self.ready_at([[first], [second]])
+        pair = [[first, second]]
+        at = max(first.enqueued_at, second.enqueued_at)
+        for compiled in self._rules:
+            if compiled.rule.kind in ("spread", "same"):
+                at = max(at, _ready_at(compiled, pair))
+        return at
+
+    def ready_at(self, teams: Seats) -> float:
+        """Return the instant from which every ticket accepts this match; inf if never.
+
+        A rule holds for a ticket from `enqueued_at + when(gap)` on, and all must accept.
+        """
+        at = max(ticket.enqueued_at for ticket in chain.from_iterable(teams))
+        for compiled in self._rules:
+            at = max(at, _ready_at(compiled, teams))
+            if at == math.inf:
+                break
+        return at
+
+
+def _same_side(first: Ticket, second: Ticket) -> bool:
+    side = side_of(first)
+    return side != "" and side == side_of(second)
+
+
+def side_of(ticket: Ticket) -> str:
+    """Return the side that a ticket insists on; "" if it is flexible."""
+    side = attribute_of(ticket, ticket.players[0], "side")
+    return side if isinstance(side, str) else ""
+
+
+def _ready_at(compiled: _Compiled, teams: Seats) -> float:
+    rule = compiled.rule
+    tickets = list(chain.from_iterable(teams))
+    if rule.kind == "same":
+        values = [attribute_of(t, p, rule.attribute) for t in tickets for p in t.players]
+        same = all(value == values[0] for value in values)
+        return -math.inf if same else math.inf
+    by_team = [[v for t in team for v in numbers(t, rule.attribute)] for team in teams if team]
+    gap = gap_of(rule.kind, by_team, rule.measure)
+    if rule.unit == "difference":
+        return max(ticket.enqueued_at for ticket in tickets) + compiled.when(gap)
+    return max(
+        ticket.enqueued_at + compiled.when(relative(gap, numbers(ticket, rule.attribute)))
+        for ticket in tickets
+    )
+
+
+def relative(gap: float, own: Sequence[float]) -> float:
+    """Return a gap as a fraction of one's own value (a party's mean)."""
+    value = abs(math.fsum(own)) / len(own)
+    if value == 0.0:
+        return 0.0 if gap == 0.0 else math.inf
+    return gap / value

@@ -1,0 +1,203 @@
+"""Admission: which tickets may enter. Everything that is not admitted changes nothing."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from evenmatch.cost.objective import Objective
+from evenmatch.engine.tables import Tables
+from evenmatch.errors import (
+    AlreadyWaiting,
+    InvalidTicket,
+    Overloaded,
+    Refusal,
+    UnknownQueue,
+)
+from evenmatch.model.events import Refused
+from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
+
+NUMBER_MAX = 1e15
+"""Largest magnitude of an attribute or rating; sums over a match stay exact enough."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How much one shard takes."""
+
+    waiting_max: int = 200_000
+    players_max: int = 100
+    queues_max: int = 10
+    attributes_max: int = 32
+    values_max: int = 100
+    text_max: int = 128
+
+
+def admit(new: NewTicket, tables: Tables, objectives: dict[str, Objective], limits: Limits) -> None:
+    """Check that a ticket may enter now.
+
+    Raises:
+        InvalidTicket: A value is out of range or missing, the party does not fit.
+        UnknownQueue: A queue's name is not known.
+        AlreadyWaiting: A player is in another live ticket or match of the group.
+        Overloaded: The shard holds as many waiting tickets as it takes.
+    """
+    if len(tables.waiting) >= limits.waiting_max:
+        raise Overloaded(f"{limits.waiting_max} tickets wait already; try again later")
+    _check_players(new, limits)
+    queues = new.queues or (next(iter(tables.queues)),)
+    _check_queues(queues, tables, limits)
+    _check_values(new.attributes, limits, "/attributes")
+    if len(tables.paused) and any(name in tables.paused for name in queues):
+        raise Overloaded("the queue is paused; try again later", where="/queues")
+    # Objectives look at attributes through a ticket; id and age do not matter here.
+    probe = Ticket("", 0, 0.0, new.players, queues, new.attributes)
+    for name in queues:
+        format_ = tables.queues[name].format
+        if not format_.admits(len(new.players)):
+            allowed = format_.party_sizes or tuple(range(1, max(format_.players) + 1))
+            raise InvalidTicket(
+                f"queue {name} takes parties of {', '.join(map(str, allowed))}, "
+                f"got {len(new.players)} players",
+                where="/players",
+            )
+        if problem := objectives[name].missing(probe):
+            raise InvalidTicket(f"queue {name}: {problem}", where="/players")
+    _check_free(new, tables, queues)
+
+
+def existing(new: NewTicket, tables: Tables) -> str | None:
+    """Return the live ticket that has exactly these players, or None."""
+    queues = new.queues or tuple(tables.queues)[:1]
+    queue = tables.queues.get(queues[0]) if queues else None
+    if queue is None or not new.players:
+        return None
+    live = tables.players.get(queue.group, {}).get(new.players[0].id)
+    if live is None:
+        return None
+    there = tables.waiting[live].ticket.players
+    same = len(there) == len(new.players) and {p.id for p in there} == {p.id for p in new.players}
+    return live if same else None
+
+
+def _check_queues(queues: tuple[str, ...], tables: Tables, limits: Limits) -> None:
+    if len(queues) > limits.queues_max or len(set(queues)) != len(queues):
+        raise InvalidTicket(
+            f"queues must name 1 to {limits.queues_max} different queues, got {len(queues)}",
+            where="/queues",
+        )
+    for name in queues:
+        if name not in tables.queues:
+            known = ", ".join(list(tables.queues)[:20])
+            raise UnknownQueue(
+                f"no queue is called {name[:64]!r}; there is {known}", where="/queues"
+            )
+    if len(queues) > 1 and len({tables.queues[name].group for name in queues}) > 1:
+        raise InvalidTicket("the queues of one ticket must be of one group", where="/queues")
+
+
+def _check_players(new: NewTicket, limits: Limits) -> None:
+    players = new.players
+    if not 1 <= len(players) <= limits.players_max:
+        raise InvalidTicket(
+            f"a party has 1 to {limits.players_max} players, got {len(players)}", where="/players"
+        )
+    if len(players) > 1 and len({player.id for player in players}) != len(players):
+        raise InvalidTicket("a player is named twice in the party", where="/players")
+    for at, player in enumerate(players):
+        _check_player(player, limits, f"/players/{at}")
+
+
+def _check_player(player: Player, limits: Limits, where: str) -> None:
+    if not 1 <= len(player.id) <= limits.text_max:
+        raise InvalidTicket(
+            f"a player's id has 1 to {limits.text_max} characters, got {len(player.id)}",
+            where=where + "/id",
+        )
+    rating = player.rating
+    if rating is not None:
+        _check_number(rating.mean, where + "/rating/mean")
+        _check_number(rating.deviation, where + "/rating/deviation", least=0.0)
+        if rating.volatility is not None:
+            _check_number(rating.volatility, where + "/rating/volatility", least=0.0)
+    if player.attributes:
+        _check_values(player.attributes, limits, where + "/attributes")
+    if player.roles and (
+        len(player.roles) > limits.values_max or len(set(player.roles)) != len(player.roles)
+    ):
+        raise InvalidTicket(
+            "roles must be different names, preferred first", where=where + "/roles"
+        )
+
+
+def _check_values(values: dict[str, Value], limits: Limits, where: str) -> None:
+    if len(values) > limits.attributes_max:
+        raise InvalidTicket(
+            f"at most {limits.attributes_max} attributes are taken, got {len(values)}", where=where
+        )
+    for name, value in values.items():
+        here = f"{where}/{name[: limits.text_max]}"
+        if not 1 <= len(name) <= limits.text_max:
+            raise InvalidTicket(
+                f"an attribute's name has 1 to {limits.text_max} characters", where=here
+            )
+        if isinstance(value, float):
+            _check_number(value, here)
+        elif len(value) > (limits.text_max if isinstance(value, str) else limits.values_max):
+            raise InvalidTicket(
+                f"attribute {name[:64]} is too long: text has at most {limits.text_max} "
+                f"characters, a set or map {limits.values_max} entries",
+                where=here,
+            )
+        elif not isinstance(value, str):
+            _check_entries(name, value, limits, here)
+
+
+def _check_entries(
+    name: str, value: tuple[str, ...] | dict[str, float], limits: Limits, where: str
+) -> None:
+    for entry in value:
+        if len(entry) > limits.text_max:
+            raise InvalidTicket(f"an entry of {name[:64]} is too long", where=where)
+    if isinstance(value, dict):
+        for number in value.values():
+            _check_number(number, where)
+
+
+def _check_number(value: float, where: str, least: float = -NUMBER_MAX) -> None:
+    if not (least <= value <= NUMBER_MAX and math.isfinite(value)):
+        raise InvalidTicket(
+            f"a number must be finite and from {least:g} to {NUMBER_MAX:g}, got {value}",
+            where=where,
+        )
+
+
+def _check_free(new: NewTicket, tables: Tables, queues: tuple[str, ...]) -> None:
+    group = tables.queues[queues[0]].group
+    live = tables.players.get(group, {})
+    busy = tables.busy.get(group, {})
+    for player in new.players:
+        if (ticket := live.get(player.id)) is not None:
+            raise AlreadyWaiting(
+                f"player {player.id} waits already in ticket {ticket}; cancel it first",
+                where="/players",
+                ticket=ticket,
+            )
+        if busy and (match := busy.get(player.id)) is not None:
+            raise AlreadyWaiting(
+                f"player {player.id} plays in match {match}; finish it first",
+                where="/players",
+                match=match,
+            )
+
+
+def fits(ticket: Ticket, objective: Objective) -> bool:
+    """Return whether a ticket that waits already fits a queue's new version."""
+    return objective.queue.format.admits(ticket.size) and objective.missing(ticket) is None
+
+
+def refused(item: int, refusal: Refusal) -> Refused:
+    """Return the event that says why an item of a bulk create was refused."""
+    return Refused(
+        item, refusal.code, refusal.message, refusal.where, refusal.ticket, refusal.match
+    )

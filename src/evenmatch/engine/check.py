@@ -1,0 +1,79 @@
+"""The engine's look at what a policy decided (I5, I6), and the match that comes of it."""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+
+from evenmatch.cost.objective import Seating
+from evenmatch.engine.pool import Pool
+from evenmatch.errors import PolicyError
+from evenmatch.model.match import Match
+from evenmatch.policies.base import Decision, Grouping
+
+
+def check_decision(pool: Pool, decision: Decision, now: float, fired: bool) -> None:
+    """Check all of a decision that does not belong to one match.
+
+    Raises:
+        PolicyError: A wake-up in the past or not a number, or a job.
+    """
+    wake_at = decision.wake_at
+    if not (wake_at > now or (wake_at == now and not fired)):
+        raise PolicyError(
+            f"policy {pool.queue.policy} of queue {pool.name}: wake_at must be later than "
+            f"{now}, got {wake_at}"
+        )
+    if decision.job is not None:
+        raise PolicyError(f"policy {pool.queue.policy}: jobs come with a later version")
+
+
+def check_grouping(pool: Pool, grouping: Grouping, now: float, fired: bool) -> Seating:
+    """Check one match of a decision and divide it into teams.
+
+    Raises:
+        PolicyError: A ticket does not wait here or is named twice, the seats are not filled
+            exactly, a rule does not hold now, or bots play before a deadline.
+    """
+    ids = grouping.tickets
+    if len(set(ids)) != len(ids):
+        raise _broken(pool, "a ticket is used twice", ids)
+    if not all(ticket_id in pool.tickets for ticket_id in ids):
+        gone = tuple(ticket_id for ticket_id in ids if ticket_id not in pool.tickets)
+        raise _broken(pool, "a ticket does not wait in this queue", gone)
+    tickets = sorted((pool.tickets[ticket_id] for ticket_id in ids), key=lambda t: t.age_key)
+    if grouping.bots:
+        wait_max = math.inf if pool.queue.wait_max is None else pool.queue.wait_max
+        due = any(ticket.enqueued_at + wait_max <= now for ticket in tickets)
+        if not (fired and due and pool.queue.on_deadline == "bots" and grouping.bots > 0):
+            raise _broken(pool, "bots play only at a ticket's deadline", ids)
+    seating = pool.objective.seat(tickets, grouping.bots, now) if tickets else None
+    if seating is None:
+        raise _broken(pool, "the tickets do not fill the teams exactly", ids)
+    if seating.ready_at > now:
+        raise _broken(pool, f"a rule holds only from {seating.ready_at} on, not at {now}", ids)
+    return seating
+
+
+def describe(match_id: str, pool: Pool, seating: Seating, bots: int, now: float) -> Match:
+    """Return the match that a division makes now, with its cost."""
+    tickets = sorted(chain.from_iterable(seating.teams), key=lambda ticket: ticket.age_key)
+    return Match(
+        id=match_id,
+        queue=pool.name,
+        at=now,
+        tickets=tuple(ticket.id for ticket in tickets),
+        teams=tuple(tuple(ticket.id for ticket in team) for team in seating.teams),
+        players=tuple(
+            tuple(player.id for ticket in team for player in ticket.players)
+            for team in seating.teams
+        ),
+        bots=bots,
+        cost=pool.objective.cost(seating, bots, now),
+        quality=seating.quality,
+    )
+
+
+def _broken(pool: Pool, rule: str, ids: tuple[str, ...]) -> PolicyError:
+    named = ", ".join(ids[:20])
+    return PolicyError(f"policy {pool.queue.policy} of queue {pool.name}: {rule} (tickets {named})")

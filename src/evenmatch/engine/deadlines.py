@@ -1,0 +1,58 @@
+"""Deadlines of tickets and matches: a heap whose dead entries are dropped when they surface."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+
+Entry = tuple[float, int, str, str]
+"""(instant, sequence, id of the ticket or match, name of the queue)."""
+
+
+class Deadlines:
+    """Instants in order; an entry whose owner is gone is skipped.
+
+    Args:
+        is_alive: Whether an entry still counts.
+    """
+
+    def __init__(self, is_alive: Callable[[Entry], bool]) -> None:
+        self._is_alive = is_alive
+        self._heap: list[Entry] = []
+        self._compact_at = 1024
+
+    def add(self, entry: Entry) -> None:
+        """Put an entry in.
+
+        Complexity:
+            O(log n); dead entries are swept out whenever the heap has doubled.
+        """
+        heapq.heappush(self._heap, entry)
+        if len(self._heap) > self._compact_at:
+            self._heap = [item for item in self._heap if self._is_alive(item)]
+            heapq.heapify(self._heap)
+            self._compact_at = max(1024, 2 * len(self._heap))
+
+    def next(self) -> float:
+        """Return the first instant that counts; inf if there is none."""
+        heap = self._heap
+        while heap:
+            if self._is_alive(heap[0]):
+                return heap[0][0]
+            heapq.heappop(heap)
+        return math.inf
+
+    def due(self, now: float) -> list[Entry]:
+        """Return the entries up to `now`, in order, without taking them out."""
+        found = []
+        while self.next() <= now:
+            found.append(heapq.heappop(self._heap))
+        for entry in found:
+            heapq.heappush(self._heap, entry)
+        return found
+
+    def drop(self, now: float) -> None:
+        """Take out all entries up to `now`."""
+        while self._heap and self._heap[0][0] <= now:
+            heapq.heappop(self._heap)

@@ -1,0 +1,399 @@
+"""The engine: a deterministic state machine that turns inputs into events.
+
+It has no clock, no I/O, no threads and no chance of its own: `now` comes with each input, and
+equal inputs give equal events. `step` decides and folds; `apply` only folds, so that recovery never
+asks a policy. Whoever drives it (the server's shard, the simulator) hands in `Advance(next_wakeup)`
+before any later input, so that a late timer changes nothing.
+
+At one instant, inputs come before deadlines: after an input, matchers decide with `fired=False`;
+only `Advance` fires what is due. At a deadline the matcher decides first, then `on_deadline`
+applies to what is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from evenmatch.cost.objective import Objective, Seating
+from evenmatch.engine.admission import Limits, admit, existing, fits, refused
+from evenmatch.engine.check import check_decision, check_grouping, describe
+from evenmatch.engine.deadlines import Deadlines, Entry
+from evenmatch.engine.fill import fill_with_bots
+from evenmatch.engine.pool import Pool
+from evenmatch.engine.records import Record, changes_state
+from evenmatch.engine.tables import KeptMatch, Tables, TicketView
+from evenmatch.errors import (
+    ConfigError,
+    Forgotten,
+    KeyReused,
+    NotSupported,
+    PolicyError,
+    Refusal,
+    TooLate,
+    UnknownMatch,
+    UnknownTicket,
+)
+from evenmatch.model.events import (
+    Accepted,
+    Assigned,
+    Cancelled,
+    Configured,
+    Event,
+    Existing,
+    Expired,
+    Finished,
+    LeftQueue,
+    Matched,
+)
+from evenmatch.model.inputs import (
+    Advance,
+    Assign,
+    Cancel,
+    Configure,
+    Enqueue,
+    Finish,
+    Input,
+)
+from evenmatch.model.match import Match
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Decision, Memory, Policy
+
+Resolve = Callable[[Queue], Policy]
+"""From a queue to its policy; `policies.registry.parse_policy` behind a lambda, usually."""
+
+
+class Engine:
+    """All the queues that may share a player, and the tickets in them.
+
+    Args:
+        resolve: Makes a queue's policy.
+        shard: Prefix of the ids that the engine gives.
+        limits: How much it takes.
+    """
+
+    def __init__(
+        self, resolve: Resolve, *, shard: str = "s0", limits: Limits | None = None
+    ) -> None:
+        self.shard = shard
+        self.limits = limits or Limits()
+        self.tables = Tables()
+        self.pools: dict[str, Pool] = {}
+        self._objectives: dict[str, Objective] = {}
+        self._resolve = resolve
+        self._events: list[Event] = []
+        self._input: Input = Advance(0.0)
+        self._dirty: dict[str, None] = {}
+        self._deadlines = Deadlines(self._is_waiting)
+        self._match_ends = Deadlines(self._is_live)
+        self._steps: dict[type, Callable[..., None]] = {
+            Configure: self._configure,
+            Enqueue: self._enqueue,
+            Cancel: self._cancel,
+            Advance: self._advance,
+            Assign: self._assign,
+            Finish: self._finish,
+        }
+
+    @property
+    def next_wakeup(self) -> float:
+        """Return the instant of the next timer or deadline; inf if nothing is due ever."""
+        at = min(self._deadlines.next(), self._match_ends.next())
+        for pool in self.pools.values():
+            at = min(at, pool.wake_at)
+        return at
+
+    @property
+    def faults(self) -> list[PolicyError]:
+        """Return what policies did wrong; their queues have stopped making matches."""
+        return [pool.fault for pool in self.pools.values() if pool.fault is not None]
+
+    def step(self, given: Input) -> Record:
+        """Decide what comes of an input, and fold it.
+
+        Returns:
+            The record; its sequence is 0 if nothing changed, and then it is not journalled.
+
+        Raises:
+            Refusal: The input was refused and changed nothing.
+            ConfigError: `Configure` with queues or policies that cannot work.
+        """
+        handler = self._steps.get(type(given))
+        if handler is None:
+            raise NotSupported(f"{type(given).__name__.lower()} comes with a later version")
+        assert given.now >= self.tables.now, f"time runs backwards: {given.now} < {self.tables.now}"
+        assert given.now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
+        self._events, self._input = [], given
+        handler(given)
+        events = tuple(self._events)
+        if not changes_state(self._events):
+            return Record(0, given, events)
+        record = Record(self.tables.sequence + 1, given, events)
+        self.tables.seal(record)
+        return record
+
+    def apply(self, record: Record) -> None:
+        """Fold a record of the journal; call `resume` after the last one."""
+        self.tables.apply(record)
+
+    def resume(self, now: float, memories: Mapping[str, Memory] | None = None) -> None:
+        """Make matchers anew after recovery; hand in `Advance(next_wakeup)` next.
+
+        Args:
+            now: Where engine time goes on, seconds.
+            memories: What the matchers knew at the last snapshot, by queue.
+        """
+        tables, known = self.tables, memories or {}
+        tables.now = max(tables.now, now)
+        self._open_pools(
+            {
+                name: self._make_pool(queue, tables.seed, known.get(name))
+                for name, queue in tables.queues.items()
+            }
+        )
+        for kept in tables.matches.values():
+            if kept.live:
+                self._watch_match(kept.match)
+        for pool in self.pools.values():
+            pool.wake_at = tables.now
+
+    def memories(self) -> dict[str, Memory]:
+        """Return what the matchers know that re-entering cannot restore, by queue."""
+        return {name: pool.matcher.memory() for name, pool in self.pools.items()}
+
+    def _emit(self, event: Event) -> None:
+        self._events.append(event)
+        self.tables.fold(self._input, event)
+
+    # Inputs
+
+    def _configure(self, given: Configure) -> None:
+        names = [queue.name for queue in given.queues]
+        if not names or len(set(names)) != len(names):
+            raise ConfigError("queues must have different names, and there must be at least one")
+        self._check_groups(given)
+        pools = {queue.name: self._make_pool(queue, given.seed, None) for queue in given.queues}
+        self._emit(Configured())
+        for row in list(self.tables.waiting.values()):
+            for name in row.queues:
+                if name not in pools or not fits(row.ticket, pools[name].objective):
+                    self._expire(row.ticket.id, name, "queue_changed")
+        self._open_pools(pools)
+        self._decide(list(pools), given.now, fired=False)
+
+    def _enqueue(self, given: Enqueue) -> None:
+        key = self.tables.keys.get(given.key) if given.key is not None else None
+        if key is not None:
+            raise KeyReused(f"the idempotency key {given.key} was used before", where="/")
+        entered: list[Ticket] = []
+        for item, new in enumerate(given.tickets):
+            if (live := existing(new, self.tables)) is not None:
+                self._emit(Existing(item, live))
+                continue
+            try:
+                admit(new, self.tables, self._objectives, self.limits)
+            except Refusal as refusal:
+                self._emit(refused(item, refusal))
+                continue
+            number = self.tables.counters.accepted + 1
+            ticket_id = new.id if new.id is not None else f"{self.shard}-{number}"
+            self._emit(Accepted(item, ticket_id, number))
+            row = self.tables.waiting[ticket_id]
+            self._enter(row.ticket, row.queues, given.now)
+            entered.append(row.ticket)
+        if entered:
+            self._decide(self._order_of_queues(entered, given.now), given.now, fired=False)
+
+    def _cancel(self, given: Cancel) -> None:
+        row = self.tables.waiting.get(given.ticket)
+        if row is None:
+            view = self.view(given.ticket)
+            if view.match is not None:
+                raise TooLate(
+                    f"ticket {given.ticket} is {view.state}", ticket=view.id, match=view.match
+                )
+            return
+        self._emit(Cancelled(given.ticket, given.reason))
+        for name in row.queues:
+            self.pools[name].leave(given.ticket, given.now)
+        self._decide(list(row.queues), given.now, fired=False)
+
+    def _assign(self, given: Assign) -> None:
+        self.match(given.match)
+        self._emit(Assigned(given.match))
+
+    def _finish(self, given: Finish) -> None:
+        if self.match(given.match).live:
+            self._emit(Finished(given.match, "finish"))
+
+    def _advance(self, given: Advance) -> None:
+        now = given.now
+        overdue = self._deadlines.due(now)
+        names = {entry[3] for entry in overdue}
+        due = [name for name, pool in self.pools.items() if pool.wake_at <= now or name in names]
+        self._decide(due, now, fired=True)
+        for entry in overdue:
+            if self._is_waiting(entry):
+                self._meet_deadline(entry, now)
+        self._deadlines.drop(now)
+        self._decide(list(self._dirty), now, fired=True)
+        for _, _, match_id, _ in self._match_ends.due(now):
+            self._emit(Finished(match_id, "match_max"))
+        self._match_ends.drop(now)
+
+    # Views
+
+    def view(self, ticket_id: str) -> TicketView:
+        """Return a ticket as its owner sees it.
+
+        Raises:
+            UnknownTicket: It was never accepted.
+            Forgotten: It ended long ago.
+        """
+        if ticket_id not in self.tables.waiting and ticket_id not in self.tables.ended:
+            if self._was_given(ticket_id, "", self.tables.counters.accepted):
+                raise Forgotten(f"ticket {ticket_id[:64]} ended long ago")
+            raise UnknownTicket(f"no ticket has the id {ticket_id[:64]!r}")
+        return self.tables.view(ticket_id)
+
+    def match(self, match_id: str) -> KeptMatch:
+        """Return a match.
+
+        Raises:
+            UnknownMatch: It was never made.
+            Forgotten: It is no longer kept.
+        """
+        kept = self.tables.matches.get(match_id)
+        if kept is None:
+            if self._was_given(match_id, "m", self.tables.counters.matches):
+                raise Forgotten(f"match {match_id[:64]} is no longer kept")
+            raise UnknownMatch(f"no match has the id {match_id[:64]!r}")
+        return kept
+
+    def _was_given(self, name: str, prefix: str, last: int) -> bool:
+        number = name.removeprefix(f"{self.shard}-{prefix}")
+        return name != number and number.isascii() and number.isdigit() and 1 <= int(number) <= last
+
+    # Pools
+
+    def _make_pool(self, queue: Queue, seed: int, memory: Memory | None) -> Pool:
+        return Pool(queue, self._resolve(queue), seed=seed, memory=memory)
+
+    def _open_pools(self, pools: dict[str, Pool]) -> None:
+        """Put pools in the place of all others, and let the waiting tickets enter in order."""
+        self.pools = pools
+        self._objectives = {name: pool.objective for name, pool in pools.items()}
+        self._deadlines = Deadlines(self._is_waiting)
+        for row in sorted(self.tables.waiting.values(), key=lambda row: row.ticket.age_key):
+            self._enter(row.ticket, row.queues, self.tables.now)
+
+    def _check_groups(self, given: Configure) -> None:
+        used = {name for row in self.tables.waiting.values() for name in row.queues}
+        for queue in given.queues:
+            old = self.tables.queues.get(queue.name)
+            if old is not None and old.group != queue.group and queue.name in used:
+                raise ConfigError(
+                    f"queue {queue.name} has waiting tickets: its group must stay {old.group}"
+                )
+
+    def _enter(self, ticket: Ticket, queues: tuple[str, ...], now: float) -> None:
+        for name in queues:
+            pool = self.pools[name]
+            pool.enter(ticket, now)
+            if pool.queue.wait_max is not None:
+                deadline = ticket.enqueued_at + pool.queue.wait_max
+                self._deadlines.add((deadline, ticket.sequence, ticket.id, name))
+
+    def _order_of_queues(self, entered: list[Ticket], now: float) -> list[str]:
+        """Return the queues to decide: first where a newcomer's partner has waited longest."""
+        names = dict.fromkeys(name for ticket in entered for name in ticket.queues)
+        if len(names) == 1:
+            return list(names)
+        place = {name: at for at, name in enumerate(self.pools)}
+        oldest = dict.fromkeys(names, (math.inf, 0))
+        for ticket in entered:
+            for name in ticket.queues:
+                partner = self.pools[name].oldest_partner(ticket, now)
+                oldest[name] = min(oldest[name], partner)
+        return sorted(names, key=lambda name: (oldest[name], place[name]))
+
+    def _decide(self, names: list[str], now: float, *, fired: bool) -> None:
+        """Let queues decide in this order, then those that lost tickets to them, until all have."""
+        while names:
+            self._dirty.clear()
+            for name in names:
+                pool = self.pools[name]
+                self._dirty.pop(name, None)
+                if pool.fault is not None or name in self.tables.paused:
+                    pool.wake_at = math.inf
+                    continue
+                decision = pool.matcher.decide(now, fired)
+                pool.wake_at = decision.wake_at
+                self._carry_out(pool, decision, now, fired)
+            names = [name for name in self.pools if name in self._dirty]
+        self._dirty.clear()
+
+    def _carry_out(self, pool: Pool, decision: Decision, now: float, fired: bool) -> None:
+        try:
+            check_decision(pool, decision, now, fired)
+            for grouping in decision.matches:
+                seating = check_grouping(pool, grouping, now, fired)
+                self._make_match(pool, seating, grouping.bots, now, decided=True)
+        except PolicyError as fault:
+            pool.fault = fault
+            pool.wake_at = math.inf
+
+    def _make_match(
+        self, pool: Pool, seating: Seating, bots: int, now: float, *, decided: bool
+    ) -> None:
+        match_id = f"{self.shard}-m{self.tables.counters.matches + 1}"
+        match = describe(match_id, pool, seating, bots, now)
+        rows = [self.tables.waiting[ticket_id] for ticket_id in match.tickets]
+        self._emit(Matched(match))
+        for row in rows:
+            for name in row.queues:
+                other = self.pools[name]
+                if other is pool and decided:
+                    del pool.tickets[row.ticket.id]
+                else:
+                    other.leave(row.ticket.id, now)
+                    self._dirty[name] = None
+        self._watch_match(match)
+
+    # Deadlines
+
+    def _is_waiting(self, entry: Entry) -> bool:
+        pool = self.pools.get(entry[3])
+        return pool is not None and entry[2] in pool.tickets
+
+    def _is_live(self, entry: Entry) -> bool:
+        kept = self.tables.matches.get(entry[2])
+        return kept is not None and kept.live
+
+    def _watch_match(self, match: Match) -> None:
+        queue = self.tables.queues[match.queue]
+        if queue.exclusive_match:
+            self._match_ends.add((match.at + queue.match_max, 0, match.id, queue.name))
+
+    def _meet_deadline(self, entry: Entry, now: float) -> None:
+        """Apply a queue's `on_deadline` to a ticket that its policy left waiting."""
+        _, _, ticket_id, name = entry
+        pool = self.pools[name]
+        if pool.queue.on_deadline == "keep":
+            return
+        if pool.queue.on_deadline == "bots" and name not in self.tables.paused:
+            filled = fill_with_bots(pool, pool.tickets[ticket_id], now)
+            if filled is not None:
+                self._make_match(pool, filled[0], filled[1], now, decided=False)
+                return
+        pool.leave(ticket_id, now)
+        self._dirty[name] = None
+        self._expire(ticket_id, name, "deadline")
+
+    def _expire(self, ticket_id: str, name: str, reason: str) -> None:
+        """Take a ticket out of one queue; it expires when it was the last."""
+        if len(self.tables.waiting[ticket_id].queues) > 1:
+            self._emit(LeftQueue(ticket_id, name))
+        else:
+            self._emit(Expired(ticket_id, reason))

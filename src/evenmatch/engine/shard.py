@@ -1,0 +1,178 @@
+"""The shard: an engine behind an output gate.
+
+Nobody outside hears of a change before the journal has it. Answers and pushes wait in order until
+the record they rest on is durable; refusals wait behind the last record; reads are taken at once
+but delivered only when all that was decided before them is durable. So memory may run ahead of the
+journal, but never ahead of an answer. Nothing here does I/O: the server's runtime (and any test)
+moves records to a journal and executes the effects.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.engine.tables import TicketView
+from evenmatch.errors import JournalUnavailable, KeyReused, MatchmakingError, Overloaded
+from evenmatch.model.events import Refused
+from evenmatch.model.inputs import Advance, Cancel, Enqueue, Input
+
+RECORDS_PER_COMMIT = 1_000
+"""Most records in one commit."""
+PENDING_MAX = 50_000
+"""Records and answers that may wait for the journal before inputs are refused."""
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """What a caller is told: a value, or the error that says why not.
+
+    For `Enqueue` the value is a tuple of `TicketView | Refused` in the order of the request, for
+    `Cancel` a `TicketView`, for a read what the query returned, otherwise None.
+    """
+
+    to: Any
+    value: Any = None
+    error: MatchmakingError | None = None
+
+
+class Push(msgspec.Struct, frozen=True, gc=False):
+    """A record that is durable now: followers and feeds may hear of it."""
+
+    record: Record
+
+
+Effect = Answer | Push
+
+
+class Shard:
+    """One engine, its records on their way to the journal, and the answers they hold back.
+
+    Args:
+        engine: Configured or resumed.
+        pending_max: Effects held back before inputs are refused with `Overloaded`.
+    """
+
+    def __init__(self, engine: Engine, *, pending_max: int = PENDING_MAX) -> None:
+        self.engine = engine
+        self.pending_max = pending_max
+        self.is_given_up = False
+        self._decided = engine.tables.sequence
+        self._durable = engine.tables.sequence
+        self._records: deque[Record] = deque()
+        self._effects: deque[tuple[int, Effect]] = deque()
+
+    @property
+    def next_wakeup(self) -> float:
+        """Return the instant of the next `Advance`; inf if nothing is due ever."""
+        return self.engine.next_wakeup
+
+    @property
+    def has_records(self) -> bool:
+        """Return whether records wait to be taken to the journal."""
+        return bool(self._records)
+
+    def handle(self, given: Input, answer_to: Any = None) -> list[Effect]:
+        """Hand an input to the engine, after every timer that was due before it.
+
+        Returns:
+            Effects that nothing holds back (most come from `acknowledge`).
+        """
+        if self.is_given_up:
+            return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
+        if len(self._effects) >= self.pending_max and not isinstance(given, Advance):
+            full = Overloaded("the journal is behind; try again later")
+            return [Answer(answer_to, error=full)]
+        self._catch_up(given)
+        if isinstance(given, Advance):
+            return self._released()
+        try:
+            value = self._answered_before(given)
+            if value is None:
+                value = self._value(given, self._step(given))
+        except MatchmakingError as error:
+            self._hold(Answer(answer_to, error=error))
+        else:
+            self._hold(Answer(answer_to, value))
+        return self._released()
+
+    def read(self, query: Callable[[Engine], Any], answer_to: Any = None) -> list[Effect]:
+        """Look at the engine now; the answer waits until all decided so far is durable."""
+        try:
+            self._hold(Answer(answer_to, query(self.engine)))
+        except MatchmakingError as error:
+            self._hold(Answer(answer_to, error=error))
+        return self._released()
+
+    def take_records(self, most: int = RECORDS_PER_COMMIT) -> list[Record]:
+        """Return the next records for the journal, in order; acknowledge them when durable."""
+        count = min(most, len(self._records))
+        return [self._records.popleft() for _ in range(count)]
+
+    def acknowledge(self, sequence: int) -> list[Effect]:
+        """Note that the journal has all records up to `sequence`; return what that sets free."""
+        assert self._durable <= sequence <= self._decided
+        self._durable = sequence
+        return self._released()
+
+    def fail(self) -> list[Answer]:
+        """Give the shard up because an append failed: memory is ahead of the journal.
+
+        Undelivered effects are dropped; the shard must be rebuilt from the journal.
+
+        Returns:
+            The answers owed, each with an error.
+        """
+        self.is_given_up = True
+        error = JournalUnavailable("the journal could not be written; try again later")
+        owed = [Answer(e.to, error=error) for _, e in self._effects if isinstance(e, Answer)]
+        self._effects.clear()
+        self._records.clear()
+        return owed
+
+    def _catch_up(self, given: Input) -> None:
+        """Fire the timers due before an input; those of its own instant too if it is `Advance`."""
+        engine = self.engine
+        while (at := engine.next_wakeup) < given.now:
+            self._step(Advance(at))
+        if isinstance(given, Advance) and at == given.now:
+            self._step(given)
+
+    def _step(self, given: Input) -> Record:
+        record = self.engine.step(given)
+        if record.sequence:
+            self._decided = record.sequence
+            self._records.append(record)
+            self._hold(Push(record))
+        return record
+
+    def _answered_before(self, given: Input) -> tuple[TicketView | Refused, ...] | None:
+        """Return the answer that the request's idempotency key got the first time."""
+        if not isinstance(given, Enqueue) or given.key is None:
+            return None
+        key = self.engine.tables.keys.get(given.key)
+        if key is None:
+            return None
+        if key.digest != given.digest:
+            raise KeyReused("this Idempotency-Key was used with another body; take a new key")
+        return key.results
+
+    def _value(self, given: Input, record: Record) -> Any:
+        if isinstance(given, Enqueue):
+            return self.engine.tables.results(record)
+        if isinstance(given, Cancel):
+            return self.engine.view(given.ticket)
+        return None
+
+    def _hold(self, effect: Effect) -> None:
+        self._effects.append((self._decided, effect))
+
+    def _released(self) -> list[Effect]:
+        effects, free = self._effects, []
+        while effects and effects[0][0] <= self._durable:
+            free.append(effects.popleft()[1])
+        return free

@@ -1,0 +1,81 @@
+"""Snapshots: the tables and the matchers' memories as bytes, with a format number.
+
+A snapshot of an older format is migrated step by step; a newer one is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import FORMAT
+from evenmatch.engine.tables import Tables
+from evenmatch.errors import JournalCorrupt
+from evenmatch.policies.base import Memory
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The state of a shard after record `tables.sequence`."""
+
+    format: int
+    shard: str
+    tables: Tables
+    memories: dict[str, Any]
+
+
+class _Head(msgspec.Struct):
+    format: int
+
+
+MIGRATIONS: dict[int, Callable[[bytes], bytes]] = {}
+"""From format n to n + 1."""
+
+
+def take(engine: Engine) -> Snapshot:
+    """Return a consistent snapshot; the engine may go on at once.
+
+    Complexity:
+        One shallow copy of the tables; encoding comes later and may run in a thread.
+    """
+    memories: dict[str, Memory] = engine.memories()
+    return Snapshot(FORMAT, engine.shard, engine.tables.shallow_copy(), dict(memories))
+
+
+def encode_snapshot(snapshot: Snapshot) -> bytes:
+    """Return the snapshot as bytes."""
+    return msgspec.json.encode(snapshot)
+
+
+def decode_snapshot(state: bytes) -> Snapshot:
+    """Return the snapshot of bytes written by this version or an older one.
+
+    Raises:
+        JournalCorrupt: The bytes are not a snapshot, or a newer version wrote them.
+    """
+    try:
+        head = msgspec.json.decode(state, type=_Head)
+        if head.format > FORMAT:
+            raise JournalCorrupt(
+                f"the snapshot has format {head.format}, this version reads up to {FORMAT}; "
+                f"use a newer evenmatch"
+            )
+        for number in range(head.format, FORMAT):
+            state = MIGRATIONS[number](state)
+        return msgspec.json.decode(state, type=Snapshot)
+    except msgspec.MsgspecError as error:
+        raise JournalCorrupt(f"the snapshot cannot be read: {error}") from None
+
+
+def restore(engine: Engine, snapshot: Snapshot) -> Mapping[str, Memory]:
+    """Put a snapshot's tables into a new engine; return the memories for `Engine.resume`."""
+    engine.tables = snapshot.tables
+    return snapshot.memories
+
+
+def state_hash(engine: Engine) -> str:
+    """Return a digest of the tables (I19): equal journals give equal digests anywhere."""
+    return hashlib.sha256(msgspec.json.encode(engine.tables, order="sorted")).hexdigest()

@@ -1,0 +1,146 @@
+"""Every error that evenmatch raises on purpose.
+
+MatchmakingError
+|-- ConfigError         (ValueError)   a scenario, a queue or a SPEC that cannot be used
+|-- ArrivalsError       (ValueError)   a recorded arrival that cannot be read: file, line, column
+|-- Refusal             (ValueError)   an input that was refused and changed nothing
+|   |-- InvalidTicket                  the request itself is wrong; repeating it won't help
+|   |-- UnknownQueue    (LookupError)  no such queue
+|   |-- UnknownTicket   (LookupError)  no such ticket was ever accepted
+|   |-- UnknownMatch    (LookupError)  no such match was ever made
+|   |-- Forgotten       (LookupError)  it existed, ended long ago, and is no longer kept
+|   |-- AlreadyWaiting                 a player of the ticket is in another live ticket or match
+|   |-- KeyReused                      an idempotency key came back with another body
+|   |-- TooLate                        the ticket was matched before the cancel
+|   `-- Overloaded                     a limit is reached; try again later
+|-- PolicyError         (ValueError)   a policy broke its contract
+|-- NotSupported        (ValueError)   the name is known, the feature is not in this version
+`-- JournalError        (RuntimeError) the journal did not take or give a record
+    |-- StaleOwner                     another owner has taken the shard over
+    |-- SequenceGap                    the batch does not continue the journal
+    |-- JournalCorrupt                 a stored record fails its checksum or order
+    `-- JournalUnavailable             locked, full or unreadable storage
+"""
+
+from __future__ import annotations
+
+
+class MatchmakingError(Exception):
+    """The root of the tree: catch this to catch all that evenmatch raises on purpose."""
+
+
+class ConfigError(MatchmakingError, ValueError):
+    """A scenario, a queue or a SPEC cannot be used as written."""
+
+
+class ArrivalsError(MatchmakingError, ValueError):
+    """A row of recorded arrivals cannot be read."""
+
+
+class NotSupported(MatchmakingError, ValueError):
+    """The name is reserved, and this version cannot do it yet."""
+
+
+class Refusal(MatchmakingError, ValueError):
+    """An input was refused; nothing changed and nothing was journalled.
+
+    Args:
+        message: What was given, what is allowed, what to do.
+        where: JSON pointer to the offending part of the request, or "".
+        ticket: The live ticket that stands in the way, if one does.
+        match: The match that came first, if one did.
+    """
+
+    code = "refused"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str = "",
+        ticket: str | None = None,
+        match: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.ticket = ticket
+        self.match = match
+
+
+class InvalidTicket(Refusal):
+    """The request itself is wrong; repeating it will not help."""
+
+    code = "invalid_ticket"
+
+
+class UnknownQueue(Refusal, LookupError):
+    """No queue has this name."""
+
+    code = "unknown_queue"
+
+
+class UnknownTicket(Refusal, LookupError):
+    """No ticket with this id was ever accepted."""
+
+    code = "unknown_ticket"
+
+
+class UnknownMatch(Refusal, LookupError):
+    """No match with this id was ever made."""
+
+    code = "unknown_match"
+
+
+class Forgotten(Refusal, LookupError):
+    """The ticket or match ended long ago and is no longer kept."""
+
+    code = "forgotten"
+
+
+class AlreadyWaiting(Refusal):
+    """A player of the ticket is already in another live ticket or match of the group."""
+
+    code = "already_waiting"
+
+
+class KeyReused(Refusal):
+    """The idempotency key was used before with another body."""
+
+    code = "key_reused"
+
+
+class TooLate(Refusal):
+    """The ticket was matched before the cancel; `match` says by which match."""
+
+    code = "too_late"
+
+
+class Overloaded(Refusal):
+    """A limit is reached; the same request may succeed later."""
+
+    code = "overloaded"
+
+
+class PolicyError(MatchmakingError, ValueError):
+    """A policy broke its contract; the message names the policy, the rule and the tickets."""
+
+
+class JournalError(MatchmakingError, RuntimeError):
+    """The journal did not take or give a record."""
+
+
+class StaleOwner(JournalError):
+    """Another owner has taken the shard over; this one must stop writing."""
+
+
+class SequenceGap(JournalError):
+    """The batch does not continue the journal where it ends."""
+
+
+class JournalCorrupt(JournalError):
+    """A stored record fails its checksum, its order or its format."""
+
+
+class JournalUnavailable(JournalError):
+    """The storage is locked, full or unreadable; nothing of the batch was stored."""

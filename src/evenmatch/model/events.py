@@ -1,0 +1,95 @@
+"""What came of an input: facts that the tables fold, in the order in which they happened."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evenmatch.model.match import Match
+
+
+class _Event(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag=str.lower):
+    pass
+
+
+class Configured(_Event, frozen=True):
+    """The queues of the input are in force."""
+
+
+class Accepted(_Event, frozen=True):
+    """Ticket number `item` of the input waits now, under this id and sequence."""
+
+    item: int
+    ticket: str
+    sequence: int
+
+
+class Existing(_Event, frozen=True):
+    """Item `item` names exactly the players of a live ticket; nothing new was made."""
+
+    item: int
+    ticket: str
+
+
+class Refused(_Event, frozen=True, omit_defaults=True):
+    """Item `item` was refused; the other items are not affected."""
+
+    item: int
+    code: str
+    message: str
+    where: str = ""
+    ticket: str | None = None
+    match: str | None = None
+
+
+class Matched(_Event, frozen=True):
+    """A match was made; its tickets wait no longer."""
+
+    match: Match
+
+
+class LeftQueue(_Event, frozen=True):
+    """A ticket's deadline took it out of one queue; it still waits in others."""
+
+    ticket: str
+    queue: str
+
+
+class Cancelled(_Event, frozen=True):
+    """A waiting ticket was taken back."""
+
+    ticket: str
+    reason: str
+
+
+class Expired(_Event, frozen=True):
+    """A ticket ended without a match."""
+
+    ticket: str
+    reason: str
+
+
+class Assigned(_Event, frozen=True):
+    """The match of the input has a place to be played."""
+
+    match: str
+
+
+class Finished(_Event, frozen=True):
+    """A live match ended; `reason` is `finish` or `match_max`."""
+
+    match: str
+    reason: str
+
+
+Event = (
+    Configured
+    | Accepted
+    | Existing
+    | Refused
+    | Matched
+    | LeftQueue
+    | Cancelled
+    | Expired
+    | Assigned
+    | Finished
+)

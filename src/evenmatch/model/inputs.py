@@ -1,0 +1,128 @@
+"""Everything that can change the engine's state. Each input carries its instant, `now`."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import NewTicket, Value
+
+
+class _Input(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag=str.lower):
+    now: float
+
+
+class Configure(_Input, frozen=True):
+    """Set the queues; the first input of every journal.
+
+    `pause` names the queues that take no new tickets and make no matches.
+    """
+
+    queues: tuple[Queue, ...]
+    seed: int = 0
+    version: int = 1
+    pause: tuple[str, ...] = ()
+
+
+class Enqueue(_Input, frozen=True, omit_defaults=True):
+    """Accept tickets; a bulk create is one input.
+
+    `key` and `digest` are the caller's idempotency key and the digest of the request's body.
+    """
+
+    tickets: tuple[NewTicket, ...]
+    key: str | None = None
+    digest: str = ""
+
+
+class Cancel(_Input, frozen=True, omit_defaults=True):
+    """Take a waiting ticket back; `reason` is `player`, `silent` or a caller's word."""
+
+    ticket: str
+    reason: str = "player"
+
+
+class Advance(_Input, frozen=True):
+    """Let time pass: fire every wake-up and deadline due at `now`."""
+
+
+class Assign(_Input, frozen=True):
+    """Say where a match is played; `assignment` is opaque."""
+
+    match: str
+    assignment: dict[str, str]
+
+
+class Finish(_Input, frozen=True):
+    """End a live match, so that its players may queue again."""
+
+    match: str
+
+
+class Update(_Input, frozen=True):
+    """Refresh attributes of a waiting ticket."""
+
+    ticket: str
+    attributes: dict[str, Value]
+
+
+class Accept(_Input, frozen=True):
+    """Confirm a proposal for these players of a ticket; empty means all of them."""
+
+    match: str
+    ticket: str
+    players: tuple[str, ...] = ()
+
+
+class Decline(_Input, frozen=True):
+    """Turn a proposal down for these players of a ticket; empty means all of them."""
+
+    match: str
+    ticket: str
+    players: tuple[str, ...] = ()
+
+
+class Open(_Input, frozen=True):
+    """Ask for players for the free seats of a running match (backfill)."""
+
+    match: str
+    free: tuple[int, ...]
+    roster_version: int
+
+
+class Close(_Input, frozen=True):
+    """Stop asking for players for a running match."""
+
+    match: str
+
+
+class Outcome(_Input, frozen=True):
+    """Report the result of a played match: ranks by team, equal ranks are a draw."""
+
+    match: str
+    ranks: tuple[int, ...]
+
+
+class Settle(_Input, frozen=True):
+    """Hand in the result of a finished job."""
+
+    queue: str
+    job: int
+    matches: tuple[tuple[str, ...], ...]
+
+
+Input = (
+    Configure
+    | Enqueue
+    | Cancel
+    | Advance
+    | Assign
+    | Finish
+    | Update
+    | Accept
+    | Decline
+    | Open
+    | Close
+    | Outcome
+    | Settle
+)

@@ -1,0 +1,64 @@
+"""What a decision makes: matches, and matches with seats still free."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Tickets divided into teams; final unless its allocation fails.
+
+    Args:
+        id: Unique in the shard.
+        queue: Name of the queue.
+        at: Engine time of the decision, seconds.
+        tickets: Ticket ids by (enqueued_at, sequence).
+        teams: Ticket ids by team, in the order of the format's sides.
+        players: Player ids by team.
+        bots: Seats filled by computer players.
+        cost: Criteria and waiting together; lower is better.
+        quality: 1 - weighted mean criterion cost, waits excluded; None where no criterion
+            is scaled to [0, 1].
+        extends: The open match that this one fills, or None.
+    """
+
+    id: str
+    queue: str
+    at: float
+    tickets: tuple[str, ...]
+    teams: tuple[tuple[str, ...], ...]
+    players: tuple[tuple[str, ...], ...]
+    bots: int = 0
+    cost: float = 0.0
+    quality: float | None = None
+    extends: str | None = None
+
+
+class OpenMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A match or proposal with free seats; it enters matchers like a ticket.
+
+    Args:
+        id: The match it belongs to.
+        queue: Name of the queue.
+        sequence: Number of acceptance among tickets, for ties.
+        enqueued_at: Engine time at which the seats became free.
+        seated: Ids of the tickets that stay, by team.
+        free: Free seats by team.
+        roster_version: Counts changes of the seated; a stale version is refused.
+        quality_floor: Lowest quality a replacement may give.
+        priority: Before, among, or after new matches.
+        expires_at: When the search ends, engine time.
+    """
+
+    id: str
+    queue: str
+    sequence: int
+    enqueued_at: float
+    seated: tuple[tuple[str, ...], ...]
+    free: tuple[int, ...]
+    roster_version: int = 0
+    quality_floor: float = 0.0
+    priority: Literal["low", "normal", "high"] = "normal"
+    expires_at: float | None = None

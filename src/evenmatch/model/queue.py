@@ -1,0 +1,164 @@
+"""A queue: a named way to play, and the rules and criteria of its matches."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+ScaleKind = Literal["linear", "capped", "log", "none"]
+CriterionKind = Literal["spread", "mean_gap", "imbalance"]
+RuleKind = Literal["spread", "mean_gap", "imbalance", "same"]
+OnDeadline = Literal["bots", "expire", "keep"]
+
+
+class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Who fits into a match.
+
+    Args:
+        players: Seats per team, one number a team.
+        sides: Names of the teams in output order; empty if teams are interchangeable.
+        party_sizes: Party sizes admitted; empty means all that fit into a team.
+    """
+
+    players: tuple[int, ...] = (1, 1)
+    sides: tuple[str, ...] = ()
+    party_sizes: tuple[int, ...] = ()
+
+    @property
+    def k(self) -> int:
+        """Return the number of players of a full match."""
+        return sum(self.players)
+
+    @property
+    def is_duel(self) -> bool:
+        """Return whether a match is one player against one."""
+        return self.players == (1, 1)
+
+    @property
+    def solo_only(self) -> bool:
+        """Return whether every ticket is one player."""
+        return max(self.players) == 1 or self.party_sizes == (1,)
+
+    def admits(self, size: int) -> bool:
+        """Return whether a party of this size may enter."""
+        if self.party_sizes and size not in self.party_sizes:
+            return False
+        return 1 <= size <= max(self.players)
+
+
+class Scale(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How attribute values or gaps become costs in [0, 1]; see `cost.scale`."""
+
+    kind: ScaleKind = "linear"
+    min: float = 0.0
+    max: float = 1.0
+    knee: float = 1.0
+    cap: float | None = None
+
+
+class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A soft preference: what is compared inside a match, and how much it matters.
+
+    Args:
+        kind: The comparison; see `cost.criteria`.
+        attribute: The number that is compared.
+        weight: f_d; None means k / (number of criteria).
+        scale: From values or gaps to [0, 1].
+        measure: For `imbalance`: compare the teams' means or sums.
+        step: For `imbalance` of sums: differences are rounded down to multiples of it; 0 = exact.
+    """
+
+    kind: CriterionKind
+    attribute: str
+    weight: float | None = None
+    scale: Scale = Scale()
+    measure: Literal["mean", "sum"] = "mean"
+    step: float = 0.0
+
+
+class Expansion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How a tolerance grows with the wait: by a rate, in steps, or along a curve.
+
+    Args:
+        rate: Growth per second.
+        steps: Pairs (wait in seconds, limit from then on), both increasing.
+        curve: Pairs (wait in seconds, limit), joined by straight lines.
+        max: The limit never exceeds it; None means no cap.
+    """
+
+    rate: float = 0.0
+    steps: tuple[tuple[float, float], ...] = ()
+    curve: tuple[tuple[float, float], ...] = ()
+    max: float | None = None
+
+
+class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A hard constraint that may widen with the wait; every ticket of a match must accept.
+
+    Args:
+        kind: The comparison, as for criteria, or `same` (all values equal).
+        attribute: The value that is compared.
+        limit: Largest gap accepted at once.
+        unit: `difference` (points) or `relative` (a fraction of one's own value).
+        expand: How the limit widens; None means never.
+        measure: As for a criterion.
+    """
+
+    kind: RuleKind
+    attribute: str
+    limit: float = 0.0
+    unit: Literal["difference", "relative"] = "difference"
+    expand: Expansion | None = None
+    measure: Literal["mean", "sum"] = "mean"
+
+
+class Accept(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A ready-check: how long players have to confirm, and what repair may cost."""
+
+    seconds: float = 15.0
+    loss_max: float = 0.05
+    cooldowns: tuple[float, ...] = (60.0, 300.0, 900.0)
+
+
+class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A named way to play.
+
+    Args:
+        name: Unique in the shard.
+        format: Teams and seats.
+        criteria: Soft preferences; none means that only waiting counts.
+        rules: Hard constraints.
+        wait_max: Longest wait in seconds; None means no deadline.
+        wait_price: Cost of a player-second; None means 1/wait_max, or 1 without wait_max.
+        on_deadline: What becomes of a ticket at `enqueued_at + wait_max`.
+        policy: The SPEC of the policy that decides.
+        group: Queues of one group share players.
+        exclusive_match: Whether a player of a live match may not queue again.
+        match_max: Longest life of a match in seconds, for `exclusive_match`.
+        silent_after: Seconds without a heartbeat after which a ticket is dropped; None = never.
+        accept: The ready-check; None means that matches are final at once.
+        attributes: Further attribute names that tickets may carry.
+    """
+
+    name: str = "main"
+    format: Format = Format()
+    criteria: tuple[Criterion, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    wait_max: float | None = None
+    wait_price: float | None = None
+    on_deadline: OnDeadline = "expire"
+    policy: str = "greedy"
+    group: str = "default"
+    exclusive_match: bool = False
+    match_max: float = 7200.0
+    silent_after: float | None = None
+    accept: Accept | None = None
+    attributes: tuple[str, ...] = ()
+
+    @property
+    def price(self) -> float:
+        """Return the cost of one player-second of waiting."""
+        if self.wait_price is not None:
+            return self.wait_price
+        return 1.0 if self.wait_max is None else 1.0 / self.wait_max

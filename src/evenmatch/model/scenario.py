@@ -1,0 +1,163 @@
+"""A described world: who arrives when, with what; and the settings of a server."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Value
+
+Process = Literal["poisson", "regular", "ramp", "hourly", "file"]
+DistributionKind = Literal["uniform", "normal", "exponential", "choice", "empirical"]
+
+ARRIVALS_MAX = 50_000_000
+"""The most tickets of one run, drawn or read."""
+
+
+class Distribution(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How a value is drawn.
+
+    Args:
+        kind: `uniform` on [min, max]; `normal`, redrawn while outside [min, max];
+            `exponential`; `choice` among values; `empirical`: a cell of a file's column.
+        min: Lowest value; None means no bound (`uniform`: 0).
+        max: Highest value; None means no bound (`uniform`: 1).
+        mean: Of `normal` (before bounds) and `exponential`.
+        deviation: Standard deviation of `normal`, before bounds.
+        values: What `choice` chooses from.
+        probs: Probability of each of `values`; empty means equal.
+        file: CSV or Parquet file of `empirical`; `evenmatch:NAME` is a file that we ship.
+        column: Name of the file's column.
+    """
+
+    kind: DistributionKind
+    min: float | None = None
+    max: float | None = None
+    mean: float = 0.0
+    deviation: float = 1.0
+    values: tuple[Value, ...] = ()
+    probs: tuple[float, ...] = ()
+    file: str = ""
+    column: str = ""
+
+
+class ArrivalClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A kind of ticket among the arrivals; it has a rate or a share.
+
+    Args:
+        rate: Tickets of this class per second.
+        share: Fraction of all tickets; the shares of all classes sum to 1.
+        size: Players per ticket.
+        queues: Where the tickets wait; empty means the first queue.
+        attributes: Facts of each ticket; they go before drawn attributes of the same name.
+    """
+
+    rate: float | None = None
+    share: float | None = None
+    size: int = 1
+    queues: tuple[str, ...] = ()
+    attributes: dict[str, Value] = {}
+
+
+class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Who arrives when.
+
+    Args:
+        process: `poisson` at a constant rate; `regular`, one each `interval` seconds, the first
+            at `interval`; `ramp`, Poisson with a rate that goes from `rate` to `to`; `hourly`,
+            Poisson with a rate for each hour of the day; `file`, a recording.
+        rate: Tickets per second; None where the classes or `hours` say it.
+        interval: Seconds between regular arrivals.
+        to: The rate at the end of a ramp.
+        by: Whether the ramp's rate is linear in `time` or in the arrival's `index`.
+        hours: 24 numbers from midnight = time 0: weights around `rate`, or rates without it.
+        count: Number of tickets; None means that only `duration` ends the arrivals.
+        duration: Seconds after which no ticket arrives.
+        file: A CSV or Parquet file; `evenmatch:NAME` is a file that we ship.
+        columns: Our column names to those of the file.
+        classes: Kinds of tickets; empty means one kind of a single player.
+        attributes: How each player's attributes are drawn; `side` is drawn once a ticket.
+        patience: Seconds from arrival until the ticket cancels; None means never.
+    """
+
+    process: Process = "poisson"
+    rate: float | None = None
+    interval: float | None = None
+    to: float | None = None
+    by: Literal["time", "index"] = "time"
+    hours: tuple[float, ...] = ()
+    count: int | None = None
+    duration: float | None = None
+    file: str | None = None
+    columns: dict[str, str] = {}
+    classes: tuple[ArrivalClass, ...] = ()
+    attributes: dict[str, Distribution] = {}
+    patience: Distribution | None = None
+
+    @property
+    def total_rate(self) -> float:
+        """Return the tickets per second of all classes together; of a ramp, those at first."""
+        rates = [each.rate for each in self.classes if each.rate is not None]
+        return sum(rates) if rates else (self.rate or 0.0)
+
+
+class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A world to simulate.
+
+    Args:
+        queues: At least one; a ticket without queues enters the first.
+        arrivals: None where a recording is given with the call.
+        seed: All chance of a run comes from it.
+        until: Seconds after which the run ends; None runs until nothing is left to happen.
+        solve_time: Seconds until a job's result arrives.
+        warmup: Tickets enqueued before this many seconds are simulated, not counted.
+    """
+
+    queues: tuple[Queue, ...]
+    arrivals: Arrivals | None = None
+    seed: int = 1
+    until: float | None = None
+    solve_time: float = 0.0
+    warmup: float = 0.0
+
+
+class Limits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How much a server takes before it refuses.
+
+    Args:
+        body_bytes_max: Bytes of one request's body.
+        batch_max: Tickets of one request.
+        players_per_ticket_max: Players of one ticket.
+        attributes_max: Attributes of one ticket or of one player.
+        pool_max: Tickets that wait at the same time.
+        id_length_max: Characters of a player's id.
+        key_length_max: Characters of an idempotency key.
+        followers_max: Connections that follow tickets or matches at the same time.
+    """
+
+    body_bytes_max: int = 2_000_000
+    batch_max: int = 1000
+    players_per_ticket_max: int = 100
+    attributes_max: int = 64
+    pool_max: int = 1_000_000
+    id_length_max: int = 128
+    key_length_max: int = 200
+    followers_max: int = 10_000
+
+
+class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The settings of a server beside its queues.
+
+    Args:
+        clock_speed: Engine seconds per real second; other than 1 only for demonstrations.
+        keep_days: Days for which the journal keeps what has ended.
+        origins: Web origins that may call the server from a browser (CORS); `*` means any.
+        limits: How much the server takes before it refuses.
+    """
+
+    clock_speed: float = 1.0
+    keep_days: float = 30.0
+    origins: tuple[str, ...] = ()
+    limits: Limits = Limits()

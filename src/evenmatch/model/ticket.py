@@ -1,0 +1,84 @@
+"""Players, the parties they form, and the tickets that parties wait with."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evenmatch.model.rating import Rating
+
+Value = float | str | tuple[str, ...] | dict[str, float]
+"""An attribute: a number, a word, a set of words (sorted), or a map such as region -> ms."""
+
+
+class Player(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+    """A person: an id, a rating, named facts, and roles in order of preference."""
+
+    id: str
+    rating: Rating | None = None
+    attributes: dict[str, Value] = {}
+    roles: tuple[str, ...] = ()
+
+
+class NewTicket(
+    msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
+    """A party's request to play, before the engine has accepted it.
+
+    Args:
+        players: The party: 1 or more people who stay together.
+        queues: Names of the queues to wait in; empty means the first queue.
+        attributes: Facts of the party; they count for each of its players.
+        id: The caller's own id (simulations); None lets the engine number the ticket.
+    """
+
+    players: tuple[Player, ...]
+    queues: tuple[str, ...] = ()
+    attributes: dict[str, Value] = {}
+    id: str | None = None
+
+
+class Ticket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One accepted request by one party; it never changes.
+
+    Args:
+        id: Unique in the shard.
+        sequence: Number of acceptance, from 1; breaks ties between equal `enqueued_at`.
+        enqueued_at: Engine time of the first entry, seconds.
+        players: The party.
+        queues: Where it waits.
+        attributes: Facts of the party.
+    """
+
+    id: str
+    sequence: int
+    enqueued_at: float
+    players: tuple[Player, ...]
+    queues: tuple[str, ...]
+    attributes: dict[str, Value] = {}
+
+    @property
+    def size(self) -> int:
+        """Return the number of players."""
+        return len(self.players)
+
+    @property
+    def age_key(self) -> tuple[float, int]:
+        """Return the order of waiting: longest first, then by acceptance."""
+        return (self.enqueued_at, self.sequence)
+
+
+def attribute_of(ticket: Ticket | NewTicket, player: Player, name: str) -> Value | None:
+    """Return a fact of the player, else of the party, else of the rating; None if unknown.
+
+    The names `rating` and `rating_deviation` mean the player's rating unless an attribute of
+    that name is given.
+    """
+    value = player.attributes.get(name)
+    if value is None:
+        value = ticket.attributes.get(name)
+    if value is None and player.rating is not None:
+        if name == "rating":
+            return player.rating.mean
+        if name == "rating_deviation":
+            return player.rating.deviation
+    return value

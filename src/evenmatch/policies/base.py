@@ -1,0 +1,248 @@
+"""The contract between the engine and a policy: `Policy`, `Matcher`, `Decision`, `Job`, `@policy`.
+
+A **policy** is frozen parameters plus the algorithm. A **matcher** is the policy at work on one
+queue: its private index and memory. The engine tells a matcher who enters and leaves, and asks it
+to decide:
+
+- after every input that changed the pool, with `fired=False`: an instant equal to `now` is not
+  yet due, because more arrivals may share it, and `wake_at` may equal `now`;
+- when the instant `wake_at` or a deadline has come, with `fired=True`: every instant <= now is
+  due, and `wake_at` must be later than `now`.
+
+`enter` and `leave` only update memory. `decide` is the only source of matches; the entries that it
+matches have left when it returns. A matcher is restored by making a new one with `memory` and
+entering the waiting tickets in order, so a matcher must not depend on anything else.
+`evenmatch.testing.check_policy` proves all this for any policy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from evenmatch.model.match import OpenMatch
+from evenmatch.model.queue import Queue, Rule
+from evenmatch.model.ticket import Ticket
+
+Memory = Mapping[str, Any]
+"""Plain data (numbers, strings, lists, dicts) that entering the tickets again cannot restore."""
+
+
+class Grouping(msgspec.Struct, frozen=True, gc=False):
+    """One match of a decision: ticket ids in any order, bots, and the open match it fills."""
+
+    tickets: tuple[str, ...]
+    bots: int = 0
+    extends: str | None = None
+
+
+class JobResult(msgspec.Struct, frozen=True):
+    """The plan that a job found: `matches` as groups of ticket ids."""
+
+    number: int
+    matches: tuple[tuple[str, ...], ...]
+
+
+class Job(Protocol):
+    """A decision's long computation: copied arrays and independent `parts`."""
+
+    number: int
+    parts: int
+
+    def solve(self, part: int) -> object:
+        """Compute one part; pure, and without the GIL where it is long."""
+        ...
+
+    def combine(self, results: Sequence[object]) -> JobResult:
+        """Return the best part's plan, ties to the lower part."""
+        ...
+
+
+class Decision(msgspec.Struct, frozen=True, gc=False):
+    """What one `decide` says: matches now, the next instant of its own, and at most one job."""
+
+    matches: tuple[Grouping, ...] = ()
+    wake_at: float = math.inf
+    job: Job | None = None
+
+
+NOTHING = Decision()
+
+
+class Matcher(Protocol):
+    """One queue's live index."""
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        """Take a waiting entry in; an `enqueued_at` before `now` is a return."""
+        ...
+
+    def leave(self, entry_id: str, now: float) -> None:
+        """Forget an entry that was cancelled, expired or matched elsewhere."""
+        ...
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        """Return the matches of this instant and the next instant to be asked again."""
+        ...
+
+    def settle(self, result: JobResult, now: float) -> Decision:
+        """Turn a finished job's plan into a decision."""
+        ...
+
+    def memory(self) -> Memory:
+        """Return what re-entering cannot restore."""
+        ...
+
+
+class NoJobs:
+    """A mixin for matchers without jobs: an empty `settle` and no memory."""
+
+    def settle(self, result: JobResult, now: float) -> Decision:
+        """Return the present decision: there is no job to settle."""
+        return self.decide(now)
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        """Return the decision; matchers override this."""
+        raise NotImplementedError
+
+    def memory(self) -> Memory:
+        """Return nothing: everything is restored by entering."""
+        return {}
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Frozen parameters plus the algorithm that decides matches.
+
+    A policy may also define `rules(queue) -> tuple[Rule, ...]`: hard rules that its parameters
+    stand for, which the engine then holds every match of the queue to. `fills = False` says that
+    its matchers do not fill open matches.
+    """
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        """Return a new matcher for the queue.
+
+        Raises:
+            ConfigError: The policy cannot work on this queue.
+        """
+        ...
+
+
+def rules_of(chosen: Policy, queue: Queue) -> tuple[Rule, ...]:
+    """Return the hard rules that the policy's parameters stand for on this queue."""
+    own = getattr(chosen, "rules", None)
+    return tuple(own(queue)) if callable(own) else ()
+
+
+Pool = Sequence[Ticket]
+MatchFunction = Callable[..., Iterable[Sequence[Ticket | str]]]
+
+
+class FunctionPolicy(msgspec.Struct, frozen=True):
+    """A plain function `f(pool, now, **parameters) -> matches` at work as a policy.
+
+    The function gets the waiting tickets, longest waiting first, and returns groups of tickets
+    (or of ticket ids). It is called after each arrival, or every `every` seconds.
+    """
+
+    function: MatchFunction
+    every: float | None = None
+    parameters: dict[str, Any] = {}
+    fills: bool = False
+
+    def __call__(self, **parameters: Any) -> FunctionPolicy:
+        """Return the same policy with other parameters, as a SPEC does."""
+        return msgspec.structs.replace(self, parameters={**self.parameters, **parameters})
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        """Return a matcher that calls the function over the whole pool."""
+        del queue, seed
+        return _FunctionMatcher(self, memory or {})
+
+
+class _FunctionMatcher(NoJobs):
+    """Calls a function over the pool, on changes or on a clock anchored at the first entry."""
+
+    def __init__(self, chosen: FunctionPolicy, memory: Memory) -> None:
+        self.policy = chosen
+        self.anchor: float | None = memory.get("anchor")
+        self.round_at: float = memory.get("round_at") or math.inf
+        self.pool: dict[str, Ticket] = {}
+        self.changed = False
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        if isinstance(entry, OpenMatch):
+            return
+        last = next(reversed(self.pool.values()), None)
+        self.pool[entry.id] = entry
+        if last is not None and entry.age_key < last.age_key:
+            self.pool = {t.id: t for t in sorted(self.pool.values(), key=lambda t: t.age_key)}
+        self.changed = True
+        if self.policy.every is not None:
+            if self.anchor is None:
+                self.anchor = now
+            if self.round_at == math.inf:
+                self.round_at = self._next_round(now)
+
+    def leave(self, entry_id: str, now: float) -> None:
+        del now
+        if self.pool.pop(entry_id, None) is not None:
+            self.changed = True
+        if not self.pool:
+            self.round_at = math.inf
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        if self.policy.every is not None:
+            if self.round_at > now or (self.round_at == now and not fired):
+                return Decision(wake_at=self.round_at)
+            groups = self._call(now)
+            self.round_at = self._next_round(now) if self.pool else math.inf
+            return Decision(groups, self.round_at)
+        if not self.changed:
+            return NOTHING
+        self.changed = False
+        return Decision(self._call(now))
+
+    def memory(self) -> Memory:
+        round_at = None if self.round_at == math.inf else self.round_at
+        return {"anchor": self.anchor, "round_at": round_at}
+
+    def _call(self, now: float) -> tuple[Grouping, ...]:
+        pool = tuple(self.pool.values())
+        groups = []
+        for group in self.policy.function(pool, now, **self.policy.parameters):
+            ids = tuple(t if isinstance(t, str) else t.id for t in group)
+            groups.append(Grouping(ids))
+            for entry_id in ids:
+                self.pool.pop(entry_id, None)
+        return tuple(groups)
+
+    def _next_round(self, now: float) -> float:
+        every, anchor = self.policy.every, self.anchor
+        assert every is not None
+        assert anchor is not None
+        rounds = math.floor((now - anchor) / every) + 1
+        at = anchor + rounds * every
+        return at if at > now else anchor + (rounds + 1) * every
+
+
+def policy(*, every: float | None = None) -> Callable[[MatchFunction], FunctionPolicy]:
+    """Turn a plain function `f(pool, now) -> matches` into a policy.
+
+    Args:
+        every: Seconds between calls, counted from the first entry; None calls the function
+            whenever the pool has changed.
+
+    Example:
+        >>> from evenmatch import policy
+        >>> @policy(every=2.0)
+        ... def pairs(pool, now):
+        ...     return zip(pool[::2], pool[1::2])
+    """
+
+    def wrap(function: MatchFunction) -> FunctionPolicy:
+        return FunctionPolicy(function, every)
+
+    return wrap

@@ -1,0 +1,145 @@
+"""Names of policies, and the SPEC `name:key=value,key=value` that chooses one.
+
+A list is joined by `+`, a pair by `-`: `window:limit=150,steps=60-250+120-350`. A name with a dot
+is imported: `my_package.policies.fast:theta=2` is `fast` of module `my_package.policies`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import math
+from typing import Any
+
+import msgspec
+
+from evenmatch.errors import ConfigError
+from evenmatch.policies.base import FunctionPolicy, Policy
+from evenmatch.policies.greedy import Greedy
+from evenmatch.policies.periodic import Periodic
+from evenmatch.policies.window import Window
+
+POLICIES: dict[str, type[Greedy] | type[Periodic] | type[Window]] = {
+    "greedy": Greedy,
+    "periodic": Periodic,
+    "window": Window,
+}
+
+SPEC_MAX = 1_000
+"""Longest SPEC in characters."""
+
+
+def parse_policy(spec: str) -> Policy:
+    """Return the policy that a SPEC names.
+
+    Raises:
+        ConfigError: The name, a key or a value is not known; the sentence lists what is.
+
+    >>> parse_policy("window:limit=150,steps=60-250+120-350").steps
+    ((60.0, 250.0), (120.0, 350.0))
+    """
+    if len(spec) > SPEC_MAX:
+        raise ConfigError(f"a policy SPEC may have {SPEC_MAX} characters, got {len(spec)}")
+    name, _, rest = spec.strip().partition(":")
+    texts = _parameters(spec, rest)
+    if "." in name:
+        return _imported(name, texts)
+    if name not in POLICIES:
+        raise ConfigError(f"no policy is called {name!r}{_nearest(name, list(POLICIES))}")
+    kind = POLICIES[name]
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    values = {}
+    for key, text in texts.items():
+        if key not in fields:
+            raise ConfigError(
+                f"policy {name} has no parameter {key!r}{_nearest(key, list(fields))}"
+            )
+        values[key] = _convert(f"{name}:{key}", text, fields[key].type)
+    return kind(**values)
+
+
+def _parameters(spec: str, rest: str) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for part in rest.split(",") if rest else ():
+        key, equals, text = part.partition("=")
+        if not equals or not key.strip() or key.strip() in texts:
+            raise ConfigError(
+                f"policy SPEC {spec!r}: write name:key=value,key=value with each key once, "
+                f"got {part!r}"
+            )
+        texts[key.strip()] = text.strip()
+    return texts
+
+
+def _nearest(word: str, allowed: list[str]) -> str:
+    near = difflib.get_close_matches(word, allowed, 1)
+    hint = f"; did you mean {near[0]}?" if near else ";"
+    return f"{hint} allowed: {', '.join(allowed) or 'none'}"
+
+
+def _convert(where: str, text: str, kind: Any) -> Any:
+    """Return the text as a value of the parameter's type."""
+    raw: Any = text
+    if text in ("true", "false") and kind is bool:
+        raw = text == "true"
+    elif "tuple" in str(kind):
+        raw = [item.split("-") if "tuple[tuple" in str(kind) else item for item in text.split("+")]
+    try:
+        value = msgspec.convert(raw, kind, strict=False)
+    except msgspec.ValidationError:
+        raise ConfigError(f"{where} must be {_describe(kind)}, got {text!r}") from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{where} must be a finite number, got {text!r}")
+    return value
+
+
+def _describe(kind: Any) -> str:
+    text = str(kind)
+    if "tuple[tuple" in text:
+        return "pairs such as 60-250+120-350"
+    if "float" in text:
+        return "a number"
+    if "int" in text:
+        return "a whole number"
+    if "bool" in text:
+        return "true or false"
+    return "a word"
+
+
+def _imported(name: str, texts: dict[str, str]) -> Policy:
+    """Return the policy that a dotted name stands for: an instance, or a class to be made."""
+    module_name, _, attribute = name.rpartition(".")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ConfigError(
+            f"cannot import {module_name} for policy {name}: {error}; is it on PYTHONPATH?"
+        ) from None
+    found = getattr(module, attribute, None)
+    if found is None:
+        raise ConfigError(f"module {module_name} has no policy {attribute}")
+    parameters = {key: _guess(text) for key, text in texts.items()}
+    if isinstance(found, type) or (isinstance(found, FunctionPolicy) and parameters):
+        try:
+            found = found(**parameters)
+        except TypeError as error:
+            raise ConfigError(f"policy {name} does not take {', '.join(texts)}: {error}") from None
+    elif parameters:
+        raise ConfigError(f"policy {name} is an instance and takes no parameters")
+    if not isinstance(found, Policy):
+        raise ConfigError(
+            f"{name} is not a policy: it has no method matcher; put @policy() on a function"
+        )
+    return found
+
+
+def _guess(text: str) -> bool | int | float | str:
+    """Return a value for a parameter of unknown type."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,98 @@
+"""Exact timers: from which instant on each waiting ticket is the youngest of a legal group.
+
+Every legal group has a youngest ticket, and to it all others are older. So it is enough that each
+ticket keeps one timer: the earliest instant at which it and *older* tickets may play. A newcomer
+changes nobody else's timer, for it is younger than all; and a ticket that leaves changes only the
+timers that were set with its help. Nothing is ever scanned again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+
+import msgspec
+
+
+class _Timer(msgspec.Struct, gc=False):
+    """The instant, the older tickets it was set with, and the ticket's own arrival."""
+
+    at: float
+    needs: tuple[int, ...]
+    enqueued_at: float
+
+
+class Timers:
+    """One timer a ticket, known by the ticket's sequence."""
+
+    def __init__(self) -> None:
+        self._timers: dict[int, _Timer] = {}
+        self._needed_by: dict[int, dict[int, None]] = {}
+        self._heap: list[tuple[float, int]] = []
+
+    def put(self, sequence: int, at: float, needs: tuple[int, ...], enqueued_at: float) -> None:
+        """Set a ticket's timer to `at`, which holds as long as the tickets `needs` wait."""
+        self._unlink(sequence)
+        self._timers[sequence] = _Timer(at, needs, enqueued_at)
+        for other in needs:
+            self._needed_by.setdefault(other, {})[sequence] = None
+        if at < math.inf:
+            heapq.heappush(self._heap, (at, sequence))
+
+    def drop(self, sequence: int) -> list[int]:
+        """Forget a ticket; return those whose timers it helped to set, to be set again."""
+        self._unlink(sequence)
+        del self._timers[sequence]
+        return sorted(self._needed_by.pop(sequence, ()))
+
+    def needs(self, sequence: int) -> tuple[int, ...]:
+        """Return the older tickets that a ticket's timer was set with."""
+        return self._timers[sequence].needs
+
+    def next(self) -> float:
+        """Return the earliest instant of all timers; inf if there is none."""
+        heap, timers = self._heap, self._timers
+        while heap:
+            at, sequence = heap[0]
+            timer = timers.get(sequence)
+            if timer is not None and timer.at == at:
+                return at
+            heapq.heappop(heap)
+        return math.inf
+
+    def pop_due(self, now: float, fired: bool) -> list[int]:
+        """Take out the tickets whose instant has come; set their timers again, or drop them.
+
+        Args:
+            now: The present instant.
+            fired: Whether instants equal to `now` are due. A timer set for the very instant of
+                the ticket's own arrival is due at once: nobody has to wait for it.
+
+        Returns:
+            Their sequences, ascending.
+        """
+        due: dict[int, None] = {}
+        early = []
+        while (at := self.next()) <= now:
+            item = heapq.heappop(self._heap)
+            if at == now and not fired and self._timers[item[1]].enqueued_at != now:
+                early.append(item)
+            else:
+                due[item[1]] = None
+        for item in early:
+            heapq.heappush(self._heap, item)
+        return sorted(due)
+
+    def _unlink(self, sequence: int) -> None:
+        timer = self._timers.get(sequence)
+        if timer is not None:
+            for other in timer.needs:
+                if other in self._needed_by:
+                    self._needed_by[other].pop(sequence, None)
+
+    def _check(self, waiting: set[int]) -> None:
+        """Assert that each waiting ticket has a timer, set with waiting tickets only."""
+        assert set(self._timers) == waiting
+        for sequence, timer in self._timers.items():
+            assert all(other in waiting for other in timer.needs)
+            assert all(sequence in self._needed_by[other] for other in timer.needs)

@@ -1,0 +1,368 @@
+"""Keep the shape of the source: who may import whom, purity of the core, sizes.
+
+Every problem is reported as `file:line: rule`.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import evenmatch
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "evenmatch"
+
+MODULE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+
+
+class Row(NamedTuple):
+    """What one layer may import: parts of evenmatch, and packages of others.
+
+    A name with a dot allows that module alone: `policies.base`, not all of `policies`.
+    """
+
+    ours: frozenset[str]
+    third_party: frozenset[str]
+
+
+def row(ours: str = "", third_party: str = "") -> Row:
+    return Row(frozenset(ours.split()), frozenset(third_party.split()))
+
+
+# A layer may always import itself and errors. Layers without a directory are there for later.
+TABLE: dict[str, Row] = {
+    "errors": row(),
+    "data": row(),
+    "model": row("", "msgspec"),
+    "cost": row("model", "msgspec numpy"),
+    "solvers": row("", "numpy numba scipy highspy rustworkx"),
+    "policies": row("model cost solvers", "msgspec numpy"),
+    "engine": row("model cost solvers policies.base", "msgspec numpy"),
+    "rules": row("model cost solvers", "msgspec"),
+    "config": row("model cost policies rules", "msgspec"),
+    "journals": row("model engine.records", "msgspec redis valkey"),
+    "ratings": row("model", "msgspec numpy"),
+    "theory": row("", "numpy scipy"),
+    "forecast": row("model", "msgspec numpy"),
+    "sim": row(
+        "model cost solvers policies engine config ratings rules forecast",
+        "msgspec numpy pyarrow",
+    ),
+    "lab": row(
+        "model cost solvers policies engine config ratings rules forecast sim journals theory",
+        "msgspec numpy scipy pyarrow jinja2 matplotlib",
+    ),
+    "wire": row("model", "msgspec"),
+    "client": row("wire", "msgspec websockets"),
+    "server": row(
+        "model cost solvers policies engine config ratings rules journals forecast wire",
+        "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
+        "structlog jwt",
+    ),
+    "testing": row("model cost policies engine journals", "msgspec numpy hypothesis"),
+}
+TABLE["cli"] = Row(
+    frozenset(TABLE),
+    frozenset({"cyclopts", "rich"}).union(*(each.third_party for each in TABLE.values())),
+)
+TABLE["__main__"] = row("cli")
+
+PURE = frozenset({"model", "cost", "solvers", "policies", "engine", "ratings"})
+# The one decorator of compiled kernels keeps a cache of what it compiled.
+PURITY_EXEMPT = frozenset({"evenmatch.solvers.kernel"})
+IMPURE_MODULES = {
+    "clock": "time datetime calendar sched zoneinfo timeit",
+    "randomness": "random secrets uuid",
+    "threads and processes": "asyncio threading _thread multiprocessing concurrent subprocess "
+    "queue signal contextvars",
+    "network": "socket ssl select selectors socketserver http urllib ftplib smtplib xmlrpc",
+    "files and environment": "os io pathlib shutil tempfile glob fileinput sqlite3 shelve dbm "
+    "mmap platform getpass locale",
+    "logging": "logging warnings syslog",
+}
+IMPURE_CALLS = frozenset({"open", "print", "input", "breakpoint"})
+GLOBAL_RANDOM = frozenset({"np.random", "numpy.random"})
+SEEDED_RANDOM = frozenset(
+    {"Generator", "SeedSequence", "BitGenerator", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
+)
+
+HEAVY = ("numba", "scipy", "pyarrow", "matplotlib", "starlette", "uvicorn")
+
+
+class Module(NamedTuple):
+    """One parsed source file."""
+
+    name: str  # dotted, "evenmatch" for the top
+    path: str
+    text: str
+    tree: ast.Module
+    is_package: bool = False
+
+    @property
+    def layer(self) -> str:
+        parts = self.name.split(".")
+        return parts[1] if len(parts) > 1 else ""
+
+
+class Problem(NamedTuple):
+    path: str
+    line: int
+    rule: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.rule}"
+
+
+def parse(name: str, text: str, path: str = "example.py", is_package: bool = False) -> Module:
+    return Module(name, path, text, ast.parse(text, path), is_package)
+
+
+def read_modules() -> list[Module]:
+    modules = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = ["evenmatch", *path.relative_to(SOURCE).with_suffix("").parts]
+        is_package = parts[-1] == "__init__"
+        name = ".".join(parts[:-1] if is_package else parts)
+        text = path.read_text(encoding="utf-8")
+        modules.append(parse(name, text, str(path.relative_to(ROOT)), is_package))
+    return modules
+
+
+def imported_names(module: Module) -> Iterator[tuple[int, str]]:
+    """Yield (line, dotted name) of all imports, also in functions and under TYPE_CHECKING.
+
+    `from a import b` gives `a.b`, whether b is a module or a name in one.
+    """
+    package = module.name.split(".") if module.is_package else module.name.split(".")[:-1]
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            start = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield node.lineno, f"{start}.{alias.name}"
+
+
+def part_imported(name: str) -> str | None:
+    """Return what `name` is inside evenmatch, `policies.base.Policy` say, or None for the top.
+
+    A public name taken from the top counts as an import of the module that defines it.
+    """
+    parts = name.split(".")
+    if len(parts) > 1 and parts[1] in evenmatch._PUBLIC:
+        parts = [*evenmatch._PUBLIC[parts[1]].split("."), parts[1]]
+    rest = ".".join(parts[1:])
+    return None if rest in {"", "__version__"} else rest
+
+
+def import_problems(module: Module) -> Iterator[Problem]:
+    if module.name == "evenmatch":
+        return  # loads public names lazily; tests/test_exports.py looks after it
+    allowed = TABLE.get(module.layer)
+    if allowed is None:
+        yield Problem(module.path, 1, f"{module.layer!r} has no row in the import table")
+        return
+    ours = {*allowed.ours, module.layer, "errors"}
+    for line, name in imported_names(module):
+        top = name.split(".")[0]
+        if top == "evenmatch":
+            part = part_imported(name)
+            if part is not None and not any(f"{part}.".startswith(f"{x}.") for x in ours):
+                yield Problem(module.path, line, f"{module.layer} may not import evenmatch.{part}")
+        elif top not in sys.stdlib_module_names and top not in allowed.third_party:
+            yield Problem(module.path, line, f"{module.layer} may not import the package {top}")
+
+
+def is_pure(module: Module) -> bool:
+    return module.layer in PURE and module.name not in PURITY_EXEMPT
+
+
+def impure_import_problems(module: Module) -> Iterator[Problem]:
+    if not is_pure(module):
+        return
+    kinds = {name: kind for kind, names in IMPURE_MODULES.items() for name in names.split()}
+    for line, name in imported_names(module):
+        top = name.split(".")[0]
+        if top in kinds:
+            rule = f"{module.layer} is pure and may not import {top} ({kinds[top]})"
+            yield Problem(module.path, line, rule)
+        elif name.startswith("numpy.random."):
+            yield from _random_problem(module, line, name.split(".")[2], has_seed=True)
+
+
+def impure_call_problems(module: Module) -> Iterator[Problem]:
+    if not is_pure(module):
+        return
+    calls = [node for node in ast.walk(module.tree) if isinstance(node, ast.Call)]
+    seeded = {id(call.func) for call in calls if call.args or call.keywords}
+    for call in calls:
+        if isinstance(call.func, ast.Name):
+            if call.func.id in IMPURE_CALLS:
+                rule = f"{module.layer} is pure and may not call {call.func.id}()"
+                yield Problem(module.path, call.lineno, rule)
+            elif call.func.id == "default_rng" and id(call.func) not in seeded:
+                yield from _random_problem(module, call.lineno, "default_rng", has_seed=False)
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in GLOBAL_RANDOM:
+            yield from _random_problem(module, node.lineno, node.attr, has_seed=id(node) in seeded)
+
+
+def _random_problem(module: Module, line: int, name: str, *, has_seed: bool) -> Iterator[Problem]:
+    if name == "default_rng" and not has_seed:
+        yield Problem(module.path, line, f"{module.layer} is pure: default_rng() needs a seed")
+    elif name not in SEEDED_RANDOM | {"default_rng"}:
+        rule = f"{module.layer} is pure and may not use the global generator: numpy.random.{name}"
+        yield Problem(module.path, line, rule)
+
+
+def init_problems(module: Module) -> Iterator[Problem]:
+    if module.is_package and module.name != "evenmatch" and module.text.strip():
+        yield Problem(module.path, 1, "the __init__ of a subpackage is empty")
+
+
+def size_problems(module: Module) -> Iterator[Problem]:
+    lines = len(module.text.splitlines())
+    if lines > MODULE_LINES_MAX:
+        rule = f"a module has at most {MODULE_LINES_MAX} lines, this one has {lines}"
+        yield Problem(module.path, MODULE_LINES_MAX + 1, rule)
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if length > FUNCTION_LINES_MAX:
+                rule = (
+                    f"a function has at most {FUNCTION_LINES_MAX} lines, {node.name} has {length}"
+                )
+                yield Problem(module.path, node.lineno, rule)
+
+
+def todo_problems(module: Module) -> Iterator[Problem]:
+    for number, line in enumerate(module.text.splitlines(), start=1):
+        found = re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line)
+        if found:
+            yield Problem(module.path, number, f"no {found[0]} in the source")
+
+
+CHECKS: list[Callable[[Module], Iterator[Problem]]] = [
+    import_problems,
+    impure_import_problems,
+    impure_call_problems,
+    init_problems,
+    size_problems,
+    todo_problems,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_source_has_no(check: Callable[[Module], Iterator[Problem]]) -> None:
+    problems = [str(problem) for module in read_modules() for problem in check(module)]
+    assert not problems, "\n" + "\n".join(problems)
+
+
+def test_import_table_has_no_cycle() -> None:
+    waiting = {layer: {x.split(".")[0] for x in each.ours} for layer, each in TABLE.items()}
+    while waiting:
+        free = {layer for layer, needs in waiting.items() if not needs & waiting.keys()}
+        assert free, f"these layers import each other: {sorted(waiting)}"
+        waiting = {layer: needs for layer, needs in waiting.items() if layer not in free}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        ("model.a", "import numpy", "model may not import the package numpy"),
+        ("model.a", "from evenmatch.cost import scale", "model may not import evenmatch.cost"),
+        ("model.a", "from ..cost.scale import Scale", "model may not import evenmatch.cost"),
+        ("model.a", "from evenmatch import Engine", "model may not import evenmatch.engine.engine"),
+        ("engine.a", "from evenmatch.policies import registry", "engine may not import"),
+        ("engine.a", "import evenmatch.policies.bases", "engine may not import"),
+        ("journals.a", "def f():\n    import evenmatch.engine.shard", "journals may not import"),
+        ("solvers.a", "from evenmatch.model.ticket import Ticket", "solvers may not import"),
+        ("server.a", "from evenmatch.sim.metrics import x", "server may not import evenmatch.sim"),
+        ("theory.a", "import evenmatch.cost.scale", "theory may not import evenmatch.cost"),
+        ("client", "if TYPE_CHECKING:\n    import evenmatch.model", "client may not import"),
+        ("stray", "", "'stray' has no row in the import table"),
+        ("cost.a", "from time import monotonic", "cost is pure and may not import time (clock)"),
+        ("ratings.a", "import os.path", "ratings is pure and may not import os"),
+        ("policies.a", "np.random.rand(3)", "global generator: numpy.random.rand"),
+        ("policies.a", "from numpy.random import shuffle", "global generator"),
+        ("policies.a", "np.random.default_rng()", "default_rng() needs a seed"),
+        ("engine.a", "text = open('x')", "engine is pure and may not call open()"),
+        ("engine.a", "# TO" + "DO later", "in the source"),
+        ("engine.a", "def f():\n" + "    x = 1\n" * 70, "f has 71"),
+        ("engine.a", "x = 1\n" * 401, "this one has 401"),
+    ],
+)
+def test_checks_find(name: str, text: str, rule: str) -> None:
+    module = parse(f"evenmatch.{name}", text)
+    problems = [str(problem) for check in CHECKS for problem in check(module)]
+    assert len(problems) == 1
+    assert rule in problems[0]
+    assert problems[0].startswith("example.py:")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("model.a", "import math\nimport msgspec\nfrom evenmatch.errors import MatchmakingError"),
+        ("engine.a", "from evenmatch.policies.base import Policy\nfrom evenmatch import Ticket"),
+        ("engine.a", "from evenmatch.policies import base"),
+        ("journals.a", "import os, time, sqlite3\nfrom ..engine.records import Record"),
+        (
+            "policies.a",
+            "rng = np.random.Generator(np.random.PCG64(3))\nx = np.random.default_rng(3)",
+        ),
+        ("policies.a", "def f(rng: np.random.Generator) -> None: ..."),
+        ("solvers.kernel", "import os\nimport numba"),
+        (
+            "cli.a",
+            "import rich\nfrom evenmatch.sim import metrics\nfrom evenmatch import __version__",
+        ),
+        ("sim.a", "open('x')\nnp.random.rand()"),
+    ],
+)
+def test_checks_allow(name: str, text: str) -> None:
+    module = parse(f"evenmatch.{name}", text)
+    assert [str(problem) for check in CHECKS for problem in check(module)] == []
+
+
+def test_init_of_a_subpackage_that_holds_code_is_found() -> None:
+    module = parse("evenmatch.model", "x = 1", is_package=True)
+    assert [problem.line for problem in init_problems(module)] == [1]
+
+
+def test_import_loads_nothing_heavy() -> None:
+    assert heavy_after("import evenmatch") == []
+
+
+def test_help_loads_nothing_heavy() -> None:
+    assert heavy_after("from evenmatch.cli.main import main\nrun(main)") == []
+
+
+def heavy_after(statement: str) -> list[str]:
+    """Run a statement in a new interpreter, with --help as argument; return what it loaded."""
+    program = (
+        "import sys\n"
+        "sys.argv = ['evenmatch', '--help']\n"
+        "def run(main):\n"
+        "    try:\n"
+        "        code = main()\n"
+        "    except SystemExit as stop:\n"
+        "        code = stop.code\n"
+        "    assert not code, f'--help ended with {code}'\n"
+        f"{statement}\n"
+        f"print('loaded:', *[name for name in {HEAVY!r} if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1].removeprefix("loaded:").split()
