@@ -120,8 +120,8 @@ def _mean_gap_table(criterion: Criterion, values: Floats, layout: Sequence[int])
         return np.zeros(values.shape[0])
     # In sorted order the i-th value is added i times and taken away k-1-i times.
     signs = 2.0 * np.arange(k) - (k - 1)
-    totals: Floats = np.sort(values, axis=1) @ signs
-    return totals / (k * (k - 1) / 2)
+    means: Floats = np.sort(values, axis=1) @ signs / (k * (k - 1) / 2)
+    return means
 
 
 def _imbalance_table(criterion: Criterion, values: Floats, layout: Sequence[int]) -> Floats:

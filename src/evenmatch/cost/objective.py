@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from evenmatch.cost.criteria import SHAPES, reference
-from evenmatch.cost.rules import Rules, Seats, numbers, side_of
-from evenmatch.cost.scale import scale_value
+from evenmatch.cost.rules import Rules, Seats, number, numbers, side_of
+from evenmatch.cost.scale import scale_gap, scale_value
 from evenmatch.cost.teams import divisions
 from evenmatch.model.queue import Criterion, Queue
-from evenmatch.model.ticket import Ticket, attribute_of
+from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 
 
 class Seating(msgspec.Struct, frozen=True, gc=False):
@@ -47,27 +47,31 @@ class Objective:
         self.rules = Rules(queue)
         default = queue.format.k / max(1, len(queue.criteria))
         self.weights = [default if c.weight is None else c.weight for c in queue.criteria]
-        self._scaled = [c.scale.kind != "none" for c in queue.criteria]
-        self._scaled_weight = math.fsum(
-            weight for weight, scaled in zip(self.weights, self._scaled, strict=True) if scaled
-        )
+        scaled = [c.scale.kind != "none" for c in queue.criteria]
+        self._terms = list(zip(queue.criteria, self.weights, scaled, strict=True))
+        self._scaled_weight = math.fsum(weight for _, weight, counts in self._terms if counts)
+        self._quality_of_nothing = 1.0 if all(scaled) else None
         self._team_shaped = any(SHAPES[c.kind] == "team" for c in queue.criteria)
         self._by_team = self._team_shaped or self.rules.depend_on_teams
         seats = queue.format.players
         self._one_each = max(seats) == 1 and not queue.format.sides
+        self._is_plain_duel = queue.format.is_duel and not queue.format.sides
+        compared = [c.attribute for c in queue.criteria]
+        compared += [r.attribute for r in queue.rules if r.kind != "same"]
+        self._numbers = tuple(dict.fromkeys(compared))
+        self._present = tuple(r.attribute for r in queue.rules if r.kind == "same")
 
-    def missing(self, ticket: Ticket) -> str | None:
+    def missing(self, ticket: Ticket | NewTicket) -> str | None:
         """Return a sentence about an attribute that the ticket lacks, or None."""
-        for criterion in self.queue.criteria:
-            if problem := _lacks_number(ticket, criterion.attribute, "criterion", criterion.kind):
-                return problem
-        for rule in self.queue.rules:
-            if rule.kind == "same":
-                for player in ticket.players:
-                    if attribute_of(ticket, player, rule.attribute) is None:
-                        return f"attribute {rule.attribute} is missing (rule same)"
-            elif problem := _lacks_number(ticket, rule.attribute, "rule", rule.kind):
-                return problem
+        for player in ticket.players:
+            for attribute in self._numbers:
+                value = attribute_of(ticket, player, attribute)
+                if type(value) is not float:
+                    what = "is missing" if value is None else f"must be a number, got {value!r:.80}"
+                    return f"attribute {attribute} {what}"
+            for attribute in self._present:
+                if attribute_of(ticket, player, attribute) is None:
+                    return f"attribute {attribute} is missing"
         sides = self.queue.format.sides
         if sides and (side := side_of(ticket)) and side not in sides:
             return f"side must be one of {', '.join(sides)}, or absent, got {side}"
@@ -89,6 +93,8 @@ class Objective:
         Complexity:
             One evaluation where no criterion compares teams; else up to `DIVISIONS_MAX`.
         """
+        if self._is_plain_duel and len(tickets) == 2 and not bots:
+            return self._seat_duel(tickets[0], tickets[1])
         best: Seating | None = None
         best_key = (math.inf, math.inf)
         for teams in self._divisions(tickets, bots):
@@ -105,7 +111,7 @@ class Objective:
         waits = 0.0
         for team in seating.teams:
             for ticket in team:
-                waits += ticket.size * (at - ticket.enqueued_at)
+                waits += len(ticket.players) * (at - ticket.enqueued_at)
         if bots:
             waits += bots * (self.queue.wait_max or 0.0)
         return seating.criteria_cost + self.queue.price * waits
@@ -128,41 +134,47 @@ class Objective:
         for division in divisions(sizes, seats, wanted, named=bool(sides), spare=bots):
             yield tuple(tuple(tickets[i] for i in team) for team in division)
 
-    def _evaluate(self, teams: tuple[tuple[Ticket, ...], ...], bots: int) -> Seating:
-        ready_at = self.rules.ready_at(teams)
-        if bots:
-            quality = 0.0 if self._scaled_weight else self._empty_quality()
-            return Seating(teams, math.fsum(self.weights), quality, ready_at)
+    def _seat_duel(self, one: Ticket, two: Ticket) -> Seating:
+        """Return the only division of a duel, by a shorter way."""
         total = scaled = 0.0
-        for criterion, weight, counts in zip(
-            self.queue.criteria, self.weights, self._scaled, strict=True
-        ):
-            cost = weight * self._criterion_cost(criterion, teams)
+        for criterion, weight, counts in self._terms:
+            scale, attribute = criterion.scale, criterion.attribute
+            first = scale_value(scale, number(one, attribute))
+            second = scale_value(scale, number(two, attribute))
+            if criterion.step:
+                cost = weight * reference(criterion, ((first,), (second,)))
+            else:
+                cost = weight * scale_gap(scale, abs(first - second))
             total += cost
             if counts:
                 scaled += cost
+        ready_at = self.rules.duel_ready_at(one, two)
+        return Seating(((one,), (two,)), total, self._quality(scaled), ready_at)
+
+    def _evaluate(self, teams: tuple[tuple[Ticket, ...], ...], bots: int) -> Seating:
+        ready_at = self.rules.ready_at(teams)
+        if bots:
+            return Seating(
+                teams, math.fsum(self.weights), self._quality(self._scaled_weight), ready_at
+            )
+        total = scaled = 0.0
+        for criterion, weight, counts in self._terms:
+            cost = weight * _criterion_cost(criterion, teams)
+            total += cost
+            if counts:
+                scaled += cost
+        return Seating(teams, total, self._quality(scaled), ready_at)
+
+    def _quality(self, scaled: float) -> float | None:
         if self._scaled_weight:
-            quality = 1.0 - scaled / self._scaled_weight
-        else:
-            quality = self._empty_quality()
-        return Seating(teams, total, quality, ready_at)
-
-    def _criterion_cost(self, criterion: Criterion, teams: Seats) -> float:
-        values = [
-            [scale_value(criterion.scale, v) for t in team for v in numbers(t, criterion.attribute)]
-            for team in teams
-        ]
-        return reference(criterion, values)
-
-    def _empty_quality(self) -> float | None:
-        return None if any(not scaled for scaled in self._scaled) else 1.0
+            return 1.0 - scaled / self._scaled_weight
+        return self._quality_of_nothing
 
 
-def _lacks_number(ticket: Ticket, attribute: str, what: str, kind: str) -> str | None:
-    for player in ticket.players:
-        value = attribute_of(ticket, player, attribute)
-        if value is None:
-            return f"attribute {attribute} is missing ({what} {kind})"
-        if not isinstance(value, float):
-            return f"attribute {attribute} must be a number ({what} {kind}), got {value!r}"
-    return None
+def _criterion_cost(criterion: Criterion, teams: Seats) -> float:
+    """Return q_d of a division, by the reference."""
+    scale, attribute = criterion.scale, criterion.attribute
+    values = [
+        [scale_value(scale, v) for t in team for v in numbers(t, attribute)] for team in teams
+    ]
+    return reference(criterion, values)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 
 from evenmatch.cost.objective import Objective
@@ -16,6 +14,7 @@ from evenmatch.errors import (
     UnknownQueue,
 )
 from evenmatch.model.events import Refused
+from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 
 NUMBER_MAX = 1e15
@@ -47,11 +46,10 @@ def admit(new: NewTicket, tables: Tables, objectives: dict[str, Objective], limi
     _check_players(new, limits)
     queues = new.queues or (next(iter(tables.queues)),)
     _check_queues(queues, tables, limits)
-    _check_values(new.attributes, limits, "/attributes")
-    if len(tables.paused) and any(name in tables.paused for name in queues):
+    if new.attributes:
+        _check_values(new.attributes, limits, "/attributes")
+    if tables.paused and any(name in tables.paused for name in queues):
         raise Overloaded("the queue is paused; try again later", where="/queues")
-    # Objectives look at attributes through a ticket; id and age do not matter here.
-    probe = Ticket("", 0, 0.0, new.players, queues, new.attributes)
     for name in queues:
         format_ = tables.queues[name].format
         if not format_.admits(len(new.players)):
@@ -61,7 +59,7 @@ def admit(new: NewTicket, tables: Tables, objectives: dict[str, Objective], limi
                 f"got {len(new.players)} players",
                 where="/players",
             )
-        if problem := objectives[name].missing(probe):
+        if problem := objectives[name].missing(new):
             raise InvalidTicket(f"queue {name}: {problem}", where="/players")
     _check_free(new, tables, queues)
 
@@ -81,6 +79,8 @@ def existing(new: NewTicket, tables: Tables) -> str | None:
 
 
 def _check_queues(queues: tuple[str, ...], tables: Tables, limits: Limits) -> None:
+    if len(queues) == 1 and queues[0] in tables.queues:
+        return
     if len(queues) > limits.queues_max or len(set(queues)) != len(queues):
         raise InvalidTicket(
             f"queues must name 1 to {limits.queues_max} different queues, got {len(queues)}",
@@ -114,12 +114,8 @@ def _check_player(player: Player, limits: Limits, where: str) -> None:
             f"a player's id has 1 to {limits.text_max} characters, got {len(player.id)}",
             where=where + "/id",
         )
-    rating = player.rating
-    if rating is not None:
-        _check_number(rating.mean, where + "/rating/mean")
-        _check_number(rating.deviation, where + "/rating/deviation", least=0.0)
-        if rating.volatility is not None:
-            _check_number(rating.volatility, where + "/rating/volatility", least=0.0)
+    if player.rating is not None:
+        _check_rating(player.rating, where + "/rating")
     if player.attributes:
         _check_values(player.attributes, limits, where + "/attributes")
     if player.roles and (
@@ -128,6 +124,13 @@ def _check_player(player: Player, limits: Limits, where: str) -> None:
         raise InvalidTicket(
             "roles must be different names, preferred first", where=where + "/roles"
         )
+
+
+def _check_rating(rating: Rating, where: str) -> None:
+    _check_number(rating.mean, where + "/mean")
+    _check_number(rating.deviation, where + "/deviation", least=0.0)
+    if rating.volatility is not None:
+        _check_number(rating.volatility, where + "/volatility", least=0.0)
 
 
 def _check_values(values: dict[str, Value], limits: Limits, where: str) -> None:
@@ -165,7 +168,7 @@ def _check_entries(
 
 
 def _check_number(value: float, where: str, least: float = -NUMBER_MAX) -> None:
-    if not (least <= value <= NUMBER_MAX and math.isfinite(value)):
+    if not least <= value <= NUMBER_MAX:  # also refuses NaN
         raise InvalidTicket(
             f"a number must be finite and from {least:g} to {NUMBER_MAX:g}, got {value}",
             where=where,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from itertools import chain
+from operator import attrgetter
 
 from evenmatch.cost.objective import Seating
 from evenmatch.engine.pool import Pool
 from evenmatch.errors import PolicyError
 from evenmatch.model.match import Match
+from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping
+
+by_age = attrgetter("enqueued_at", "sequence")
 
 
 def check_decision(pool: Pool, decision: Decision, now: float, fired: bool) -> None:
@@ -28,8 +31,13 @@ def check_decision(pool: Pool, decision: Decision, now: float, fired: bool) -> N
         raise PolicyError(f"policy {pool.queue.policy}: jobs come with a later version")
 
 
-def check_grouping(pool: Pool, grouping: Grouping, now: float, fired: bool) -> Seating:
+def check_grouping(
+    pool: Pool, grouping: Grouping, now: float, fired: bool
+) -> tuple[list[Ticket], Seating]:
     """Check one match of a decision and divide it into teams.
+
+    Returns:
+        The tickets by age, and the division.
 
     Raises:
         PolicyError: A ticket does not wait here or is named twice, the seats are not filled
@@ -38,10 +46,12 @@ def check_grouping(pool: Pool, grouping: Grouping, now: float, fired: bool) -> S
     ids = grouping.tickets
     if len(set(ids)) != len(ids):
         raise _broken(pool, "a ticket is used twice", ids)
-    if not all(ticket_id in pool.tickets for ticket_id in ids):
+    try:
+        tickets = [pool.tickets[ticket_id] for ticket_id in ids]
+    except KeyError:
         gone = tuple(ticket_id for ticket_id in ids if ticket_id not in pool.tickets)
-        raise _broken(pool, "a ticket does not wait in this queue", gone)
-    tickets = sorted((pool.tickets[ticket_id] for ticket_id in ids), key=lambda t: t.age_key)
+        raise _broken(pool, "a ticket does not wait in this queue", gone) from None
+    tickets.sort(key=by_age)
     if grouping.bots:
         wait_max = math.inf if pool.queue.wait_max is None else pool.queue.wait_max
         due = any(ticket.enqueued_at + wait_max <= now for ticket in tickets)
@@ -52,25 +62,23 @@ def check_grouping(pool: Pool, grouping: Grouping, now: float, fired: bool) -> S
         raise _broken(pool, "the tickets do not fill the teams exactly", ids)
     if seating.ready_at > now:
         raise _broken(pool, f"a rule holds only from {seating.ready_at} on, not at {now}", ids)
-    return seating
+    return tickets, seating
 
 
-def describe(match_id: str, pool: Pool, seating: Seating, bots: int, now: float) -> Match:
+def describe(
+    match_id: str, pool: Pool, tickets: list[Ticket], seating: Seating, bots: int, now: float
+) -> Match:
     """Return the match that a division makes now, with its cost."""
-    tickets = sorted(chain.from_iterable(seating.teams), key=lambda ticket: ticket.age_key)
     return Match(
-        id=match_id,
-        queue=pool.name,
-        at=now,
-        tickets=tuple(ticket.id for ticket in tickets),
-        teams=tuple(tuple(ticket.id for ticket in team) for team in seating.teams),
-        players=tuple(
-            tuple(player.id for ticket in team for player in ticket.players)
-            for team in seating.teams
-        ),
-        bots=bots,
-        cost=pool.objective.cost(seating, bots, now),
-        quality=seating.quality,
+        match_id,
+        pool.name,
+        now,
+        tuple([ticket.id for ticket in tickets]),
+        tuple([tuple([ticket.id for ticket in team]) for team in seating.teams]),
+        tuple([tuple([p.id for t in team for p in t.players]) for team in seating.teams]),
+        bots,
+        pool.objective.cost(seating, bots, now),
+        seating.quality,
     )
 
 

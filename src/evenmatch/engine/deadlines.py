@@ -43,16 +43,9 @@ class Deadlines:
             heapq.heappop(heap)
         return math.inf
 
-    def due(self, now: float) -> list[Entry]:
-        """Return the entries up to `now`, in order, without taking them out."""
+    def take_due(self, now: float) -> list[Entry]:
+        """Take out and return the entries up to `now` that count, in order."""
         found = []
         while self.next() <= now:
             found.append(heapq.heappop(self._heap))
-        for entry in found:
-            heapq.heappush(self._heap, entry)
         return found
-
-    def drop(self, now: float) -> None:
-        """Take out all entries up to `now`."""
-        while self._heap and self._heap[0][0] <= now:
-            heapq.heappop(self._heap)

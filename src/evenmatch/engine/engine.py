@@ -24,6 +24,7 @@ from evenmatch.engine.pool import Pool
 from evenmatch.engine.records import Record, changes_state
 from evenmatch.engine.tables import KeptMatch, Tables, TicketView
 from evenmatch.errors import (
+    AlreadyWaiting,
     ConfigError,
     Forgotten,
     KeyReused,
@@ -85,6 +86,7 @@ class Engine:
         self._events: list[Event] = []
         self._input: Input = Advance(0.0)
         self._dirty: dict[str, None] = {}
+        self._wakeup: float | None = None
         self._deadlines = Deadlines(self._is_waiting)
         self._match_ends = Deadlines(self._is_live)
         self._steps: dict[type, Callable[..., None]] = {
@@ -99,10 +101,13 @@ class Engine:
     @property
     def next_wakeup(self) -> float:
         """Return the instant of the next timer or deadline; inf if nothing is due ever."""
-        at = min(self._deadlines.next(), self._match_ends.next())
-        for pool in self.pools.values():
-            at = min(at, pool.wake_at)
-        return at
+        if self._wakeup is None:
+            at = min(self._deadlines.next(), self._match_ends.next())
+            for pool in self.pools.values():
+                if pool.wake_at < at:
+                    at = pool.wake_at
+            self._wakeup = at
+        return self._wakeup
 
     @property
     def faults(self) -> list[PolicyError]:
@@ -124,10 +129,10 @@ class Engine:
             raise NotSupported(f"{type(given).__name__.lower()} comes with a later version")
         assert given.now >= self.tables.now, f"time runs backwards: {given.now} < {self.tables.now}"
         assert given.now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
-        self._events, self._input = [], given
+        self._events, self._input, self._wakeup = [], given, None
         handler(given)
         events = tuple(self._events)
-        if not changes_state(self._events):
+        if not changes_state(events):
             return Record(0, given, events)
         record = Record(self.tables.sequence + 1, given, events)
         self.tables.seal(record)
@@ -144,7 +149,7 @@ class Engine:
             now: Where engine time goes on, seconds.
             memories: What the matchers knew at the last snapshot, by queue.
         """
-        tables, known = self.tables, memories or {}
+        tables, known, self._wakeup = self.tables, memories or {}, None
         tables.now = max(tables.now, now)
         self._open_pools(
             {
@@ -188,11 +193,12 @@ class Engine:
             raise KeyReused(f"the idempotency key {given.key} was used before", where="/")
         entered: list[Ticket] = []
         for item, new in enumerate(given.tickets):
-            if (live := existing(new, self.tables)) is not None:
-                self._emit(Existing(item, live))
-                continue
             try:
                 admit(new, self.tables, self._objectives, self.limits)
+            except AlreadyWaiting as refusal:
+                live = existing(new, self.tables)
+                self._emit(Existing(item, live) if live else refused(item, refusal))
+                continue
             except Refusal as refusal:
                 self._emit(refused(item, refusal))
                 continue
@@ -229,18 +235,16 @@ class Engine:
 
     def _advance(self, given: Advance) -> None:
         now = given.now
-        overdue = self._deadlines.due(now)
+        overdue = self._deadlines.take_due(now)
         names = {entry[3] for entry in overdue}
         due = [name for name, pool in self.pools.items() if pool.wake_at <= now or name in names]
         self._decide(due, now, fired=True)
         for entry in overdue:
             if self._is_waiting(entry):
                 self._meet_deadline(entry, now)
-        self._deadlines.drop(now)
         self._decide(list(self._dirty), now, fired=True)
-        for _, _, match_id, _ in self._match_ends.due(now):
+        for _, _, match_id, _ in self._match_ends.take_due(now):
             self._emit(Finished(match_id, "match_max"))
-        self._match_ends.drop(now)
 
     # Views
 
@@ -307,6 +311,8 @@ class Engine:
 
     def _order_of_queues(self, entered: list[Ticket], now: float) -> list[str]:
         """Return the queues to decide: first where a newcomer's partner has waited longest."""
+        if len(entered) == 1 == len(entered[0].queues):
+            return list(entered[0].queues)
         names = dict.fromkeys(name for ticket in entered for name in ticket.queues)
         if len(names) == 1:
             return list(names)
@@ -321,7 +327,6 @@ class Engine:
     def _decide(self, names: list[str], now: float, *, fired: bool) -> None:
         """Let queues decide in this order, then those that lost tickets to them, until all have."""
         while names:
-            self._dirty.clear()
             for name in names:
                 pool = self.pools[name]
                 self._dirty.pop(name, None)
@@ -338,26 +343,33 @@ class Engine:
         try:
             check_decision(pool, decision, now, fired)
             for grouping in decision.matches:
-                seating = check_grouping(pool, grouping, now, fired)
-                self._make_match(pool, seating, grouping.bots, now, decided=True)
+                tickets, seating = check_grouping(pool, grouping, now, fired)
+                self._make_match(pool, tickets, seating, grouping.bots, now, decided=True)
         except PolicyError as fault:
             pool.fault = fault
             pool.wake_at = math.inf
 
     def _make_match(
-        self, pool: Pool, seating: Seating, bots: int, now: float, *, decided: bool
+        self,
+        pool: Pool,
+        tickets: list[Ticket],
+        seating: Seating,
+        bots: int,
+        now: float,
+        *,
+        decided: bool,
     ) -> None:
         match_id = f"{self.shard}-m{self.tables.counters.matches + 1}"
-        match = describe(match_id, pool, seating, bots, now)
-        rows = [self.tables.waiting[ticket_id] for ticket_id in match.tickets]
+        match = describe(match_id, pool, tickets, seating, bots, now)
+        waiting = self.tables.waiting
+        leaves = [(ticket_id, waiting[ticket_id].queues) for ticket_id in match.tickets]
         self._emit(Matched(match))
-        for row in rows:
-            for name in row.queues:
-                other = self.pools[name]
-                if other is pool and decided:
-                    del pool.tickets[row.ticket.id]
+        for ticket_id, queues in leaves:
+            for name in queues:
+                if decided and name == pool.name:
+                    del pool.tickets[ticket_id]
                 else:
-                    other.leave(row.ticket.id, now)
+                    self.pools[name].leave(ticket_id, now)
                     self._dirty[name] = None
         self._watch_match(match)
 
@@ -385,7 +397,7 @@ class Engine:
         if pool.queue.on_deadline == "bots" and name not in self.tables.paused:
             filled = fill_with_bots(pool, pool.tickets[ticket_id], now)
             if filled is not None:
-                self._make_match(pool, filled[0], filled[1], now, decided=False)
+                self._make_match(pool, *filled, now, decided=False)
                 return
         pool.leave(ticket_id, now)
         self._dirty[name] = None

@@ -10,11 +10,14 @@ LOOK_AT_MOST = 1_000
 """Waiting tickets that are considered for one overdue ticket."""
 
 
-def fill_with_bots(pool: Pool, overdue: Ticket, now: float) -> tuple[Seating, int] | None:
+def fill_with_bots(
+    pool: Pool, overdue: Ticket, now: float
+) -> tuple[list[Ticket], Seating, int] | None:
     """Seat an overdue ticket with the longest waiting tickets that may play with it, and bots.
 
     Returns:
-        The division and the number of bots, or None if not even bots make it legal.
+        The tickets by age, their division and the number of bots; None if not even bots make
+        it legal.
 
     Complexity:
         O(n k) for the first `LOOK_AT_MOST` tickets of the pool.
@@ -35,4 +38,4 @@ def fill_with_bots(pool: Pool, overdue: Ticket, now: float) -> tuple[Seating, in
         found = pool.objective.seat(larger, bots=room - ticket.size, now=now)
         if found is not None and found.ready_at <= now:
             chosen, seating, room = larger, found, room - ticket.size
-    return None if seating is None else (seating, room)
+    return None if seating is None else (chosen, seating, room)

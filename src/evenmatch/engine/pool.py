@@ -33,14 +33,16 @@ class Pool:
         # The matcher gets the queue as configured: it adds its own rules itself.
         self.matcher = chosen.matcher(queue, seed=seed, memory=memory)
         self.tickets: dict[str, Ticket] = {}
+        self._newest = 0
         self.wake_at = math.inf
         self.fault: PolicyError | None = None
 
     def enter(self, ticket: Ticket, now: float) -> None:
         """Take a ticket in, in the place that its age gives it."""
-        last = next(reversed(self.tickets.values()), None)
         self.tickets[ticket.id] = ticket
-        if last is not None and ticket.age_key < last.age_key:
+        if ticket.sequence > self._newest:
+            self._newest = ticket.sequence
+        else:
             by_age = sorted(self.tickets.values(), key=lambda t: t.age_key)
             self.tickets = {t.id: t for t in by_age}
         self.matcher.enter(ticket, now)

@@ -54,6 +54,10 @@ def decode(body: bytes) -> Record:
         ) from None
 
 
-def changes_state(events: list[Event]) -> bool:
+def changes_state(events: tuple[Event, ...]) -> bool:
     """Return whether any event changes the tables; if none does, the input needs no record."""
-    return any(not isinstance(event, Refused | Existing) for event in events)
+    for event in events:
+        kind = type(event)
+        if kind is not Refused and kind is not Existing:
+            return True
+    return False

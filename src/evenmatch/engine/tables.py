@@ -187,12 +187,19 @@ class Tables(msgspec.Struct):
 
     def fold(self, given: Input, event: Event) -> None:
         """Fold one event of the record that is being made or applied."""
-        if isinstance(event, Accepted):
+        kind = type(event)
+        if kind is Accepted:
             assert isinstance(given, Enqueue)
+            assert isinstance(event, Accepted)
             self._accept(given, event)
-        elif isinstance(event, Matched):
+        elif kind is Matched:
+            assert isinstance(event, Matched)
             self._match(given.now, event.match)
-        elif isinstance(event, Cancelled):
+        else:
+            self._fold_rare(given, event)
+
+    def _fold_rare(self, given: Input, event: Event) -> None:
+        if isinstance(event, Cancelled):
             self._end(given.now, event.ticket, "cancelled", event.reason)
             self.counters.cancelled += 1
         elif isinstance(event, Expired):
@@ -273,10 +280,11 @@ class Tables(msgspec.Struct):
         self, now: float, ticket_id: str, state: str, reason: str | None, match: str | None = None
     ) -> None:
         ticket = self.waiting.pop(ticket_id).ticket
-        for group in self.players.values():
+        # The ticket's queues may be gone from the configuration by now, its group is not.
+        for players in self.players.values():
             for player in ticket.players:
-                if group.get(player.id) == ticket_id:
-                    del group[player.id]
+                if players.get(player.id) == ticket_id:
+                    del players[player.id]
         self.ended[ticket_id] = Ended(
             state,
             ticket.sequence,

@@ -15,6 +15,9 @@ DistributionKind = Literal["uniform", "normal", "exponential", "choice", "empiri
 ARRIVALS_MAX = 50_000_000
 """The most tickets of one run, drawn or read."""
 
+SHIPPED = "evenmatch:"
+"""A file whose name starts like this is one that comes with evenmatch."""
+
 
 class Distribution(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How a value is drawn.

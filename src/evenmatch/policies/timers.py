@@ -32,10 +32,15 @@ class Timers:
 
     def put(self, sequence: int, at: float, needs: tuple[int, ...], enqueued_at: float) -> None:
         """Set a ticket's timer to `at`, which holds as long as the tickets `needs` wait."""
-        self._unlink(sequence)
+        if sequence in self._timers:
+            self._unlink(sequence)
         self._timers[sequence] = _Timer(at, needs, enqueued_at)
         for other in needs:
-            self._needed_by.setdefault(other, {})[sequence] = None
+            needed_by = self._needed_by.get(other)
+            if needed_by is None:
+                self._needed_by[other] = {sequence: None}
+            else:
+                needed_by[sequence] = None
         if at < math.inf:
             heapq.heappush(self._heap, (at, sequence))
 
@@ -43,7 +48,8 @@ class Timers:
         """Forget a ticket; return those whose timers it helped to set, to be set again."""
         self._unlink(sequence)
         del self._timers[sequence]
-        return sorted(self._needed_by.pop(sequence, ()))
+        needed_by = self._needed_by.pop(sequence, None)
+        return sorted(needed_by) if needed_by else []
 
     def needs(self, sequence: int) -> tuple[int, ...]:
         """Return the older tickets that a ticket's timer was set with."""
@@ -84,11 +90,10 @@ class Timers:
         return sorted(due)
 
     def _unlink(self, sequence: int) -> None:
-        timer = self._timers.get(sequence)
-        if timer is not None:
-            for other in timer.needs:
-                if other in self._needed_by:
-                    self._needed_by[other].pop(sequence, None)
+        for other in self._timers[sequence].needs:
+            needed_by = self._needed_by.get(other)
+            if needed_by is not None:
+                needed_by.pop(sequence, None)
 
     def _check(self, waiting: set[int]) -> None:
         """Assert that each waiting ticket has a timer, set with waiting tickets only."""

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import msgspec
 
 from evenmatch.cost.expansion import inverse
-from evenmatch.cost.rules import Rules, numbers, relative
+from evenmatch.cost.rules import Rules, number, relative
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.timers import Timers
-from evenmatch.solvers.index import SortedIndex
+from evenmatch.solvers.age_tree import NONE, AgeTree
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,22 +131,30 @@ def _check_growth(
 
 
 class _Waiting(msgspec.Struct, gc=False, eq=False):
-    """A ticket in the index."""
+    """A ticket in the tree."""
 
     ticket: Ticket
     value: float
+    node: int = NONE
+
+
+Partner = tuple[float, _Waiting]
+"""A gap and who is that far away."""
 
 
 class WindowMatcher(NoJobs):
-    """The index of one queue's waiting tickets, and their timers."""
+    """The waiting tickets by value and age, and one timer each."""
 
     def __init__(self, queue: Queue, rule: Rule, *, nearest: bool = False) -> None:
         self._rules = Rules(queue)
         self._rule = rule
         self._when = inverse(rule.limit, rule.expand)
-        self._is_only_rule = len(queue.rules) == 1 and not queue.format.sides
+        # Where the gap alone decides, a ticket's soonest partner is its nearest older neighbour.
+        self._gap_decides = (
+            len(queue.rules) == 1 and not queue.format.sides and rule.unit == "difference"
+        )
         self._nearest = nearest
-        self._index: SortedIndex[_Waiting] = SortedIndex()
+        self._tree: AgeTree[_Waiting] = AgeTree()
         self._by_id: dict[str, _Waiting] = {}
         self._by_sequence: dict[int, _Waiting] = {}
         self._timers = Timers()
@@ -157,14 +165,16 @@ class WindowMatcher(NoJobs):
         del now
         if isinstance(entry, OpenMatch):
             return
-        waiting = _Waiting(entry, numbers(entry, self._rule.attribute)[0])
-        self._index.insert(waiting.value, waiting)
+        sequence = entry.sequence
+        waiting = _Waiting(entry, number(entry, self._rule.attribute))
+        waiting.node = self._tree.insert(waiting.value, entry.age_key, waiting)
         self._by_id[entry.id] = waiting
-        self._by_sequence[entry.sequence] = waiting
+        self._by_sequence[sequence] = waiting
         self._set_timer(waiting)
-        if entry.sequence < self._youngest:
+        if sequence > self._youngest:
+            self._youngest = sequence
+        else:
             self._reset_younger(waiting)
-        self._youngest = max(self._youngest, entry.sequence)
 
     def leave(self, entry_id: str, now: float) -> None:
         """Forget a ticket."""
@@ -175,88 +185,104 @@ class WindowMatcher(NoJobs):
 
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Match what falls due, longest waiting first."""
-        due = [self._by_sequence[s] for s in self._timers.pop_due(now, fired)]
-        if not due:
-            return Decision(wake_at=self._timers.next())
-        pairs = self._choose(self._partners(due, now, fired))
+        timers = self._timers
+        if (wake_at := timers.next()) > now:
+            return Decision((), wake_at)
+        due = [self._by_sequence[sequence] for sequence in timers.pop_due(now, fired)]
+        pairs = self._choose(self._partners(due, now, fired)) if due else []
         for first, second in pairs:
             self._remove(first)
             self._remove(second)
-        groupings = tuple(Grouping((a.ticket.id, b.ticket.id)) for a, b in pairs)
-        return Decision(groupings, self._timers.next())
+        groupings = tuple([Grouping((a.ticket.id, b.ticket.id)) for a, b in pairs])
+        return Decision(groupings, timers.next())
 
     def _set_timer(self, waiting: _Waiting) -> None:
         """Find the older ticket that this one may play soonest."""
+        ticket = waiting.ticket
         best = math.inf
-        partner: tuple[int, ...] = ()
-        for other, at, earliest in self._older(waiting):
-            if earliest >= best:
-                break
-            if at < best:
-                best, partner = at, (other.ticket.sequence,)
-        self._timers.put(waiting.ticket.sequence, best, partner, waiting.ticket.enqueued_at)
+        needs: tuple[int, ...] = ()
+        if self._gap_decides:
+            partner = self._nearest_older(waiting)
+            if partner is not None:
+                gap, other = partner
+                best = ticket.enqueued_at + self._when(gap)
+                needs = (other.ticket.sequence,)
+        else:
+            for _, other, at, earliest in self._older(waiting):
+                if earliest >= best:
+                    break
+                if at < best:
+                    best, needs = at, (other.ticket.sequence,)
+        self._timers.put(ticket.sequence, best, needs, ticket.enqueued_at)
 
-    def _older(self, waiting: _Waiting) -> Iterator[tuple[_Waiting, float, float]]:
-        """Yield older tickets, nearest first, with the instant of the pair and a bound on it.
+    def _nearest_older(self, waiting: _Waiting) -> Partner | None:
+        tree, value = self._tree, waiting.value
+        low, high = tree.nearest_older(waiting.node)
+        below = tree.item(low) if low != NONE else None
+        above = tree.item(high) if high != NONE else None
+        if above is not None and (below is None or above.value - value < value - below.value):
+            return above.value - value, above
+        return (value - below.value, below) if below is not None else None
 
-        The bound is when this ticket itself accepts the gap; it never falls along the walk.
+    def _older(self, waiting: _Waiting) -> Iterator[tuple[float, _Waiting, float, float]]:
+        """Yield (gap, older ticket, instant of the pair, bound), nearest first.
+
+        The bound is the instant at which this ticket itself accepts the gap: no pair that comes
+        later in the walk may play before it.
         """
-        ticket, age_key = waiting.ticket, waiting.ticket.age_key
-        relative_unit = self._rule.unit == "relative"
-        for gap, other in self._index.outward(waiting.value, waiting):
-            own_gap = relative(gap, (waiting.value,)) if relative_unit else gap
+        ticket = waiting.ticket
+        is_relative = self._rule.unit == "relative"
+        for gap, other in self._tree.older(waiting.node):
+            own_gap = relative(gap, (waiting.value,)) if is_relative else gap
             earliest = ticket.enqueued_at + self._when(own_gap)
             if earliest == math.inf:
                 return
-            if other.ticket.age_key > age_key:
-                continue
-            if self._is_only_rule and not relative_unit:
-                yield other, earliest, earliest
-            else:
-                yield other, self._rules.pair_ready_at(other.ticket, ticket), earliest
+            at = earliest
+            if not self._gap_decides:
+                at = self._rules.pair_ready_at(other.ticket, ticket)
+            yield gap, other, at, earliest
 
     def _partners(
         self, due: list[_Waiting], now: float, fired: bool
-    ) -> dict[int, list[tuple[float, _Waiting]]]:
-        """Return, by sequence, the partners that each ticket may play now, with their gaps."""
-        partners: dict[int, list[tuple[float, _Waiting]]] = {}
+    ) -> dict[int, tuple[_Waiting, list[Partner]]]:
+        """Return, by sequence, the tickets that may play now and with whom."""
+        found: dict[int, tuple[_Waiting, list[Partner]]] = {}
         for waiting in due:
             born = waiting.ticket.enqueued_at
-            for other, at, earliest in self._older(waiting):
+            for gap, other, at, earliest in self._older(waiting):
                 if earliest > now:
                     break
                 if at < now or (at == now and (fired or at == born)):
-                    gap = abs(other.value - waiting.value)
-                    partners.setdefault(waiting.ticket.sequence, []).append((gap, other))
-                    partners.setdefault(other.ticket.sequence, []).append((gap, waiting))
-        return partners
+                    for one, two in ((waiting, other), (other, waiting)):
+                        sequence = one.ticket.sequence
+                        found.setdefault(sequence, (one, []))[1].append((gap, two))
+        return found
 
     def _choose(
-        self, partners: dict[int, list[tuple[float, _Waiting]]]
+        self, partners: dict[int, tuple[_Waiting, list[Partner]]]
     ) -> list[tuple[_Waiting, _Waiting]]:
         """Let the tickets choose, longest waiting first."""
         pairs = []
         taken: set[int] = set()
-        for chooser in sorted(
-            (self._by_sequence[s] for s in partners), key=lambda w: w.ticket.age_key
+        for chooser, candidates in sorted(
+            partners.values(), key=lambda entry: entry[0].ticket.age_key
         ):
-            sequence = chooser.ticket.sequence
-            if sequence in taken:
+            if chooser.ticket.sequence in taken:
                 continue
-            free = [p for p in partners[sequence] if p[1].ticket.sequence not in taken]
+            free = [p for p in candidates if p[1].ticket.sequence not in taken]
             if free:
                 other = min(free, key=self._preference)[1]
-                taken.update((sequence, other.ticket.sequence))
+                taken.update((chooser.ticket.sequence, other.ticket.sequence))
                 pairs.append((chooser, other))
         return pairs
 
-    def _preference(self, partner: tuple[float, _Waiting]) -> tuple[float, tuple[float, int]]:
+    def _preference(self, partner: Partner) -> tuple[float, tuple[float, int]]:
         gap, other = partner
         return (gap if self._nearest else 0.0, other.ticket.age_key)
 
     def _remove(self, waiting: _Waiting) -> None:
         sequence = waiting.ticket.sequence
-        self._index.remove(waiting.value, waiting)
+        self._tree.remove(waiting.node)
         del self._by_id[waiting.ticket.id]
         del self._by_sequence[sequence]
         for other in self._timers.drop(sequence):

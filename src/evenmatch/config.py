@@ -1,0 +1,179 @@
+"""Strict TOML: scenarios to simulate, and the queues and settings of a server.
+
+Both are one format; a server ignores `[arrivals]` and `[attributes]`, a simulation ignores
+`[server]`. Whatever cannot work as written is refused with a ConfigError: one sentence that names
+the key and says what is allowed.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from evenmatch.errors import ConfigError, MatchmakingError
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import Limits, Scenario, ServerSettings
+from evenmatch.policies.registry import parse_policy
+from evenmatch.toml.arrivals import build_arrivals
+from evenmatch.toml.decode import Place, decode
+from evenmatch.toml.queues import build_queues, queue_place
+from evenmatch.toml.shapes import LimitsShape, ScenarioShape, ServerShape
+
+BYTES_MAX = 1_000_000
+SPEED_MAX = 10_000.0
+KEEP_DAYS_MAX = 3650.0
+LIMIT_MAX = 1_000_000_000
+ORIGIN = re.compile(r"\*|https?://[^\s/?#]+")
+ROOT = Place()
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """Return the scenario in a TOML file; files that it names count from its folder.
+
+    Args:
+        path: The TOML file.
+
+    Raises:
+        ConfigError: The file cannot be read, or does not describe a scenario; the message names
+            the file and the key.
+    """
+    try:
+        return parse_scenario(_read(path), Path(path).parent)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def load_server(path: str | Path) -> tuple[tuple[Queue, ...], ServerSettings, int]:
+    """Return the queues, the settings and the seed in a server's TOML file.
+
+    Args:
+        path: The TOML file; its tables `[arrivals]` and `[attributes]` are ignored.
+
+    Raises:
+        ConfigError: The file cannot be read, or a server cannot run it; the message names the
+            file and the key.
+    """
+    try:
+        return parse_server(_read(path))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
+    r"""Return the scenario in a TOML text.
+
+    Args:
+        text: The TOML.
+        base_dir: The folder from which relative file names count; None leaves them as they are.
+
+    Raises:
+        ConfigError: The text does not describe a scenario.
+
+    >>> parse_scenario("[[queue]]\nwait_max = 60").queues[0].name
+    'main'
+    """
+    shape = _shape(text)
+    queues = _queues(shape)
+    until = None if shape.until is None else ROOT.at("until").positive(shape.until, "s")
+    if shape.arrivals is None and shape.attributes:
+        ROOT.at("attributes").refuse("are drawn only for arrivals; add [arrivals]")
+    folder = None if base_dir is None else Path(base_dir)
+    return Scenario(
+        queues=queues,
+        arrivals=(
+            None
+            if shape.arrivals is None
+            else build_arrivals(shape.arrivals, shape.attributes, queues, until, folder)
+        ),
+        seed=_seed(shape),
+        until=until,
+        solve_time=ROOT.at("solve_time").not_negative(shape.solve_time, "s"),
+        warmup=ROOT.at("warmup").not_negative(shape.warmup, "s"),
+    )
+
+
+def parse_server(text: str) -> tuple[tuple[Queue, ...], ServerSettings, int]:
+    """Return the queues, the settings and the seed in a TOML text.
+
+    Raises:
+        ConfigError: A server cannot run it.
+    """
+    shape = _shape(text)
+    return _queues(shape), _settings(shape.server), _seed(shape)
+
+
+def _read(path: str | Path) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(BYTES_MAX + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigError(f"cannot be read: {reason or error}") from None
+    if len(data) > BYTES_MAX:
+        raise ConfigError(f"must be a file of at most {BYTES_MAX:,} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"must be UTF-8 text, and byte {error.start} is not") from None
+
+
+def _shape(text: str) -> ScenarioShape:
+    try:
+        raw = tomllib.loads(text)
+        return decode(raw, ScenarioShape, ROOT)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"must be valid TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError("must not nest tables and lists this deep") from None
+
+
+def _queues(shape: ScenarioShape) -> tuple[Queue, ...]:
+    queues = build_queues(shape.queue, ROOT)
+    for queue in queues:
+        _check_policy(queue.policy, queue_place(ROOT, queue.name).at("policy"))
+    return queues
+
+
+def _check_policy(spec: str, at: Place) -> None:
+    """Refuse a SPEC that no policy understands."""
+    try:
+        parse_policy(spec)
+    except MatchmakingError as error:
+        at.refuse(f'= "{spec}": {error}')
+
+
+def _seed(shape: ScenarioShape) -> int:
+    return shape.seed if shape.seed >= 0 else ROOT.at("seed").refuse_value(">= 0", shape.seed)
+
+
+def _settings(shape: ServerShape) -> ServerSettings:
+    at = ROOT.at("server")
+    for index, origin in enumerate(shape.origins):
+        if not ORIGIN.fullmatch(origin):
+            at.at("origins").at(index).refuse_value(
+                'an origin such as "https://example.com", or "*"', origin
+            )
+    return ServerSettings(
+        clock_speed=_at_most(shape.clock_speed, SPEED_MAX, at.at("clock_speed")),
+        keep_days=_at_most(shape.keep_days, KEEP_DAYS_MAX, at.at("keep_days")),
+        origins=shape.origins,
+        limits=_limits(shape.limits, at.at("limits")),
+    )
+
+
+def _at_most(value: float, most: float, at: Place) -> float:
+    if not 0.0 < value <= most:
+        at.refuse_value(f"above 0 and at most {most:,g}", value)
+    return value
+
+
+def _limits(shape: LimitsShape, at: Place) -> Limits:
+    given = {
+        key: value for key, value in msgspec.structs.asdict(shape).items() if value is not None
+    }
+    for key, value in given.items():
+        at.at(key).between(value, 1, LIMIT_MAX)
+    return Limits(**given)

@@ -1,0 +1,108 @@
+"""The port through which a shard's records become durable.
+
+An adapter keeps, for each shard, an append-only sequence of records without gaps, the newest
+snapshot, and the present owner with its epoch. Safety rests on one check at every append:
+owner, epoch and first sequence must be the expected ones. Leases only decide who tries.
+
+`evenmatch.testing.check_journal` proves that an adapter keeps these promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+import msgspec
+
+from evenmatch.engine.records import Record
+
+
+class Segment(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What wrote a stretch of the journal, for people and for `replay`.
+
+    Args:
+        first_seq: Sequence of its first record.
+        format: Record format number.
+        package: Version of evenmatch.
+        policies: SPEC by queue name.
+        wall: Unix seconds of its start.
+    """
+
+    first_seq: int
+    format: int
+    package: str
+    policies: dict[str, str]
+    wall: float
+
+
+class StoredSnapshot(msgspec.Struct, frozen=True):
+    """A snapshot of the tables after record `sequence`, opaque to the journal."""
+
+    sequence: int
+    wall: float
+    state: bytes
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """A record read back, with the wall time (Unix seconds) of its batch."""
+
+    record: Record
+    wall: float
+
+
+class Journal(Protocol):
+    """Durable, ordered, fenced storage of records."""
+
+    async def lease(self, shard: str, owner: str, ttl: float) -> int:
+        """Become the owner and return the new epoch, or renew and return the present one.
+
+        A lease held by another owner is refused with `StaleOwner` until its `ttl` seconds
+        (wall time) are over; after that the newcomer gets the next epoch and every append
+        with an older epoch is refused.
+        """
+        ...
+
+    async def begin(self, shard: str, segment: Segment) -> None:
+        """Note who writes from `segment.first_seq` on: format, package and policies."""
+        ...
+
+    async def append(
+        self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]
+    ) -> int:
+        """Store the records atomically; they are durable when this returns the last sequence.
+
+        Raises:
+            StaleOwner: `owner` and `epoch` are not those of the present lease.
+            SequenceGap: `first_seq` is not the last stored sequence + 1, or the records are
+                not numbered consecutively from it.
+            JournalUnavailable: Nothing was stored (locked, full or broken storage).
+        """
+        ...
+
+    def read(self, shard: str, from_seq: int) -> AsyncIterator[Entry]:
+        """Yield the records from `from_seq` on, in order.
+
+        Raises:
+            JournalCorrupt: A checksum fails, a record is missing, or the tail is cut off.
+        """
+        ...
+
+    async def snapshot(self, shard: str, seq: int, state: bytes) -> None:
+        """Store the state after record `seq`; the newest one that is intact counts."""
+        ...
+
+    async def latest_snapshot(self, shard: str) -> StoredSnapshot | None:
+        """Return the newest snapshot whose checksum holds, or None."""
+        ...
+
+    async def segments(self, shard: str) -> list[Segment]:
+        """Return the segments of a shard in order."""
+        ...
+
+    async def last(self, shard: str) -> tuple[int, float]:
+        """Return the last stored sequence (0 if none) and its wall time."""
+        ...
+
+    async def close(self) -> None:
+        """Release files and threads."""
+        ...

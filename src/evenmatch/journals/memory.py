@@ -1,0 +1,148 @@
+"""A journal in the memory of one process: for development, tests and simulations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+
+import msgspec
+
+from evenmatch.engine.records import Record, encode
+from evenmatch.errors import JournalUnavailable
+from evenmatch.journals.base import Entry, Segment, StoredSnapshot
+from evenmatch.journals.head import (
+    Head,
+    Opener,
+    check_append,
+    check_snapshot,
+    first_to_read,
+    granted,
+    is_intact,
+    missing,
+    sealer,
+)
+
+
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """A stored record or snapshot, as bytes with their checksum."""
+
+    sequence: int
+    wall: float
+    crc: int
+    body: bytes
+
+
+class Shelf(msgspec.Struct):
+    """All that is stored of one shard."""
+
+    head: Head | None = None
+    rows: list[Row] = msgspec.field(default_factory=list)
+    snapshots: list[Row] = msgspec.field(default_factory=list)
+    segments: dict[int, bytes] = msgspec.field(default_factory=dict)
+
+
+class MemoryJournal:
+    """Keeps the promises of the port as long as the process lives.
+
+    Only encoded bytes are stored, so a record that cannot be encoded is refused here too, and
+    changing an object after it was appended does not change the journal.
+
+    Args:
+        wall: The wall clock, Unix seconds.
+
+    Example:
+        >>> import asyncio
+        >>> from evenmatch.model.inputs import Advance
+        >>> async def main() -> int:
+        ...     journal = MemoryJournal()
+        ...     epoch = await journal.lease("main", "me", ttl=10.0)
+        ...     return await journal.append("main", "me", epoch, 1, [Record(1, Advance(0.5), ())])
+        >>> asyncio.run(main())
+        1
+    """
+
+    def __init__(self, *, wall: Callable[[], float] = time.time) -> None:
+        self.wall = wall
+        self.shelves: dict[str, Shelf] = {}
+        self._closed = False
+
+    async def lease(self, shard: str, owner: str, ttl: float) -> int:
+        """Become or stay the owner of a shard and return the epoch."""
+        shelf = self._shelf(shard)
+        shelf.head = granted(shelf.head, shard, owner=owner, ttl=ttl, now=float(self.wall()))
+        return shelf.head.epoch
+
+    async def begin(self, shard: str, segment: Segment) -> None:
+        """Note who writes from `segment.first_seq` on."""
+        self._shelf(shard).segments[segment.first_seq] = msgspec.json.encode(segment)
+
+    async def append(
+        self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]
+    ) -> int:
+        """Store the records, all or none, and return the last sequence."""
+        shelf, holder = self._shelf(shard), (owner, epoch)
+        head = check_append(shelf.head, shard, holder=holder, first_seq=first_seq, records=records)
+        if not records:
+            return head.last_seq
+        wall, seal = float(self.wall()), sealer(shard)
+        bodies = [(record.sequence, encode(record)) for record in records]
+        shelf.rows.extend(Row(seq, wall, seal(seq, wall, body), body) for seq, body in bodies)
+        last_seq = records[-1].sequence
+        shelf.head = msgspec.structs.replace(head, last_seq=last_seq, last_wall=wall)
+        return last_seq
+
+    async def read(self, shard: str, from_seq: int) -> AsyncIterator[Entry]:
+        """Yield the records from `from_seq` on that were stored when reading began."""
+        shelf = self._shelf(shard)
+        last_seq = shelf.head.last_seq if shelf.head else 0
+        first = first_to_read(last_seq, shard, from_seq)
+        opener = Opener(shard, first, last_seq)
+        found = first - 1
+        for row in list(shelf.rows):
+            if first <= row.sequence <= last_seq:
+                yield opener.open(row.sequence, row.wall, row.crc, row.body)
+                found = row.sequence
+        if found < last_seq:
+            raise missing(shard, found + 1, last_seq)
+
+    async def snapshot(self, shard: str, seq: int, state: bytes) -> None:
+        """Store the state after record `seq`; the last two are kept."""
+        shelf = self._shelf(shard)
+        check_snapshot(shelf.head, shard, seq)
+        wall = float(self.wall())
+        row = Row(seq, wall, sealer(shard)(seq, wall, bytes(state)), bytes(state))
+        others = [old for old in shelf.snapshots if old.sequence != seq]
+        shelf.snapshots = sorted([*others, row], key=lambda each: each.sequence)[-2:]
+
+    async def latest_snapshot(self, shard: str) -> StoredSnapshot | None:
+        """Return the newest snapshot whose checksum holds, or None."""
+        seal = sealer(shard)
+        for row in reversed(self._shelf(shard).snapshots):
+            if is_intact(seal, row.sequence, row.wall, crc=row.crc, body=row.body):
+                return StoredSnapshot(row.sequence, row.wall, row.body)
+        return None
+
+    async def segments(self, shard: str) -> list[Segment]:
+        """Return the segments of a shard in order."""
+        stored = sorted(self._shelf(shard).segments.items())
+        return [msgspec.json.decode(body, type=Segment) for _, body in stored]
+
+    async def last(self, shard: str) -> tuple[int, float]:
+        """Return the last stored sequence (0 if none) and its wall time."""
+        head = self._shelf(shard).head
+        return (head.last_seq, head.last_wall) if head else (0, 0.0)
+
+    async def close(self) -> None:
+        """Refuse all further calls."""
+        self._closed = True
+
+    def reopen(self) -> MemoryJournal:
+        """Return a new journal on what this one stored, as after a restart."""
+        other = MemoryJournal(wall=self.wall)
+        other.shelves = self.shelves
+        return other
+
+    def _shelf(self, shard: str) -> Shelf:
+        if self._closed:
+            raise JournalUnavailable("the journal was closed: open it again")
+        return self.shelves.setdefault(shard, Shelf())

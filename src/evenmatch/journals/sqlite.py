@@ -1,0 +1,325 @@
+"""A journal in one SQLite file: durable on a single machine, with nothing to install.
+
+How the promises of the port are kept:
+
+- The file is in WAL mode with synchronous=FULL: a commit has reached the disk when it returns.
+- Everything is written by one thread, and read by another with its own connection, so the event
+  loop waits for neither, and a reader never holds up a writer.
+- Each batch and the shard's row in `heads` change in one transaction, inside which owner, epoch
+  and sequence are checked. So nothing is half stored, and two processes on one file can't both
+  write to a shard.
+- Each row has a checksum that covers shard, sequence, wall time and body; `heads` says where the
+  journal ends. So changed, swapped and missing rows are found when they are read.
+- `journal.db-ends` is a witness against the loss of `journal.db-wal`; see `ends.py`.
+
+`journal.db-wal` is a part of the journal: move or copy `journal.db` only while it is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from zlib import crc32
+
+import msgspec
+
+from evenmatch.engine.records import Record, encode
+from evenmatch.errors import JournalCorrupt, JournalError, JournalUnavailable
+from evenmatch.journals.base import Entry, Segment, StoredSnapshot
+from evenmatch.journals.ends import Ends, load_ends
+from evenmatch.journals.head import (
+    Head,
+    Opener,
+    check_append,
+    check_snapshot,
+    first_to_read,
+    granted,
+    is_intact,
+    missing,
+    sealer,
+)
+from evenmatch.journals.sqlite_file import Lane, connect, ends_path, make_directory, transaction
+
+FILE_NAME = "journal.db"
+SLICE_ROWS = 5_000
+SLICE_BYTES = 16 * 2**20
+SNAPSHOTS_KEPT = 2
+
+
+class SqliteJournal:
+    """Stores the records of any number of shards in one file.
+
+    Opening reads and writes the disk; do it before the event loop has work. If the task that
+    awaits an `append` is cancelled, the batch may still be stored, unacknowledged.
+
+    Args:
+        path: The file; it is made, with its directory, if it is missing.
+        wall: The wall clock, Unix seconds.
+        busy_timeout: How long to wait for another process's transaction, seconds.
+        bytes_max: Largest size of the file; None is limited by the disk alone.
+        create: False refuses to make a new journal.
+
+    Raises:
+        JournalUnavailable: The file is missing, locked, or may not be written.
+        JournalCorrupt: The file is no journal, is damaged, or is of a newer format.
+
+    Example:
+        >>> import asyncio, tempfile
+        >>> from evenmatch.model.inputs import Advance
+        >>> async def main(directory: str) -> int:
+        ...     journal = SqliteJournal.open(directory)
+        ...     epoch = await journal.lease("main", "me", ttl=10.0)
+        ...     last = await journal.append("main", "me", epoch, 1, [Record(1, Advance(0.5), ())])
+        ...     await journal.close()
+        ...     return last
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     asyncio.run(main(directory))
+        1
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        wall: Callable[[], float] = time.time,
+        busy_timeout: float = 5.0,
+        bytes_max: int | None = None,
+        create: bool = True,
+    ) -> None:
+        self.path = Path(path)
+        self.wall = wall
+        if create:
+            make_directory(self.path.parent)
+        elif not self.path.is_file():
+            raise JournalUnavailable(f"there is no journal at {self.path}: check the path")
+        connection = partial(connect, self.path, busy_timeout=busy_timeout, bytes_max=bytes_max)
+        self._writer = Lane("journal-writer", self.path, connection)
+        try:
+            self._reader = Lane("journal-reader", self.path, connection)
+        except JournalError:
+            self._writer.close()
+            raise
+        witness = ends_path(self.path)
+        self._ends = Ends(witness, load_ends(witness))
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path | str,
+        *,
+        wall: Callable[[], float] = time.time,
+        busy_timeout: float = 5.0,
+        bytes_max: int | None = None,
+        create: bool = True,
+    ) -> SqliteJournal:
+        """Return the journal of a data directory, `DIR/journal.db`."""
+        path = Path(directory) / FILE_NAME
+        return cls(path, wall=wall, busy_timeout=busy_timeout, bytes_max=bytes_max, create=create)
+
+    async def lease(self, shard: str, owner: str, ttl: float) -> int:
+        """Become or stay the owner of a shard and return the epoch."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            with transaction(connection):
+                present = _head(connection, shard)
+                head = granted(present, shard, owner=owner, ttl=ttl, now=float(self.wall()))
+                _put_head(connection, shard, head)
+            return head.epoch
+
+        return await self._writer.run(work)
+
+    async def begin(self, shard: str, segment: Segment) -> None:
+        """Note who writes from `segment.first_seq` on."""
+        body = msgspec.json.encode(segment)
+        row = (shard, segment.first_seq, float(segment.wall), body)
+        await self._writer.run(partial(_put, table="segments", row=row))
+
+    async def append(
+        self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]
+    ) -> int:
+        """Store the records, all or none, and return the last sequence when it is on the disk."""
+        batch, holder = tuple(records), (owner, epoch)
+
+        def work(connection: sqlite3.Connection) -> int:
+            wall = float(self.wall())
+            rows = _rows(shard, wall, batch)
+            with transaction(connection):
+                present = _head(connection, shard)
+                head = check_append(
+                    present, shard, holder=holder, first_seq=first_seq, records=batch
+                )
+                if not rows:
+                    return head.last_seq
+                connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?)", rows)
+                last_seq = batch[-1].sequence
+                head = msgspec.structs.replace(head, last_seq=last_seq, last_wall=wall)
+                _put_head(connection, shard, head)
+            self._ends.note(shard, last_seq)
+            return last_seq
+
+        return await self._writer.run(work)
+
+    async def read(self, shard: str, from_seq: int) -> AsyncIterator[Entry]:
+        """Yield the records from `from_seq` on that were stored when reading began."""
+        last_seq, _ = await self.last(shard)
+        first = first_to_read(last_seq, shard, from_seq)
+        while first <= last_seq:
+            slice_of = partial(_slice, shard=shard, first=first, last_seq=last_seq)
+            entries = await self._reader.run(slice_of)
+            first += len(entries)
+            for entry in entries:
+                yield entry
+
+    async def snapshot(self, shard: str, seq: int, state: bytes) -> None:
+        """Store the state after record `seq`; the last two are kept."""
+        row = (shard, seq, float(self.wall()), bytes(state))
+
+        def work(connection: sqlite3.Connection) -> None:
+            with transaction(connection):
+                check_snapshot(_head(connection, shard), shard, seq)
+                _put(connection, table="snapshots", row=row)
+                connection.execute(
+                    "DELETE FROM snapshots WHERE shard = ?1 AND seq NOT IN"
+                    " (SELECT seq FROM snapshots WHERE shard = ?1 ORDER BY seq DESC LIMIT ?2)",
+                    (shard, SNAPSHOTS_KEPT),
+                )
+
+        await self._writer.run(work)
+
+    async def latest_snapshot(self, shard: str) -> StoredSnapshot | None:
+        """Return the newest snapshot whose checksum holds, or None."""
+        return await self._reader.run(partial(_latest_snapshot, shard=shard))
+
+    async def segments(self, shard: str) -> list[Segment]:
+        """Return the segments of a shard in order."""
+        return await self._reader.run(partial(_segments, shard=shard))
+
+    async def last(self, shard: str) -> tuple[int, float]:
+        """Return the last stored sequence (0 if none) and its wall time."""
+        return await self._reader.run(partial(_end, shard=shard))
+
+    async def close(self) -> None:
+        """Finish the work handed in so far, then close the file and end the threads."""
+        loop = asyncio.get_running_loop()
+        # The reader first: the last connection to close empties the WAL into the file.
+        await loop.run_in_executor(None, self._reader.close)
+        await loop.run_in_executor(None, self._writer.close)
+        self._ends.close()
+
+
+def _rows(
+    shard: str, wall: float, records: tuple[Record, ...]
+) -> list[tuple[str, int, float, int, bytes]]:
+    seal = sealer(shard)
+    bodies = [(record.sequence, encode(record)) for record in records]
+    return [(shard, seq, wall, seal(seq, wall, body), body) for seq, body in bodies]
+
+
+def _put(connection: sqlite3.Connection, *, table: str, row: tuple[str, int, float, bytes]) -> None:
+    shard, seq, wall, body = row
+    connection.execute(
+        f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?, ?, ?)",
+        (shard, seq, wall, sealer(shard)(seq, wall, body), body),
+    )
+
+
+def _head(connection: sqlite3.Connection, shard: str) -> Head | None:
+    """Return the head of a shard, None if it never had an owner."""
+    row = connection.execute(
+        "SELECT owner, epoch, expires, last_seq, last_wall, crc FROM heads WHERE shard = ?",
+        (shard,),
+    ).fetchone()
+    if row is None:
+        if _last_row(connection, shard) == 0:
+            return None
+    elif _seal_head(shard, row[:5]) == row[5]:
+        return Head(*row[:5])
+    raise JournalCorrupt(
+        f"the head of shard {shard!r} is lost or damaged: keep the file for inspection and "
+        "restore a copy"
+    )
+
+
+def _put_head(connection: sqlite3.Connection, shard: str, head: Head) -> None:
+    values = msgspec.structs.astuple(head)
+    connection.execute(
+        "INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (shard, *values, _seal_head(shard, values)),
+    )
+
+
+def _seal_head(shard: str, values: tuple[object, ...]) -> int:
+    return crc32(msgspec.json.encode((shard, values)))
+
+
+def _last_row(connection: sqlite3.Connection, shard: str) -> int:
+    found = connection.execute("SELECT max(seq) FROM records WHERE shard = ?", (shard,)).fetchone()
+    return found[0] or 0
+
+
+def _end(connection: sqlite3.Connection, shard: str) -> tuple[int, float]:
+    """Return the last sequence and its wall time; the head and the last row must agree on it."""
+    # Without one snapshot for both, a batch committed in between would look like damage.
+    with transaction(connection, "DEFERRED"):
+        head, last_row = _head(connection, shard), _last_row(connection, shard)
+    last_seq, last_wall = (head.last_seq, head.last_wall) if head else (0, 0.0)
+    if last_row != last_seq:
+        raise JournalCorrupt(
+            f"the journal of shard {shard!r} should end at record {last_seq} and ends at "
+            f"{last_row}: keep the file for inspection and restore a copy"
+        )
+    return last_seq, last_wall
+
+
+def _slice(connection: sqlite3.Connection, shard: str, first: int, last_seq: int) -> list[Entry]:
+    """Return the entries from `first` on, as many as one slice may hold and at least one."""
+    cursor = connection.execute(
+        "SELECT seq, wall, crc, body FROM records WHERE shard = ? AND seq BETWEEN ? AND ?"
+        " ORDER BY seq LIMIT ?",
+        (shard, first, last_seq, SLICE_ROWS),
+    )
+    entries: list[Entry] = []
+    opener, size = Opener(shard, first, last_seq), 0
+    try:
+        for sequence, wall, crc, body in cursor:
+            entries.append(opener.open(sequence, wall, crc, body))
+            size += len(body)
+            if size >= SLICE_BYTES:
+                break
+    finally:
+        cursor.close()  # ends the read transaction, so that checkpoints can go on
+    if not entries:
+        raise missing(shard, first, last_seq)
+    return entries
+
+
+def _latest_snapshot(connection: sqlite3.Connection, shard: str) -> StoredSnapshot | None:
+    seal = sealer(shard)
+    cursor = connection.execute(
+        "SELECT seq, wall, crc, body FROM snapshots WHERE shard = ? ORDER BY seq DESC", (shard,)
+    )
+    try:
+        for sequence, wall, crc, body in cursor:
+            if is_intact(seal, sequence, wall, crc=crc, body=body):
+                return StoredSnapshot(sequence, wall, body)
+    finally:
+        cursor.close()
+    return None
+
+
+def _segments(connection: sqlite3.Connection, shard: str) -> list[Segment]:
+    seal = sealer(shard)
+    rows = connection.execute(
+        "SELECT seq, wall, crc, body FROM segments WHERE shard = ? ORDER BY seq", (shard,)
+    ).fetchall()
+    for sequence, wall, crc, body in rows:
+        if not is_intact(seal, sequence, wall, crc=crc, body=body):
+            raise JournalCorrupt(
+                f"the segment of shard {shard!r} that starts at record {sequence} fails its "
+                "checksum: keep the file for inspection and restore a copy"
+            )
+    return [msgspec.json.decode(body, type=Segment) for *_, body in rows]

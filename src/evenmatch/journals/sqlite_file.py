@@ -1,0 +1,221 @@
+"""The file under the SQLite journal: opening it, its tables, its threads, its errors."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from evenmatch.engine.records import FORMAT
+from evenmatch.errors import JournalCorrupt, JournalError, JournalUnavailable
+from evenmatch.journals.ends import load_ends
+
+APPLICATION_ID = 0x65766D6A
+"""`evmj` in ASCII; tells our file from any other SQLite database."""
+
+_SCHEMA = """
+CREATE TABLE heads (
+  shard TEXT PRIMARY KEY, owner TEXT NOT NULL, epoch INTEGER NOT NULL, expires REAL NOT NULL,
+  last_seq INTEGER NOT NULL, last_wall REAL NOT NULL, crc INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE records (
+  shard TEXT NOT NULL, seq INTEGER NOT NULL, wall REAL NOT NULL, crc INTEGER NOT NULL,
+  body BLOB NOT NULL, PRIMARY KEY (shard, seq)
+) WITHOUT ROWID;
+CREATE TABLE segments (
+  shard TEXT NOT NULL, seq INTEGER NOT NULL, wall REAL NOT NULL, crc INTEGER NOT NULL,
+  body BLOB NOT NULL, PRIMARY KEY (shard, seq)
+) WITHOUT ROWID;
+CREATE TABLE snapshots (
+  shard TEXT NOT NULL, seq INTEGER NOT NULL, wall REAL NOT NULL, crc INTEGER NOT NULL,
+  body BLOB NOT NULL, PRIMARY KEY (shard, seq)
+)
+"""
+
+_ADVICE: dict[int, tuple[type[JournalError], str]] = {
+    sqlite3.SQLITE_BUSY: (
+        JournalUnavailable,
+        "is locked by another process: stop that process, or try again when it is done",
+    ),
+    sqlite3.SQLITE_FULL: (
+        JournalUnavailable,
+        "cannot grow, because the disk is full or bytes_max is reached: free some space",
+    ),
+    sqlite3.SQLITE_READONLY: (
+        JournalUnavailable,
+        "cannot be written: allow this user to write the file and its directory",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        JournalUnavailable,
+        "cannot be opened: check that its directory exists and that this user may write there",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        JournalUnavailable,
+        "cannot be read or written: look for disk errors in the system's log, then open it again",
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        JournalCorrupt,
+        "is not a journal: move the file away, or name another directory",
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        JournalCorrupt,
+        "is damaged: keep the file for inspection and restore a copy",
+    ),
+    sqlite3.SQLITE_CONSTRAINT: (
+        JournalCorrupt,
+        "holds records beyond its own end: keep the file for inspection and restore a copy",
+    ),
+}
+_OTHER = (JournalUnavailable, "cannot be used")
+
+_T = TypeVar("_T")
+
+
+class Lane:
+    """A connection and the only thread that ever touches it."""
+
+    def __init__(self, name: str, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._path = path
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
+        try:
+            self._connection = self._pool.submit(self._guarded, connect).result()
+        except BaseException:
+            self._pool.shutdown()
+            raise
+
+    async def run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Do the work in this lane's thread, after all that was handed in before."""
+        loop = asyncio.get_running_loop()
+        job = partial(self._guarded, partial(work, self._connection))
+        try:
+            future = loop.run_in_executor(self._pool, job)
+        except RuntimeError:
+            raise JournalUnavailable(f"{self._path} was closed: open it again") from None
+        return await future
+
+    def close(self) -> None:
+        """Close the connection once the work handed in is done; a second call does nothing."""
+        with suppress(RuntimeError):
+            self._pool.submit(self._connection.close)
+        self._pool.shutdown()
+
+    def _guarded(self, work: Callable[[], _T]) -> _T:
+        try:
+            return work()
+        except sqlite3.Error as error:
+            # The low byte is the primary code; the rest says more than the advice needs.
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            kind, advice = _ADVICE.get(code, _OTHER)
+            raise kind(f"{self._path} {advice} ({error})") from error
+
+
+def make_directory(directory: Path) -> None:
+    """Make the directory and its parents if they are missing."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise JournalUnavailable(
+            f"the directory {directory} cannot be made: {error.strerror}; name another one"
+        ) from error
+
+
+def ends_path(path: Path) -> Path:
+    """Return the path of the witness; `rm journal.db*` takes it along."""
+    return path.with_name(path.name + "-ends")
+
+
+def connect(path: Path, *, busy_timeout: float, bytes_max: int | None) -> sqlite3.Connection:
+    """Return a connection to the journal, which is made if the file is empty."""
+    # Before the journal: another process may be appending to both.
+    ends = load_ends(ends_path(path))
+    connection = sqlite3.connect(path, timeout=busy_timeout, isolation_level=None)
+    try:
+        # Damaged text must reach the checksum instead of stopping in the decoder.
+        connection.text_factory = lambda text: text.decode(errors="replace")
+        is_new = _is_empty(connection, path)
+        mode: str = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        if mode != "wal":
+            raise JournalUnavailable(
+                f"{path} is on a file system without shared memory (journal mode {mode!r}): keep "
+                "the journal on a local disk"
+            )
+        connection.execute("PRAGMA synchronous = FULL")
+        # Only macOS knows it: there, an ordinary fsync leaves the data in the drive's cache.
+        connection.execute("PRAGMA fullfsync = ON")
+        if bytes_max is not None:
+            page_size = _number(connection, "PRAGMA page_size")
+            connection.execute(f"PRAGMA max_page_count = {max(1, bytes_max // page_size)}")
+        if is_new:
+            _create(connection, path)
+        _check_ends(connection, path, ends)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_empty(connection: sqlite3.Connection, path: Path) -> bool:
+    """Return whether the file has no content yet; refuse what is not a journal of ours."""
+    application = _number(connection, "PRAGMA application_id")
+    version = _number(connection, "PRAGMA user_version")
+    if application == 0 and _number(connection, "SELECT count(*) FROM sqlite_master") == 0:
+        return True
+    if application != APPLICATION_ID:
+        raise JournalCorrupt(
+            f"{path} is a database of another program: move the file away, or name another "
+            "directory"
+        )
+    if version > FORMAT:
+        raise JournalCorrupt(
+            f"{path} has format {version}, and this evenmatch knows formats up to {FORMAT}: use "
+            "the version that wrote it, or a newer one"
+        )
+    return False
+
+
+def _create(connection: sqlite3.Connection, path: Path) -> None:
+    with transaction(connection):
+        # Another process may have made the tables since we looked.
+        if _is_empty(connection, path):
+            for statement in _SCHEMA.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _check_ends(connection: sqlite3.Connection, path: Path, ends: dict[str, int]) -> None:
+    """Refuse a journal that ends before a record that was acknowledged."""
+    stored = dict(connection.execute("SELECT shard, last_seq FROM heads"))
+    for shard, end in ends.items():
+        last = stored.get(shard, 0)
+        # Damage may have changed the type; the head's own checksum deals with that.
+        if isinstance(last, int) and last < end:
+            raise JournalCorrupt(
+                f"{path} ends shard {shard!r} at record {last}, but records up to {end} were "
+                f"acknowledged: {path.name}-wal was damaged or lost, or this is an older copy; "
+                f"restore a newer one, or delete {path.name}-ends to go on without those records"
+            )
+
+
+def _number(connection: sqlite3.Connection, statement: str) -> int:
+    value: int = connection.execute(statement).fetchone()[0]
+    return value
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, mode: str = "IMMEDIATE") -> Iterator[None]:
+    """Run the block in a transaction; `DEFERRED` reads one snapshot, `IMMEDIATE` writes."""
+    connection.execute(f"BEGIN {mode}")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite itself may have rolled back already; the first error is the one to report.
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,133 @@
+"""What happened in a simulation: flat lists with one place per ticket, and the matches."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Any
+
+from evenmatch.model.match import Match
+from evenmatch.model.ticket import NewTicket
+
+WAITING, MATCHED, CANCELLED, EXPIRED = range(4)
+"""Codes in `History.states`."""
+STATES = ("waiting", "matched", "cancelled", "expired")
+"""Names of the codes; `waiting` at the end of a run means unfinished."""
+
+
+class History:
+    """All tickets of a run in order of acceptance, and all matches in order of making.
+
+    Tickets have no objects of their own here: a million of them are a handful of lists. Times are
+    seconds from the start of the run; `ticket_rows` and `match_rows` add `offset`.
+
+    Args:
+        default_queue: Where a ticket waits that names no queue.
+        warmup: Tickets enqueued before this many seconds are simulated, not counted.
+        offset: What to add to times to get those of the arrivals' file.
+        keeps_tickets: Whether to remember attributes too, which `--by` asks for.
+    """
+
+    def __init__(
+        self,
+        default_queue: str,
+        *,
+        warmup: float = 0.0,
+        offset: float = 0.0,
+        keeps_tickets: bool = False,
+    ) -> None:
+        self._default = (default_queue,)
+        self.warmup = warmup
+        self.offset = offset
+        self.keeps_tickets = keeps_tickets
+        self.ids: list[str] = []
+        self.index: dict[str, int] = {}
+        self.enqueued_at: list[float] = []
+        self.sizes: list[int] = []
+        self.queues: list[tuple[str, ...]] = []
+        self.states = bytearray()
+        self.ended_at: list[float] = []
+        self.match_of: list[int] = []
+        self.reasons: dict[int, str] = {}
+        self.tickets: list[NewTicket] = []
+        self.matches: list[Match] = []
+        self.merged = 0
+        self.end = 0.0
+
+    @property
+    def first_counted(self) -> int:
+        """Return the index of the first ticket after the warm-up; all later ones count."""
+        return bisect_left(self.enqueued_at, self.warmup)
+
+    def accept(self, ticket_id: str, ticket: NewTicket, at: float) -> int:
+        """Note a ticket that waits now, and return its index."""
+        at_index = len(self.ids)
+        self.index[ticket_id] = at_index
+        self.ids.append(ticket_id)
+        self.enqueued_at.append(at)
+        self.sizes.append(len(ticket.players))
+        self.queues.append(ticket.queues or self._default)
+        self.states.append(WAITING)
+        self.ended_at.append(at)
+        self.match_of.append(-1)
+        if self.keeps_tickets:
+            self.tickets.append(ticket)
+        return at_index
+
+    def match(self, match: Match) -> None:
+        """Note a match, the end of its tickets."""
+        number = len(self.matches)
+        self.matches.append(match)
+        at, index, states = match.at, self.index, self.states
+        for ticket_id in match.tickets:
+            place = index[ticket_id]
+            states[place] = MATCHED
+            self.ended_at[place] = at
+            self.match_of[place] = number
+
+    def leave(self, ticket_id: str, state: int, at: float, reason: str) -> None:
+        """Note the end of a ticket that was not matched."""
+        place = self.index[ticket_id]
+        self.states[place] = state
+        self.ended_at[place] = at
+        self.reasons[place] = reason
+
+    def finish(self, end: float) -> None:
+        """End the run; the waits of unfinished tickets are censored here."""
+        self.end = end
+        for place, state in enumerate(self.states):
+            if state == WAITING:
+                self.ended_at[place] = end
+
+    def ticket_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines of the tickets' JSONL file.
+
+        An unfinished ticket has the state `waiting`, no `ended_at`, and as `wait` the time it had
+        waited when the run ended.
+        """
+        for place, ticket_id in enumerate(self.ids):
+            at, ended, state = self.enqueued_at[place], self.ended_at[place], self.states[place]
+            number = self.match_of[place]
+            yield {
+                "ticket": ticket_id,
+                "state": STATES[state],
+                "enqueued_at": at + self.offset,
+                "ended_at": None if state == WAITING else ended + self.offset,
+                "wait": ended - at,
+                "match": None if number < 0 else self.matches[number].id,
+                "reason": self.reasons.get(place),
+            }
+
+    def match_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines of the matches' JSONL file."""
+        for match in self.matches:
+            yield {
+                "match": match.id,
+                "queue": match.queue,
+                "at": match.at + self.offset,
+                "tickets": list(match.tickets),
+                "teams": [list(team) for team in match.teams],
+                "bots": match.bots,
+                "cost": match.cost,
+                "quality": match.quality,
+            }

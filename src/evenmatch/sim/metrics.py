@@ -1,0 +1,132 @@
+"""The summary of a run: the figures of `--json`.
+
+What counts, and for whom:
+
+- Tickets enqueued before `warmup` are not counted. A match counts if one of its tickets does, so
+  every counted ticket that was matched has its match among those counted.
+- `wait` is per player, of matched players: a party of three counts three times. Unfinished,
+  cancelled and expired tickets are told apart by their numbers and are not in it.
+- `quality` is per match, except in `by`, where it is that of each player's match.
+- `cost_per_player` divides by the people in the matches counted; bots are no people.
+- `cost_waiting` is what the tickets without a match (unfinished, cancelled, expired) waited until
+  they ended or the run did, at the price of the first of their queues.
+- `var` is the population variance; quantiles interpolate linearly (numpy's default). Figures of
+  nothing are null.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.model.queue import Queue
+from evenmatch.sim.groups import groups_of
+from evenmatch.sim.history import CANCELLED, EXPIRED, MATCHED, WAITING, History
+
+Floats = NDArray[np.float64]
+Summary = dict[str, Any]
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+
+
+def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ()) -> Summary:
+    """Return the figures of a run.
+
+    Args:
+        history: A finished run.
+        queues: As simulated; their prices make `cost_waiting`.
+        by: Attributes by which to split waits and quality; see `sim.groups`.
+
+    Raises:
+        ConfigError: No ticket has such an attribute, or it cannot be split by.
+    """
+    first = history.first_counted
+    states = np.frombuffer(bytes(history.states), dtype=np.uint8)[first:]
+    sizes = np.asarray(history.sizes[first:], dtype=np.int64)
+    waits = waits_of(history)[first:]
+    matched = states == MATCHED
+    numbers = sorted({number for number in history.match_of[first:] if number >= 0})
+    matches = [history.matches[number] for number in numbers]
+    people = sum(len(team) for match in matches for team in match.players)
+    cost = math.fsum(match.cost for match in matches)
+    summary: Summary = {
+        "matches": len(matches),
+        "tickets": len(states),
+        "players": int(sizes.sum()),
+        "bots": sum(match.bots for match in matches),
+        "merged": history.merged,
+        "cost": cost,
+        "cost_per_match": cost / len(matches) if matches else None,
+        "cost_per_player": cost / people if people else None,
+        "cost_waiting": _cost_waiting(history, queues, first),
+        "wait": wait_figures(np.repeat(waits[matched], sizes[matched])),
+        "quality": quality_figures([m.quality for m in matches if m.quality is not None]),
+        "expired": int((states == EXPIRED).sum()),
+        "cancelled": int((states == CANCELLED).sum()),
+        "unfinished": int((states == WAITING).sum()),
+    }
+    if by := list(by):
+        summary["by"] = {
+            attribute: {
+                value: _group(history, places, waits, first)
+                for value, places in groups_of(history, attribute, first).items()
+            }
+            for attribute in by
+        }
+    return summary
+
+
+def waits_of(history: History) -> Floats:
+    """Return how long each ticket waited: until its end, or the end of the run."""
+    ended_at = np.asarray(history.ended_at, dtype=np.float64)
+    return ended_at - np.asarray(history.enqueued_at, dtype=np.float64)
+
+
+def wait_figures(waits: Floats) -> dict[str, float | None]:
+    """Return mean, variance, quantiles and maximum of waits in seconds; null of none.
+
+    >>> wait_figures(np.array([1.0, 3.0]))["p50"]
+    2.0
+    """
+    if not len(waits):
+        return dict.fromkeys(["mean", "var", *QUANTILES, "max"])
+    quantiles = np.quantile(waits, list(QUANTILES.values())).tolist()
+    return {
+        "mean": float(waits.mean()),
+        "var": float(waits.var()),
+        **dict(zip(QUANTILES, quantiles, strict=True)),
+        "max": float(waits.max()),
+    }
+
+
+def quality_figures(qualities: Sequence[float] | Floats) -> dict[str, float | None]:
+    """Return the mean quality and the one that nine in ten reach; null of none."""
+    if not len(qualities):
+        return {"mean": None, "p10": None}
+    found = np.asarray(qualities, dtype=np.float64)
+    return {"mean": float(found.mean()), "p10": float(np.quantile(found, 0.1))}
+
+
+def _cost_waiting(history: History, queues: Sequence[Queue], first: int) -> float:
+    prices = {queue.name: queue.price for queue in queues}
+    return math.fsum(
+        prices[history.queues[place][0]]
+        * history.sizes[place]
+        * (history.ended_at[place] - history.enqueued_at[place])
+        for place in range(first, len(history.ids))
+        if history.states[place] != MATCHED
+    )
+
+
+def _group(history: History, places: list[int], waits: Floats, first: int) -> dict[str, Any]:
+    """Return players, wait and quality of one group; `places` has an entry for each player."""
+    matched = [place for place in places if history.match_of[place] >= 0]
+    qualities = [history.matches[history.match_of[place]].quality for place in matched]
+    return {
+        "players": len(places),
+        "wait": wait_figures(waits[np.asarray(matched, dtype=np.int64) - first]),
+        "quality": quality_figures([quality for quality in qualities if quality is not None]),
+    }

@@ -1,0 +1,181 @@
+"""The engine in virtual time: the same one that serves, driven by arrivals in place of a clock.
+
+At one instant tickets that leave go first, then arrivals in their order, then deadlines and
+timers (the engine keeps inputs before deadlines). Leaves go first so that a recorded player who
+cancels and asks again at the same second is taken, as he was when it was recorded.
+
+A run ends at `until`. Without it, it ends when every ticket has ended, or when nothing is left
+that could end one; see `evenmatch.sim.rest`.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable
+
+from evenmatch.engine.admission import Limits
+from evenmatch.engine.engine import Engine, Resolve
+from evenmatch.errors import ArrivalsError
+from evenmatch.model.events import Accepted, Cancelled, Event, Existing, Expired, Matched, Refused
+from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import ARRIVALS_MAX
+from evenmatch.sim.history import CANCELLED, EXPIRED, WAITING, History
+from evenmatch.sim.rest import Rest
+from evenmatch.sim.stream import Arrival
+
+FAULTS_EVERY = 1024
+"""Steps between two looks at faults of policies, which end a run."""
+LIMITS = Limits(
+    waiting_max=ARRIVALS_MAX,
+    players_max=1000,
+    queues_max=1000,
+    attributes_max=1000,
+    values_max=10_000,
+    text_max=10_000,
+)
+"""A simulation takes what a file gives; the limits of a server protect it from strangers."""
+
+
+class Simulator:
+    """One run: an engine, what is about to happen, and the history so far. It is used once.
+
+    Args:
+        queues: At least one.
+        resolve: Makes a queue's policy.
+        history: Where to note what happens.
+        seed: Root of the policies' chance.
+        until: Seconds after which the run ends; what is due at that very instant still happens.
+        is_checked: Whether to assert the engine's invariants after each step (slow).
+    """
+
+    def __init__(
+        self,
+        queues: tuple[Queue, ...],
+        resolve: Resolve,
+        history: History,
+        *,
+        seed: int = 0,
+        until: float | None = None,
+        is_checked: bool = False,
+    ) -> None:
+        self.engine = Engine(resolve, limits=LIMITS)
+        self.history = history
+        self._until = until
+        self._is_checked = is_checked
+        self._leaves: list[tuple[float, int]] = []
+        self._row = 0
+        self._steps = 0
+        self._now = 0.0
+        self._step(Configure(0.0, queues, seed))
+
+    def run(self, arrivals: Iterable[Arrival]) -> History:
+        """Simulate the arrivals to the end.
+
+        Args:
+            arrivals: By ascending time.
+
+        Returns:
+            The history given to the constructor.
+
+        Raises:
+            ArrivalsError: A row cannot be taken; the sentence names it.
+            PolicyError: A policy broke its contract.
+        """
+        coming = iter(arrivals)
+        arrival = next(coming, None)
+        until = math.inf if self._until is None else self._until
+        engine, rest = self.engine, Rest(self.engine)
+        while True:
+            leave_at = self._next_leave()
+            arrival_at = math.inf if arrival is None else arrival.at
+            given_at = leave_at if leave_at <= arrival_at else arrival_at
+            wake_at = engine.next_wakeup
+            if min(wake_at, given_at) > until:
+                break
+            if wake_at < given_at:
+                if given_at == math.inf and rest.is_over():
+                    break
+                self._advance(wake_at, rest if given_at == math.inf else None)
+            elif given_at == math.inf:
+                break
+            elif leave_at <= arrival_at:
+                self._leave(leave_at)
+            else:
+                assert arrival is not None
+                self._arrive(arrival)
+                arrival = next(coming, None)
+        self._raise_fault()
+        self.history.finish(self._now if self._until is None else self._until)
+        return self.history
+
+    def _next_leave(self) -> float:
+        """Return when the next waiting ticket leaves by itself; inf if none does."""
+        leaves, states = self._leaves, self.history.states
+        while leaves and states[leaves[0][1]] != WAITING:
+            heapq.heappop(leaves)
+        return leaves[0][0] if leaves else math.inf
+
+    def _leave(self, at: float) -> None:
+        _, place = heapq.heappop(self._leaves)
+        self._step(Cancel(at, self.history.ids[place], "left"))
+
+    def _advance(self, at: float, rest: Rest | None) -> None:
+        if rest is None:
+            self._step(Advance(at))
+            return
+        rest.before(at)
+        rest.after(at, self._step(Advance(at)))
+
+    def _arrive(self, arrival: Arrival) -> None:
+        ticket, at = arrival.ticket, arrival.at
+        if not at >= self._now:
+            raise self._error(
+                arrival, f"times must ascend from 0, got {at:g} s after {self._now:g} s"
+            )
+        if ticket.id is not None and ticket.id in self.history.index:
+            raise self._error(arrival, "its ticket id came before; ids must differ")
+        (event, *_) = self._step(Enqueue(at, (ticket,)))
+        if isinstance(event, Accepted):
+            place = len(self.history.ids) - 1
+            leaves_at = arrival.leaves_at
+            if leaves_at is not None:
+                if not leaves_at >= at:
+                    raise self._error(arrival, "it leaves before it arrives")
+                heapq.heappush(self._leaves, (leaves_at, place))
+        elif isinstance(event, Existing) or event.code == "already_waiting":
+            self.history.merged += at >= self.history.warmup
+        else:
+            raise self._error(arrival, event.message)
+        self._row += 1
+
+    def _error(self, arrival: Arrival, why: str) -> ArrivalsError:
+        name = "" if arrival.ticket.id is None else f" (ticket {arrival.ticket.id[:64]})"
+        return ArrivalsError(f"arrival {self._row}{name}: {why}")
+
+    def _step(self, given: Input) -> tuple[Event, ...]:
+        """Hand an input to the engine and note what came of it."""
+        record = self.engine.step(given)
+        history = self.history
+        for event in record.events:
+            if isinstance(event, Accepted):
+                assert isinstance(given, Enqueue)
+                history.accept(event.ticket, given.tickets[event.item], given.now)
+            elif isinstance(event, Matched):
+                history.match(event.match)
+            elif isinstance(event, Expired):
+                history.leave(event.ticket, EXPIRED, given.now, event.reason)
+            elif isinstance(event, Cancelled):
+                history.leave(event.ticket, CANCELLED, given.now, event.reason)
+        self._now = given.now
+        self._steps += 1
+        if self._is_checked:
+            self.engine.tables._check()
+        if self._steps % FAULTS_EVERY == 0:
+            self._raise_fault()
+        return record.events
+
+    def _raise_fault(self) -> None:
+        for fault in self.engine.faults:
+            raise fault

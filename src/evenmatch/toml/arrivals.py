@@ -1,0 +1,274 @@
+"""From `[arrivals]` and `[attributes]` tables to arrivals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import ARRIVALS_MAX, ArrivalClass, Arrivals, Distribution, Process
+from evenmatch.toml.decode import LATER, Place, suggestion
+from evenmatch.toml.distributions import (
+    build_distribution,
+    build_fact,
+    build_patience,
+    locate_file,
+)
+from evenmatch.toml.shapes import ArrivalsShape, ClassShape, DistributionShape
+
+CLASSES_MAX = 100
+ATTRIBUTES_MAX = 64
+SHARES_SLACK = 1e-6
+HOURS = 24
+# What each process takes beside count, duration, columns, classes and patience, which all take.
+KEYS: dict[str, tuple[str, ...]] = {
+    "poisson": ("rate",),
+    "regular": ("interval",),
+    "ramp": ("rate", "to", "by"),
+    "hourly": ("rate", "hours"),
+    "file": ("file",),
+}
+RATED = ("poisson", "hourly")
+"""Processes whose rate may be given class by class."""
+
+RESERVED = ("ticket", "at", "size", "player", "queues", "roles", "leaves_at")
+"""Columns of arrivals that are not attributes, so that no such attribute can be drawn."""
+
+
+def build_arrivals(
+    shape: ArrivalsShape,
+    attributes: Mapping[str, DistributionShape],
+    queues: tuple[Queue, ...],
+    until: float | None,
+    base_dir: Path | None,
+) -> Arrivals:
+    """Return who arrives when.
+
+    Args:
+        shape: The table `[arrivals]`.
+        attributes: The tables `[attributes.NAME]`.
+        queues: The queues of the same file.
+        until: End of the run in seconds; it bounds arrivals without count and duration.
+        base_dir: The folder from which relative file names count.
+
+    Raises:
+        ConfigError: The arrivals cannot be made as written.
+    """
+    at = Place("arrivals")
+    process = _process(shape, at)
+    built = Arrivals(
+        process=process,
+        rate=shape.rate,
+        interval=shape.interval,
+        to=shape.to,
+        by=cast(Literal["time", "index"], shape.by or "time"),
+        hours=shape.hours or (),
+        count=shape.count,
+        duration=_duration(shape, process, until),
+        file=None if shape.file is None else locate_file(shape.file, base_dir, at.at("file")),
+        columns=_columns(shape.columns, at.at("columns")),
+        classes=_build_classes(shape, queues, at.at("classes")),
+        attributes=_build_attributes(attributes, base_dir),
+        patience=(
+            None
+            if shape.patience is None
+            else build_patience(shape.patience, base_dir, at.at("patience"))
+        ),
+    )
+    _check_process(built, at)
+    _check_bounds(built, at)
+    return built
+
+
+def _process(shape: ArrivalsShape, at: Place) -> Process:
+    """Return the process; without the key, a file or `columns` alone mean `file`."""
+    chosen = shape.process
+    if chosen is None:
+        is_bare = shape.rate is None and not shape.classes
+        is_file = shape.file is not None or (shape.columns and is_bare)
+        chosen = "file" if is_file else "poisson"
+    elif chosen == "file" and shape.file is None:
+        at.at("file").refuse('is missing; process = "file" needs the name of a file')
+    at.at("process").one_of(chosen, get_args(Process))
+    for key in dict.fromkeys(key for keys in KEYS.values() for key in keys):
+        if getattr(shape, key) is not None and key not in KEYS[chosen]:
+            takes = ", ".join(KEYS[chosen])
+            at.at(key).refuse(f'does not go with process = "{chosen}", which takes {takes}')
+    if shape.by is not None:
+        at.at("by").one_of(shape.by, ("time", "index"))
+    return cast(Process, chosen)
+
+
+def _duration(shape: ArrivalsShape, process: Process, until: float | None) -> float | None:
+    if shape.duration is None and shape.count is None and process != "file":
+        return until
+    return shape.duration
+
+
+def _check_process(built: Arrivals, at: Place) -> None:
+    """Refuse rates that are missing, negative or zero."""
+    is_rated = any(each.rate is not None for each in built.classes)
+    if built.process in ("poisson", "ramp") and built.rate is None and not is_rated:
+        at.at("rate").refuse("is missing; it is the tickets per second")
+    if built.process == "poisson" and built.rate is not None:
+        at.at("rate").positive(built.rate, "tickets per second")
+    if built.process == "regular":
+        if built.interval is None:
+            at.at("interval").refuse("is missing; it is the seconds between arrivals")
+        at.at("interval").positive(built.interval, "s")
+    if built.process == "ramp":
+        _check_ramp(built, at)
+    if built.process == "hourly":
+        _check_hours(built, at)
+
+
+def _check_ramp(built: Arrivals, at: Place) -> None:
+    if built.to is None:
+        at.at("to").refuse("is missing; it is the tickets per second at the end of the ramp")
+    at.at("rate").not_negative(built.rate or 0.0, "tickets per second")
+    at.at("to").not_negative(built.to, "tickets per second")
+    if not built.rate and not built.to:
+        at.at("to").refuse("and rate are both 0, so nobody would arrive")
+    if built.by == "index" and built.count is None:
+        at.at("count").refuse('is missing; by = "index" needs the number of tickets')
+    if built.by == "time" and not built.to and built.duration is None:
+        at.at("duration").refuse(
+            "is missing; a ramp that falls to 0 ends at an instant, not at a count"
+        )
+
+
+def _check_hours(built: Arrivals, at: Place) -> None:
+    here = at.at("hours")
+    if len(built.hours) != HOURS:
+        here.refuse(f"must have {HOURS} numbers, one for each hour, got {len(built.hours)}")
+    for index, rate in enumerate(built.hours):
+        here.at(index).not_negative(rate)
+    if sum(built.hours) <= 0.0:
+        here.refuse("must not all be 0")
+    if built.rate is not None:
+        at.at("rate").positive(built.rate, "tickets per second")
+
+
+def _check_bounds(built: Arrivals, at: Place) -> None:
+    """Refuse arrivals that have no end, or too many of them."""
+    if built.count is not None:
+        at.at("count").between(built.count, 1, ARRIVALS_MAX)
+    if built.duration is not None:
+        at.at("duration").positive(built.duration, "s")
+    if built.process == "file" or built.count is not None:
+        return
+    if built.duration is None:
+        at.at("count").refuse("is missing; give count, duration or until, so that arrivals end")
+    expected = _mean_rate(built) * built.duration
+    if expected > ARRIVALS_MAX:
+        at.at("duration").refuse(
+            f"gives about {expected:,.0f} tickets; at most {ARRIVALS_MAX:,} can arrive"
+        )
+
+
+def _mean_rate(built: Arrivals) -> float:
+    if built.process == "regular":
+        return 1.0 / (built.interval or math.inf)
+    if built.process == "ramp":
+        return ((built.rate or 0.0) + (built.to or 0.0)) / 2.0
+    if built.process == "hourly" and not built.total_rate:
+        return sum(built.hours) / HOURS
+    return built.total_rate
+
+
+def _columns(columns: dict[str, str], at: Place) -> dict[str, str]:
+    for ours, theirs in columns.items():
+        if not ours or not theirs:
+            at.refuse_value("names, ours = theirs, none of them empty", f"{ours} = {theirs}")
+    return columns
+
+
+def _build_attributes(
+    shapes: Mapping[str, DistributionShape], base_dir: Path | None
+) -> dict[str, Distribution]:
+    at = Place("attributes")
+    if len(shapes) > ATTRIBUTES_MAX:
+        at.refuse(f"must have at most {ATTRIBUTES_MAX} entries, got {len(shapes)}")
+    for name in shapes:
+        if name in RESERVED:
+            at.at(name).refuse(f"cannot be drawn; reserved names are {', '.join(RESERVED)}")
+        if not name or len(name) > 100:
+            at.refuse_value("named with 1 to 100 characters", name)
+        if "." in name:
+            at.at(name).refuse(f"is one key of a map, and drawing maps {LATER}")
+    return {
+        name: build_distribution(shape, base_dir, at.at(name)) for name, shape in shapes.items()
+    }
+
+
+def _build_classes(
+    shape: ArrivalsShape, queues: tuple[Queue, ...], at: Place
+) -> tuple[ArrivalClass, ...]:
+    classes = shape.classes
+    if classes and (shape.process == "file" or shape.file is not None):
+        at.refuse("do not go with a file, whose rows say it all")
+    if len(classes) > CLASSES_MAX:
+        at.refuse(f"must be given at most {CLASSES_MAX} times, got {len(classes)}")
+    _check_amounts(shape, at)
+    return tuple(_build_class(each, queues, at.at(i)) for i, each in enumerate(classes))
+
+
+def _check_amounts(shape: ArrivalsShape, at: Place) -> None:
+    """Refuse classes that mix rates with shares, or whose shares do not sum to 1."""
+    classes = shape.classes
+    for index, each in enumerate(classes):
+        if (each.rate is None) == (each.share is None):
+            at.at(index).refuse("must have either a rate or a share")
+        if each.rate is not None:
+            at.at(index).at("rate").positive(each.rate, "tickets per second")
+        else:
+            at.at(index).at("share").positive(each.share or 0.0)
+    shares = [each.share for each in classes if each.share is not None]
+    if not shares and classes:
+        if (shape.process or "poisson") not in RATED:
+            at.refuse(f'must have shares, not rates, with process = "{shape.process}"')
+        if shape.rate is not None:
+            at.refuse("have rates of their own, so leave arrivals.rate out or give shares")
+    elif len(shares) != len(classes):
+        at.refuse("must either all have a rate or all have a share")
+    elif shares and abs(math.fsum(shares) - 1.0) > SHARES_SLACK:
+        at.refuse(f"have shares that sum to {math.fsum(shares):g}; they must sum to 1")
+
+
+def _build_class(shape: ClassShape, queues: tuple[Queue, ...], at: Place) -> ArrivalClass:
+    known = {queue.name: queue for queue in queues}
+    for index, name in enumerate(shape.queues):
+        here = at.at("queues").at(index)
+        if name not in known:
+            hint = suggestion(name, known) or ";"
+            here.refuse(f'= "{name}" is not a queue{hint} queues are {", ".join(known)}')
+        if name in shape.queues[:index]:
+            here.refuse(f'repeats "{name}"')
+    entered = [known[name] for name in shape.queues] or [queues[0]]
+    if len({queue.group for queue in entered}) > 1:
+        at.at("queues").refuse("are of different groups; only queues of one group share players")
+    for queue in entered:
+        _check_class_fits(shape, queue, at)
+    return ArrivalClass(
+        rate=shape.rate,
+        share=shape.share,
+        size=shape.size,
+        queues=shape.queues,
+        attributes={name: build_fact(value) for name, value in shape.attributes.items()},
+    )
+
+
+def _check_class_fits(shape: ClassShape, queue: Queue, at: Place) -> None:
+    if not queue.format.admits(shape.size):
+        allowed = queue.format.party_sizes or tuple(range(1, max(queue.format.players) + 1))
+        sizes = ", ".join(map(str, allowed[:10])) + (", ..." if len(allowed) > 10 else "")
+        at.at("size").refuse_value(f'a size that queue "{queue.name}" admits: {sizes}', shape.size)
+    for name in shape.attributes:
+        if not name or name in RESERVED:
+            at.at("attributes").refuse(f'cannot hold "{name}"; reserved are {", ".join(RESERVED)}')
+    side = shape.attributes.get("side", "")
+    if side != "" and queue.format.sides and side not in queue.format.sides:
+        sides = ", ".join(queue.format.sides)
+        at.at("attributes").at("side").refuse_value(f"one of {sides}, or empty", side)

@@ -1,0 +1,174 @@
+"""The tables of a scenario file as they are written, before their meaning is checked.
+
+None means that a key is absent, so that a builder can tell "left out" from "set to the default".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+Number = Annotated[float, Meta(description="a number")]
+Whole = Annotated[int, Meta(description="a whole number")]
+Text = Annotated[str, Meta(description="a text in quotes")]
+Flag = Annotated[bool, Meta(description="true or false")]
+Numbers = Annotated[tuple[float, ...], Meta(description="a list of numbers")]
+Wholes = Annotated[tuple[int, ...], Meta(description="a list of whole numbers")]
+Texts = Annotated[tuple[str, ...], Meta(description="a list of texts")]
+Pairs = Annotated[
+    tuple[tuple[float, float], ...], Meta(description="a list of pairs [wait in seconds, limit]")
+]
+Names = Annotated[dict[str, str], Meta(description="a table of names, ours = theirs")]
+Fact = float | str | tuple[str, ...]
+Facts = Annotated[dict[str, Fact], Meta(description="a table of numbers, texts or lists of texts")]
+FactList = Annotated[
+    tuple[Fact, ...], Meta(description="a list of numbers, texts or lists of texts")
+]
+
+
+class _Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ()
+
+
+class ScaleShape(_Shape, frozen=True, kw_only=True):
+    """`scale = {...}` of a criterion."""
+
+    kind: Text = "linear"
+    min: Number | None = None
+    max: Number | None = None
+    knee: Number | None = None
+    cap: Number | None = None
+
+
+class CriterionShape(_Shape, frozen=True, kw_only=True):
+    """`[[queue.criteria]]`."""
+
+    kind: Text
+    attribute: Text | None = None
+    weight: Number | None = None
+    scale: ScaleShape | None = None
+    measure: Text | None = None
+    step: Number | None = None
+
+
+class ExpandShape(_Shape, frozen=True, kw_only=True):
+    """`expand = {...}` of a rule."""
+
+    rate: Number | None = None
+    steps: Pairs | None = None
+    curve: Pairs | None = None
+    max: Number | None = None
+
+
+class RuleShape(_Shape, frozen=True, kw_only=True):
+    """`[[queue.rules]]`."""
+
+    kind: Text
+    attribute: Text | None = None
+    limit: Number | None = None
+    unit: Text | None = None
+    expand: ExpandShape | None = None
+    measure: Text | None = None
+
+
+class QueueShape(_Shape, frozen=True, kw_only=True):
+    """`[[queue]]`."""
+
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ("roles", "players_min", "accept", "rules_file")
+
+    name: Text = "main"
+    teams: Whole | None = None
+    players: Whole | Wholes | None = None
+    sides: Texts = ()
+    party_sizes: Wholes | None = None
+    wait_max: Number | None = None
+    wait_price: Number | None = None
+    on_deadline: Text = "expire"
+    policy: Text = "greedy"
+    group: Text = "default"
+    exclusive_match: Flag = False
+    match_max: Number = 7200.0
+    silent_after: Number | None = None
+    criteria: tuple[CriterionShape, ...] = ()
+    rules: tuple[RuleShape, ...] = ()
+    attributes: Texts = ()
+
+
+class DistributionShape(_Shape, frozen=True, kw_only=True):
+    """`[attributes.NAME]`, and `patience` of the arrivals."""
+
+    distribution: Text
+    min: Number | None = None
+    max: Number | None = None
+    mean: Number | None = None
+    deviation: Number | None = None
+    values: FactList | None = None
+    probs: Numbers | None = None
+    file: Text | None = None
+    column: Text | None = None
+
+
+class ClassShape(_Shape, frozen=True, kw_only=True):
+    """`[[arrivals.classes]]`."""
+
+    rate: Number | None = None
+    share: Number | None = None
+    size: Whole = 1
+    queues: Texts = ()
+    attributes: Facts = {}
+
+
+class ArrivalsShape(_Shape, frozen=True, kw_only=True):
+    """`[arrivals]`."""
+
+    process: Text | None = None
+    rate: Number | None = None
+    interval: Number | None = None
+    to: Number | None = None
+    by: Text | None = None
+    hours: Numbers | None = None
+    count: Whole | None = None
+    duration: Number | None = None
+    file: Text | None = None
+    columns: Names = {}
+    patience: DistributionShape | Number | None = None
+    classes: tuple[ClassShape, ...] = ()
+
+
+class LimitsShape(_Shape, frozen=True, kw_only=True):
+    """`[server.limits]`."""
+
+    body_bytes_max: Whole | None = None
+    batch_max: Whole | None = None
+    players_per_ticket_max: Whole | None = None
+    attributes_max: Whole | None = None
+    pool_max: Whole | None = None
+    id_length_max: Whole | None = None
+    key_length_max: Whole | None = None
+    followers_max: Whole | None = None
+
+
+class ServerShape(_Shape, frozen=True, kw_only=True):
+    """`[server]`."""
+
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ("keys",)
+
+    clock_speed: Number = 1.0
+    keep_days: Number = 30.0
+    origins: Texts = ()
+    limits: LimitsShape = LimitsShape()
+
+
+class ScenarioShape(_Shape, frozen=True, kw_only=True):
+    """The whole file."""
+
+    seed: Whole = 1
+    until: Number | None = None
+    solve_time: Number = 0.0
+    warmup: Number = 0.0
+    queue: tuple[QueueShape, ...] = ()
+    arrivals: ArrivalsShape | None = None
+    attributes: dict[str, DistributionShape] = {}
+    server: ServerShape = ServerShape()
