@@ -74,7 +74,9 @@ def inverse(limit: float, expand: Expansion | None) -> Callable[[float], float]:
             return 0.0
         if gap > top or rate <= 0.0:
             return math.inf
-        return math.ceil((gap - limit) / rate * TICKS) / TICKS
+        ticks = (gap - limit) / rate * TICKS
+        # A relative gap to a value of 0 is infinite, and so is a quotient by a tiny rate.
+        return math.ceil(ticks) / TICKS if ticks < math.inf else math.inf
 
     return when
 

@@ -105,7 +105,20 @@ def _check_players(new: NewTicket, limits: Limits) -> None:
     if len(players) > 1 and len({player.id for player in players}) != len(players):
         raise InvalidTicket("a player is named twice in the party", where="/players")
     for at, player in enumerate(players):
-        _check_player(player, limits, f"/players/{at}")
+        if not _is_plain(player, limits):
+            _check_player(player, limits, f"/players/{at}")
+
+
+def _is_plain(player: Player, limits: Limits) -> bool:
+    """Return whether nothing about a player needs a closer look; most are plain."""
+    if player.attributes or player.roles or not 1 <= len(player.id) <= limits.text_max:
+        return False
+    rating = player.rating
+    return rating is None or (
+        -NUMBER_MAX <= rating.mean <= NUMBER_MAX
+        and 0.0 <= rating.deviation <= NUMBER_MAX
+        and rating.volatility is None
+    )
 
 
 def _check_player(player: Player, limits: Limits, where: str) -> None:

@@ -341,7 +341,8 @@ class Engine:
 
     def _carry_out(self, pool: Pool, decision: Decision, now: float, fired: bool) -> None:
         try:
-            check_decision(pool, decision, now, fired)
+            if decision.job is not None or not decision.wake_at > now:
+                check_decision(pool, decision, now, fired)
             for grouping in decision.matches:
                 tickets, seating = check_grouping(pool, grouping, now, fired)
                 self._make_match(pool, tickets, seating, grouping.bots, now, decided=True)

@@ -107,14 +107,16 @@ class GreedyMatcher(NoJobs):
         """Find older tickets that this one completes a match with soonest."""
         at, group = math.inf, None
         if self._is_plain:
-            if self._players >= self._k:
-                at, group = ticket.enqueued_at, list(islice(self._older(ticket), self._k - 1))
+            first = list(islice(self._older(ticket), self._k - 1))
+            if len(first) == self._k - 1:
+                at, group = ticket.enqueued_at, first
         elif self._players >= self._k:
             ready_at = self._objective.rules.pair_ready_at
             older = sorted(self._older(ticket), key=lambda other: ready_at(other, ticket))
-            group = self._search(ticket, older, lambda at: at < math.inf, math.inf)
+            # At -inf no division is legal yet, so that the one that is legal first is preferred.
+            group = self._search(ticket, older, lambda at: at < math.inf, -math.inf)
             if group is not None:
-                seating = self._objective.seat(group)
+                seating = self._objective.seat(group, now=-math.inf)
                 assert seating is not None
                 at = seating.ready_at
         needs = tuple(t.sequence for t in group or () if t is not ticket)

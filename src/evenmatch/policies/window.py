@@ -17,6 +17,11 @@ from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.timers import Timers
 from evenmatch.solvers.age_tree import NONE, AgeTree
 
+THREAD_LIMIT = 150.0
+THREAD_RATE = 2.0
+THREAD_LIMIT_MAX = 500.0
+"""The thread's numbers, in Glicko points and points a second."""
+
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
     """Match two players as soon as their gap is within the limit of both.
@@ -28,7 +33,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         attribute: The number that is compared.
-        limit: Largest gap accepted at once; None takes the queue's first rule on `attribute`.
+        limit: Largest gap accepted at once; None takes the queue's first rule on `attribute`,
+            and without one the thread's own numbers: 150, widening by 2 a second up to 500.
         rate: Growth of the limit per second.
         steps: Pairs (wait in seconds, limit from then on).
         limit_max: The limit never exceeds it; None means no cap.
@@ -60,17 +66,13 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         """Return the one `spread` rule that the parameters are short for.
 
         Raises:
-            ConfigError: Both the parameters and the queue give a limit, or neither does.
+            ConfigError: Both the parameters and the queue give a limit, or a limit's growth is
+                given without the limit.
         """
         given = next((r for r in queue.rules if r.attribute == self.attribute), None)
         if self.limit is None:
             self._check_no_shorthand()
-            if given is None:
-                raise ConfigError(
-                    f"policy window needs a limit on {self.attribute}: write "
-                    f"window:limit=150 or give queue {queue.name} a rule on {self.attribute}"
-                )
-            return ()
+            return () if given is not None else (self._thread_rule(),)
         if given is not None:
             raise ConfigError(
                 f"queue {queue.name} has a rule on {self.attribute} and policy window a limit; "
@@ -97,6 +99,10 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     def _check_no_shorthand(self) -> None:
         if self.rate or self.steps or self.limit_max is not None:
             raise ConfigError("window: rate, steps and limit_max need limit, e.g. limit=150")
+
+    def _thread_rule(self) -> Rule:
+        widening = Expansion(rate=THREAD_RATE, max=THREAD_LIMIT_MAX)
+        return Rule("spread", self.attribute, THREAD_LIMIT, expand=widening)
 
     def _rule(self) -> Rule:
         assert self.limit is not None
