@@ -56,7 +56,6 @@ from evenmatch.model.inputs import (
     Finish,
     Input,
 )
-from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Memory, Policy
@@ -106,7 +105,8 @@ class Engine:
             for pool in self.pools.values():
                 if pool.wake_at < at:
                     at = pool.wake_at
-            self._wakeup = at
+            # After a restart some deadlines lie in the past: they are due now.
+            self._wakeup = max(at, self.tables.now)
         return self._wakeup
 
     @property
@@ -136,6 +136,7 @@ class Engine:
             return Record(0, given, events)
         record = Record(self.tables.sequence + 1, given, events)
         self.tables.seal(record)
+        assert self.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
         return record
 
     def apply(self, record: Record) -> None:
@@ -158,8 +159,7 @@ class Engine:
             }
         )
         for kept in tables.matches.values():
-            if kept.live:
-                self._watch_match(kept.match)
+            self._watch_match(kept)
         for pool in self.pools.values():
             pool.wake_at = tables.now
 
@@ -330,10 +330,10 @@ class Engine:
             for name in names:
                 pool = self.pools[name]
                 self._dirty.pop(name, None)
-                if pool.fault is not None or name in self.tables.paused:
+                if name in self.tables.paused:
                     pool.wake_at = math.inf
                     continue
-                decision = pool.matcher.decide(now, fired)
+                decision = pool.decide(now, fired)
                 pool.wake_at = decision.wake_at
                 self._carry_out(pool, decision, now, fired)
             names = [name for name in self.pools if name in self._dirty]
@@ -372,7 +372,7 @@ class Engine:
                 else:
                     self.pools[name].leave(ticket_id, now)
                     self._dirty[name] = None
-        self._watch_match(match)
+        self._watch_match(self.tables.matches[match_id])
 
     # Deadlines
 
@@ -384,10 +384,9 @@ class Engine:
         kept = self.tables.matches.get(entry[2])
         return kept is not None and kept.live
 
-    def _watch_match(self, match: Match) -> None:
-        queue = self.tables.queues[match.queue]
-        if queue.exclusive_match:
-            self._match_ends.add((match.at + queue.match_max, 0, match.id, queue.name))
+    def _watch_match(self, kept: KeptMatch) -> None:
+        if kept.live:
+            self._match_ends.add((kept.ends_at, kept.made, kept.match.id, kept.match.queue))
 
     def _meet_deadline(self, entry: Entry, now: float) -> None:
         """Apply a queue's `on_deadline` to a ticket that its policy left waiting."""

@@ -10,7 +10,7 @@ from evenmatch.cost.objective import Objective
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Memory, Policy, rules_of
+from evenmatch.policies.base import NOTHING, Decision, Memory, Policy, rules_of
 
 
 class Pool:
@@ -45,12 +45,42 @@ class Pool:
         else:
             by_age = sorted(self.tickets.values(), key=lambda t: t.age_key)
             self.tickets = {t.id: t for t in by_age}
-        self.matcher.enter(ticket, now)
+        if self.fault is None:
+            try:
+                self.matcher.enter(ticket, now)
+            except Exception as error:  # noqa: BLE001 - see _fail
+                self._fail("enter", error)
 
     def leave(self, ticket_id: str, now: float) -> None:
         """Forget a ticket that ended or was matched elsewhere."""
         del self.tickets[ticket_id]
-        self.matcher.leave(ticket_id, now)
+        if self.fault is None:
+            try:
+                self.matcher.leave(ticket_id, now)
+            except Exception as error:  # noqa: BLE001 - see _fail
+                self._fail("leave", error)
+
+    def decide(self, now: float, fired: bool) -> Decision:
+        """Return the matcher's decision; nothing once the policy has failed."""
+        if self.fault is None:
+            try:
+                return self.matcher.decide(now, fired)
+            except Exception as error:  # noqa: BLE001 - see _fail
+                self._fail("decide", error)
+        return NOTHING
+
+    def _fail(self, verb: str, error: Exception) -> None:
+        """Stop asking the policy.
+
+        A policy may be anybody's code. Whatever it raises must not stop the engine half-way
+        through an input, so it becomes the pool's fault: the queue makes no more matches, its
+        tickets stay, and whoever drives the engine reports it.
+        """
+        self.fault = PolicyError(
+            f"policy {self.queue.policy} of queue {self.name} failed in {verb}: "
+            f"{type(error).__name__}: {error}"
+        )
+        self.fault.__cause__ = error
 
     def oldest_partner(self, ticket: Ticket, now: float) -> tuple[float, int]:
         """Return the age of the longest waiting ticket that may play with this one now."""

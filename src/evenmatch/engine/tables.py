@@ -71,11 +71,15 @@ class Ended(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A match with the record that made it, and what became of it."""
+    """A match with the record that made it, and what became of it.
+
+    While it is `live`, its players may not queue again, at most until `ends_at`.
+    """
 
     made: int
     match: Match
     live: bool = False
+    ends_at: float = 0.0
     assignment: dict[str, str] | None = None
     assigned: int = 0
 
@@ -240,6 +244,12 @@ class Tables(msgspec.Struct):
                 found.append(event)
         return tuple(found)
 
+    def counts_add_up(self) -> bool:
+        """Return whether every accepted ticket is in exactly one count (I3)."""
+        counters = self.counters
+        ended = counters.matched + counters.cancelled + counters.expired
+        return counters.accepted == len(self.waiting) + ended
+
     def shallow_copy(self) -> Tables:
         """Return a consistent snapshot that later folds do not touch."""
         copied = msgspec.structs.replace(self, counters=msgspec.structs.replace(self.counters))
@@ -265,7 +275,9 @@ class Tables(msgspec.Struct):
         for ticket_id in match.tickets:
             self._end(now, ticket_id, "matched", None, match.id)
         queue = self.queues[match.queue]
-        self.matches[match.id] = KeptMatch(self.sequence + 1, match, queue.exclusive_match)
+        self.matches[match.id] = KeptMatch(
+            self.sequence + 1, match, queue.exclusive_match, now + queue.match_max
+        )
         if queue.exclusive_match:
             busy = self.busy.setdefault(queue.group, {})
             for team in match.players:
@@ -329,9 +341,7 @@ class Tables(msgspec.Struct):
 
     def _check(self) -> None:
         """Assert what must hold between records: I1, I2, I3 and the index of players."""
-        counters = self.counters
-        ended = counters.matched + counters.cancelled + counters.expired
-        assert counters.accepted == len(self.waiting) + ended, "I3: a ticket was lost"
+        assert self.counts_add_up(), "I3: a ticket was lost"
         assert not self.waiting.keys() & self.ended.keys(), "I2: a ticket in two states"
         seen: dict[tuple[str, str], str] = {}
         for ticket_id, row in self.waiting.items():
