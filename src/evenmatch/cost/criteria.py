@@ -11,7 +11,7 @@ table of pairs, a `team` criterion a reduction per team.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain, combinations
 from typing import Literal
 
@@ -104,17 +104,36 @@ def table(criterion: Criterion, values: Floats, layout: Sequence[int]) -> Floats
     Complexity:
         O(matches * k), O(matches * k log k) for `mean_gap`.
     """
-    return scale_gaps(criterion.scale, _TABLES[criterion.kind](criterion, values, layout))
+    gaps = gap_table(criterion.kind, values, layout, criterion.measure, criterion.step)
+    return scale_gaps(criterion.scale, gaps)
 
 
-def _spread_table(criterion: Criterion, values: Floats, layout: Sequence[int]) -> Floats:
-    del criterion, layout
-    gaps: Floats = np.ptp(values, axis=1)
+def gap_table(
+    kind: str, values: Floats, layout: Sequence[int], measure: str = "mean", step: float = 0.0
+) -> Floats:
+    """Return `gap_of` of many matches of one layout.
+
+    Args:
+        kind: Of the criterion or rule.
+        values: Shape (matches, k), team by team.
+        layout: Players per team.
+        measure: As for `imbalance`.
+        step: As for `imbalance`.
+
+    Returns:
+        Shape (matches,).
+    """
+    gaps: Floats
+    if kind == "spread":
+        gaps = np.ptp(values, axis=1)
+    elif kind == "mean_gap":
+        gaps = _mean_gaps(values)
+    else:
+        gaps = _imbalances(values, layout, measure, step)
     return gaps
 
 
-def _mean_gap_table(criterion: Criterion, values: Floats, layout: Sequence[int]) -> Floats:
-    del criterion, layout
+def _mean_gaps(values: Floats) -> Floats:
     k = values.shape[1]
     if k < 2:
         return np.zeros(values.shape[0])
@@ -124,19 +143,12 @@ def _mean_gap_table(criterion: Criterion, values: Floats, layout: Sequence[int])
     return means
 
 
-def _imbalance_table(criterion: Criterion, values: Floats, layout: Sequence[int]) -> Floats:
+def _imbalances(values: Floats, layout: Sequence[int], measure: str, step: float) -> Floats:
     starts = np.concatenate(([0], np.cumsum(layout)[:-1])).astype(np.intp)
     totals: Floats = np.add.reduceat(values, starts, axis=1)
-    if criterion.measure == "mean":
+    if measure == "mean":
         totals = totals / np.asarray(layout, dtype=np.float64)
     gaps: Floats = np.ptp(totals, axis=1)
-    if criterion.measure == "sum" and criterion.step > 0.0:
-        gaps = np.floor(gaps / criterion.step + STEP_SLACK) * criterion.step
+    if measure == "sum" and step > 0.0:
+        gaps = np.floor(gaps / step + STEP_SLACK) * step
     return gaps
-
-
-_TABLES: dict[CriterionKind, Callable[[Criterion, Floats, Sequence[int]], Floats]] = {
-    "spread": _spread_table,
-    "mean_gap": _mean_gap_table,
-    "imbalance": _imbalance_table,
-}

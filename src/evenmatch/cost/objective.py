@@ -11,16 +11,20 @@ other criteria and prices.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
-from evenmatch.cost.criteria import SHAPES, reference
+from evenmatch.cost.criteria import SHAPES, reference, table
 from evenmatch.cost.rules import Rules, Seats, number, numbers, side_of
-from evenmatch.cost.scale import scale_gap, scale_value
-from evenmatch.cost.teams import divisions
+from evenmatch.cost.scale import scale_gap, scale_value, scale_values
+from evenmatch.cost.teams import Orders, division_table, divisions
 from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
+
+COST_SLACK = 1e-12
+"""Divisions whose costs differ by less are equal; the first of them is taken."""
 
 
 class Seating(msgspec.Struct, frozen=True, gc=False):
@@ -95,16 +99,22 @@ class Objective:
         """
         if self._is_plain_duel and len(tickets) == 2 and not bots:
             return self._seat_duel(tickets[0], tickets[1])
-        best: Seating | None = None
-        best_key = (math.inf, math.inf)
-        for teams in self._divisions(tickets, bots):
-            seating = self._evaluate(teams, bots)
-            key = (max(seating.ready_at, now), seating.criteria_cost)
-            if best is None or key < best_key:
-                best, best_key = seating, key
-            if not self._by_team or bots:
-                break
-        return best
+        if self._one_each:
+            if len(tickets) + bots != self.queue.format.k:
+                return None
+            return self._evaluate(tuple((t,) for t in tickets) + ((),) * bots, bots)
+        sizes = tuple(ticket.size for ticket in tickets)
+        sides, seats = self.queue.format.sides, self.queue.format.players
+        names = [side_of(ticket) if sides else "" for ticket in tickets]
+        wanted = tuple(sides.index(name) if name else None for name in names)
+        if self._by_team and not bots:
+            found, orders = division_table(sizes, seats, wanted, bool(sides))
+            division = found[self._best(tickets, orders, now)] if found else None
+        else:
+            division = next(divisions(sizes, seats, wanted, named=bool(sides), spare=bots), None)
+        if division is None:
+            return None
+        return self._evaluate(tuple(tuple(tickets[i] for i in team) for team in division), bots)
 
     def cost(self, seating: Seating, bots: int, at: float) -> float:
         """Return the whole cost of a match made at the instant `at`."""
@@ -116,23 +126,18 @@ class Objective:
             waits += bots * (self.queue.wait_max or 0.0)
         return seating.criteria_cost + self.queue.price * waits
 
-    def _divisions(
-        self, tickets: Sequence[Ticket], bots: int
-    ) -> Iterator[tuple[tuple[Ticket, ...], ...]]:
-        seats = self.queue.format.players
-        if self._one_each:
-            if len(tickets) + bots == len(seats):
-                yield tuple((t,) for t in tickets) + ((),) * bots
-            return
-        sides = self.queue.format.sides
-        wanted = (
-            [sides.index(side) if (side := side_of(t)) else None for t in tickets]
-            if sides
-            else [None] * len(tickets)
-        )
-        sizes = [ticket.size for ticket in tickets]
-        for division in divisions(sizes, seats, wanted, named=bool(sides), spare=bots):
-            yield tuple(tuple(tickets[i] for i in team) for team in division)
+    def _best(self, tickets: Sequence[Ticket], orders: Orders, now: float) -> int:
+        """Return the row of the best division: legal soonest, then cheapest, then first."""
+        layout = self.queue.format.players
+        late = np.maximum(self.rules.ready_table(tickets, orders, layout), now)
+        costs = np.zeros(len(orders))
+        for criterion, weight, _ in self._terms:
+            if SHAPES[criterion.kind] == "team":
+                raw = np.array([v for t in tickets for v in numbers(t, criterion.attribute)])
+                values = scale_values(criterion.scale, raw)
+                costs += weight * table(criterion, values[orders], layout)
+        costs[late > late.min()] = math.inf
+        return int(np.argmax(costs <= costs.min() + COST_SLACK))
 
     def _seat_duel(self, one: Ticket, two: Ticket) -> Seating:
         """Return the only division of a duel, by a shorter way."""

@@ -10,9 +10,12 @@ import math
 from collections.abc import Callable, Sequence
 
 import msgspec
+import numpy as np
 
-from evenmatch.cost.criteria import gap_of
+from evenmatch.cost.criteria import gap_of, gap_table
 from evenmatch.cost.expansion import inverse
+from evenmatch.cost.scale import Floats
+from evenmatch.cost.teams import Orders
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 
@@ -91,6 +94,35 @@ class Rules:
                 break
         return at
 
+    def ready_table(
+        self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
+    ) -> Floats:
+        """Return `ready_at` of many divisions of the same tickets.
+
+        Args:
+            tickets: In the order in which `orders` numbers their players.
+            orders: Shape (divisions, k): players in the order of the teams.
+            layout: Players per team.
+
+        Returns:
+            Shape (divisions,).
+        """
+        newest = max(ticket.enqueued_at for ticket in tickets)
+        ready_at = np.full(len(orders), newest)
+        for compiled in self._rules:
+            rule = compiled.rule
+            if rule.kind != "imbalance":
+                np.maximum(ready_at, _ready_at(compiled, (tickets,)), out=ready_at)
+                continue
+            own = [numbers(ticket, rule.attribute) for ticket in tickets]
+            values = np.array([value for party in own for value in party])
+            gaps = gap_table("imbalance", values[orders], layout, rule.measure)
+            for row, gap in enumerate(gaps.tolist()):
+                at = _gap_ready_at(compiled, gap, tickets)
+                if at > ready_at[row]:
+                    ready_at[row] = at
+        return ready_at
+
     def duel_ready_at(self, one: Ticket, two: Ticket) -> float:
         """Return `ready_at` of one solo ticket against another, by a shorter way."""
         at = both = max(one.enqueued_at, two.enqueued_at)
@@ -124,7 +156,11 @@ def _ready_at(compiled: _Compiled, teams: Seats) -> float:
         same = all(value == values[0] for value in values)
         return -math.inf if same else math.inf
     by_team = [[v for t in team for v in numbers(t, rule.attribute)] for team in teams if team]
-    gap = gap_of(rule.kind, by_team, rule.measure)
+    return _gap_ready_at(compiled, gap_of(rule.kind, by_team, rule.measure), tickets)
+
+
+def _gap_ready_at(compiled: _Compiled, gap: float, tickets: Sequence[Ticket]) -> float:
+    rule = compiled.rule
     if rule.unit == "difference":
         return max(ticket.enqueued_at for ticket in tickets) + compiled.when(gap)
     return max(
