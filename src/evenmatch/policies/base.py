@@ -23,6 +23,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
+from evenmatch.cost.expansion import round_up
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
@@ -171,6 +172,9 @@ class _FunctionMatcher(NoJobs):
         self.round_at: float = memory.get("round_at") or math.inf
         self.pool: dict[str, Ticket] = {}
         self.changed = False
+        self.newest: int = memory.get("decided_to") or 0
+        # A ticket that the function has seen before a restart is not a change.
+        self.decided_to: int = self.newest
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         if isinstance(entry, OpenMatch):
@@ -179,7 +183,9 @@ class _FunctionMatcher(NoJobs):
         self.pool[entry.id] = entry
         if last is not None and entry.age_key < last.age_key:
             self.pool = {t.id: t for t in sorted(self.pool.values(), key=lambda t: t.age_key)}
-        self.changed = True
+        self.newest = max(self.newest, entry.sequence)
+        if entry.sequence > self.decided_to:
+            self.changed = True
         if self.policy.every is not None:
             if self.anchor is None:
                 self.anchor = now
@@ -194,6 +200,7 @@ class _FunctionMatcher(NoJobs):
             self.round_at = math.inf
 
     def decide(self, now: float, fired: bool = False) -> Decision:
+        self.decided_to = 0
         if self.policy.every is not None:
             if self.round_at > now or (self.round_at == now and not fired):
                 return Decision(wake_at=self.round_at)
@@ -207,7 +214,8 @@ class _FunctionMatcher(NoJobs):
 
     def memory(self) -> Memory:
         round_at = None if self.round_at == math.inf else self.round_at
-        return {"anchor": self.anchor, "round_at": round_at}
+        decided_to = 0 if self.changed else self.newest
+        return {"anchor": self.anchor, "round_at": round_at, "decided_to": decided_to}
 
     def _call(self, now: float) -> tuple[Grouping, ...]:
         pool = tuple(self.pool.values())
@@ -224,8 +232,8 @@ class _FunctionMatcher(NoJobs):
         assert every is not None
         assert anchor is not None
         rounds = math.floor((now - anchor) / every) + 1
-        at = anchor + rounds * every
-        return at if at > now else anchor + (rounds + 1) * every
+        at = anchor + round_up(rounds * every)
+        return at if at > now else anchor + round_up((rounds + 1) * every)
 
 
 def policy(*, every: float | None = None) -> Callable[[MatchFunction], FunctionPolicy]:

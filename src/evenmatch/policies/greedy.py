@@ -82,7 +82,8 @@ class GreedyMatcher(NoJobs):
         groups: list[Grouping] = []
         while due := self._timers.pop_due(now, fired):
             for sequence in due:
-                if sequence in self._pool:
+                # An earlier match of this instant may have taken the partners away.
+                if sequence in self._pool and self._timers.is_due(sequence, now, fired):
                     group = self._group(self._pool[sequence], now, fired)
                     groups.append(Grouping(tuple(ticket.id for ticket in group)))
                     for ticket in group:
@@ -111,8 +112,7 @@ class GreedyMatcher(NoJobs):
             if len(first) == self._k - 1:
                 at, group = ticket.enqueued_at, first
         elif self._players >= self._k:
-            ready_at = self._objective.rules.pair_ready_at
-            older = sorted(self._older(ticket), key=lambda other: ready_at(other, ticket))
+            older = self._soonest(ticket)
             # At -inf no division is legal yet, so that the one that is legal first is preferred.
             group = self._search(ticket, older, lambda at: at < math.inf, -math.inf)
             if group is not None:
@@ -121,6 +121,15 @@ class GreedyMatcher(NoJobs):
                 at = seating.ready_at
         needs = tuple(t.sequence for t in group or () if t is not ticket)
         self._timers.put(ticket.sequence, at, needs, ticket.enqueued_at)
+
+    def _soonest(self, ticket: Ticket) -> list[Ticket]:
+        """Return the older tickets that may ever play with this one, soonest first."""
+        older = list(self._older(ticket))
+        if self._objective.rules.are_none:
+            return older
+        ready_at = self._objective.rules.pair_ready_at
+        found = [(ready_at(other, ticket), place) for place, other in enumerate(older)]
+        return [older[place] for at, place in sorted(found) if at < math.inf]
 
     def _older(self, ticket: Ticket) -> Iterator[Ticket]:
         """Yield the tickets that wait longer than this one, oldest first."""

@@ -111,7 +111,7 @@ def _imported(name: str, texts: dict[str, str]) -> Policy:
     module_name, _, attribute = name.rpartition(".")
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
+    except (ImportError, TypeError, ValueError) as error:  # the latter two: a name like `.x`
         raise ConfigError(
             f"cannot import {module_name} for policy {name}: {error}; is it on PYTHONPATH?"
         ) from None

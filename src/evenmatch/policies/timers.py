@@ -89,6 +89,11 @@ class Timers:
             heapq.heappush(self._heap, item)
         return sorted(due)
 
+    def is_due(self, sequence: int, now: float, fired: bool) -> bool:
+        """Return whether a ticket's timer, as it is set now, has come; see `pop_due`."""
+        timer = self._timers[sequence]
+        return timer.at < now or (timer.at == now and (fired or timer.enqueued_at == now))
+
     def _unlink(self, sequence: int) -> None:
         for other in self._timers[sequence].needs:
             needed_by = self._needed_by.get(other)

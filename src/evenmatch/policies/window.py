@@ -128,7 +128,7 @@ def _check_growth(
         raise ConfigError(f"window: limit_max must be >= limit {limit}, got {limit_max}")
     before = (0.0, limit)
     for step in steps:
-        if not (step[0] > before[0] and step[1] >= before[1] and math.isfinite(step[1])):
+        if not (step[0] > before[0] and step[1] >= before[1] and math.isfinite(step[0] + step[1])):
             raise ConfigError(
                 f"window: steps must grow in wait and limit, got {step[0]:g}-{step[1]:g} "
                 f"after {before[0]:g}-{before[1]:g}"

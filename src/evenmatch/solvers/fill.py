@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-STEPS_MAX = 10_000
+STEPS_MAX = 2_000
 """Items looked at for one set; a search that needs more gives up."""
 
 
