@@ -20,20 +20,18 @@ from evenmatch.engine.admission import Limits, admit, existing, fits, refused
 from evenmatch.engine.check import check_decision, check_grouping, describe
 from evenmatch.engine.deadlines import Deadlines, Entry
 from evenmatch.engine.fill import fill_with_bots
+from evenmatch.engine.lookup import find_match, find_ticket
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.records import Record, changes_state
 from evenmatch.engine.tables import KeptMatch, Tables, TicketView
 from evenmatch.errors import (
     AlreadyWaiting,
     ConfigError,
-    Forgotten,
     KeyReused,
     NotSupported,
     PolicyError,
     Refusal,
     TooLate,
-    UnknownMatch,
-    UnknownTicket,
 )
 from evenmatch.model.events import (
     Accepted,
@@ -171,8 +169,6 @@ class Engine:
         self._events.append(event)
         self.tables.fold(self._input, event)
 
-    # Inputs
-
     def _configure(self, given: Configure) -> None:
         names = [queue.name for queue in given.queues]
         if not names or len(set(names)) != len(names):
@@ -246,40 +242,13 @@ class Engine:
         for _, _, match_id, _ in self._match_ends.take_due(now):
             self._emit(Finished(match_id, "match_max"))
 
-    # Views
-
     def view(self, ticket_id: str) -> TicketView:
-        """Return a ticket as its owner sees it.
-
-        Raises:
-            UnknownTicket: It was never accepted.
-            Forgotten: It ended long ago.
-        """
-        if ticket_id not in self.tables.waiting and ticket_id not in self.tables.ended:
-            if self._was_given(ticket_id, "", self.tables.counters.accepted):
-                raise Forgotten(f"ticket {ticket_id[:64]} ended long ago")
-            raise UnknownTicket(f"no ticket has the id {ticket_id[:64]!r}")
-        return self.tables.view(ticket_id)
+        """Return a ticket as its owner sees it; see `lookup.find_ticket`."""
+        return find_ticket(self.tables, self.shard, ticket_id)
 
     def match(self, match_id: str) -> KeptMatch:
-        """Return a match.
-
-        Raises:
-            UnknownMatch: It was never made.
-            Forgotten: It is no longer kept.
-        """
-        kept = self.tables.matches.get(match_id)
-        if kept is None:
-            if self._was_given(match_id, "m", self.tables.counters.matches):
-                raise Forgotten(f"match {match_id[:64]} is no longer kept")
-            raise UnknownMatch(f"no match has the id {match_id[:64]!r}")
-        return kept
-
-    def _was_given(self, name: str, prefix: str, last: int) -> bool:
-        number = name.removeprefix(f"{self.shard}-{prefix}")
-        return name != number and number.isascii() and number.isdigit() and 1 <= int(number) <= last
-
-    # Pools
+        """Return a match; see `lookup.find_match`."""
+        return find_match(self.tables, self.shard, match_id)
 
     def _make_pool(self, queue: Queue, seed: int, memory: Memory | None) -> Pool:
         return Pool(queue, self._resolve(queue), seed=seed, memory=memory)
@@ -373,8 +342,6 @@ class Engine:
                     self.pools[name].leave(ticket_id, now)
                     self._dirty[name] = None
         self._watch_match(self.tables.matches[match_id])
-
-    # Deadlines
 
     def _is_waiting(self, entry: Entry) -> bool:
         pool = self.pools.get(entry[3])

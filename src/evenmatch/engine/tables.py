@@ -84,8 +84,13 @@ class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     assigned: int = 0
 
 
-class TicketView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A ticket as its owner sees it; `changed` is the record of its last change."""
+class TicketView(
+    msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="event", tag="view"
+):
+    """A ticket as its owner sees it; `changed` is the record of its last change.
+
+    The tag tells it from `Refused` in the answers that idempotency keys keep.
+    """
 
     id: str
     state: str

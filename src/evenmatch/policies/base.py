@@ -24,6 +24,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from evenmatch.cost.expansion import round_up
+from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
@@ -243,12 +244,17 @@ def policy(*, every: float | None = None) -> Callable[[MatchFunction], FunctionP
         every: Seconds between calls, counted from the first entry; None calls the function
             whenever the pool has changed.
 
+    Raises:
+        ConfigError: `every` is not a number > 0.
+
     Example:
         >>> from evenmatch import policy
         >>> @policy(every=2.0)
         ... def pairs(pool, now):
         ...     return zip(pool[::2], pool[1::2])
     """
+    if every is not None and not 0.0 < every < math.inf:
+        raise ConfigError(f"every must be a number of seconds > 0, got {every}")
 
     def wrap(function: MatchFunction) -> FunctionPolicy:
         return FunctionPolicy(function, every)

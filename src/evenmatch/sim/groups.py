@@ -36,7 +36,9 @@ def groups_of(history: History, attribute: str, first: int = 0) -> dict[str, lis
     """
     values = _values(history, attribute, first)
     groups: dict[Value | None, list[int]] = {}
-    places = (place for place in range(first, len(history.ids)) for _ in range(history.sizes[place]))
+    places = (
+        place for place in range(first, len(history.ids)) for _ in range(history.sizes[place])
+    )
     for place, value in zip(places, values, strict=True):
         groups.setdefault(value, []).append(place)
     if len(groups) > GROUPS_MAX:

@@ -67,7 +67,7 @@ class Rest:
                 self._idle.add(name)
 
     def _last_change(self) -> float:
-        """Return the last deadline or expansion; tickets only end from here on, so it is a bound."""
+        """Return the last deadline or expansion; nobody enters any more, so it is found once."""
         if self._busy_until is None:
             pools = self._engine.pools.values()
             self._busy_until = max((_last_change(pool) for pool in pools), default=-math.inf)

@@ -144,10 +144,11 @@ class Simulator:
                 if not leaves_at >= at:
                     raise self._error(arrival, "it leaves before it arrives")
                 heapq.heappush(self._leaves, (leaves_at, place))
-        elif isinstance(event, Existing) or event.code == "already_waiting":
-            self.history.merged += at >= self.history.warmup
-        else:
+        elif isinstance(event, Refused) and event.code != "already_waiting":
             raise self._error(arrival, event.message)
+        else:
+            assert isinstance(event, Existing | Refused)
+            self.history.merged += at >= self.history.warmup
         self._row += 1
 
     def _error(self, arrival: Arrival, why: str) -> ArrivalsError:

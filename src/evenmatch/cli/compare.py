@@ -1,0 +1,88 @@
+"""`evenmatch compare`: several policies on the same arrivals, beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from evenmatch.cli.output import check_writable, console, print_json
+from evenmatch.cli.runs import Request, averaged, save, work
+from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.lab.figures import FIGURES, best_of, figure, with_width
+from evenmatch.sim.metrics import Summary
+
+
+def compare(
+    scenario: Path | None = None,
+    /,
+    *,
+    policy: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+    arrivals: Path | None = None,
+    seed: int | None = None,
+    runs: int | None = None,
+    by: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    matches: Path | None = None,
+    tickets: Path | None = None,
+    report: Path | None = None,
+    optimum: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    rules: Path | None = None,
+) -> None:
+    """Play a scenario under several policies that meet the same arrivals.
+
+    For example:
+
+        evenmatch compare scenarios/duel.toml --policy greedy --policy window --report duel.html
+
+    Args:
+        scenario: A TOML file.
+        policy: SPEC of a policy; give at least one, each with its own --policy.
+        arrivals: A CSV or Parquet file whose rows arrive in place of the scenario's arrivals.
+        seed: Root of all chance; the same seed gives the same output, byte for byte.
+        runs: Make N runs of each policy, each with a child of the seed; print means and ci95.
+        by: Split waits and quality by an attribute, size, queue, or NAME_decile; may be repeated.
+        json: Print one JSON object and nothing else.
+        matches: Write the matches here, one JSON object a line, each with its policy.
+        tickets: Write the tickets here, one JSON object a line, each with its policy.
+        report: Write a page with figures and plots here, one HTML file that needs no network.
+        optimum: Add the best that was possible (comes with a later version).
+        rules: A rule set to simulate (comes with a later version).
+    """
+    if rules is not None:
+        raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")
+    if not policy:
+        raise ConfigError("name the policies: --policy greedy --policy window (see --help)")
+    check_writable(matches, tickets, report)
+    request = Request(scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
+    results = work(request, list(policy))
+    save(request, results)
+    summaries = [averaged(request, group) for group in results]
+    if json:
+        runs_by_policy = zip(policy, summaries, strict=True)
+        print_json({"runs": [{"policy": spec, **summary} for spec, summary in runs_by_policy]})
+    else:
+        _print_table(policy, summaries, request)
+
+
+def _print_table(policies: Sequence[str], summaries: Sequence[Summary], request: Request) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    out.print(f"{request.scenario}; * marks the better figures", soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for spec in policies:
+        table.add_column(spec, justify="right", overflow="fold")
+    for key, words, unit, direction in FIGURES:
+        texts = [with_width(summary, key, unit) for summary in summaries]
+        best = best_of([figure(summary, key) for summary in summaries], direction)
+        cells = [
+            Text(f"{text} *", "bold green") if at in best else Text(f"{text}  ")
+            for at, text in enumerate(texts)
+        ]
+        table.add_row(Text(words, "dim"), *cells)
+    out.print(table)

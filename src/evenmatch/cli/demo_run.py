@@ -1,0 +1,224 @@
+"""The demo as a client sees it: tickets in, matches out, and what became of each ticket."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from evenmatch.cli.demo_world import QUEUE, Guest, ticket_of
+from evenmatch.client import AsyncClient, ServerRefused
+from evenmatch.errors import MatchmakingError
+from evenmatch.wire import BATCH_MAX, FeedMatch, ItemCreated
+
+TICK = 0.02
+"""Real seconds between two creates; all who came meanwhile are created at once."""
+CHECKERS = 32
+"""Tickets that are checked at the same time."""
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """A mean and two percentiles; null where there is nothing."""
+
+    mean: float | None
+    p50: float | None
+    p95: float | None
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """What a run came to; waits in trace seconds, gaps in rating points."""
+
+    tickets: int
+    matched: int
+    waiting: int
+    merged: int
+    lost: int
+    duplicated: int
+    wait: Spread
+    rating_gap: Spread
+    url: str
+
+
+class Ledger:
+    """What the client knows by itself: the tickets acknowledged to it, the matches it read.
+
+    Args:
+        url: The address of the status page.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.sent = 0
+        self.merged = 0
+        self.born: dict[str, float] = {}
+        self.ratings: dict[str, float] = {}
+        self.matches: dict[str, FeedMatch] = {}
+        self.match_count: Counter[str] = Counter()
+        self.waits: list[float] = []
+        self.gaps: list[float] = []
+
+    def acknowledge(self, guest: Guest, created: ItemCreated) -> None:
+        """Note the answer to a create: a new ticket, or one that waits already."""
+        if created.status == 200:
+            self.merged += 1
+            return
+        self.born[created.id] = created.enqueued_at
+        if guest.player.rating is not None:
+            self.ratings[created.id] = guest.player.rating.mean
+
+    def take(self, match: FeedMatch) -> None:
+        """Note a match of the feed, which shows each at least once."""
+        if match.match not in self.matches:
+            self.matches[match.match] = match
+            self.match_count.update(match.tickets)
+
+    def measure(self) -> None:
+        """Compute waits and gaps of all matches whose tickets were acknowledged."""
+        matches = [m for m in self.matches.values() if all(t in self.born for t in m.tickets)]
+        self.waits = [m.at - self.born[t] for m in matches for t in m.tickets]
+        self.gaps = [
+            abs(self.ratings[a] - self.ratings[b]) for a, b in (m.tickets for m in matches)
+        ]
+
+    @property
+    def matched(self) -> int:
+        """Return how many acknowledged tickets the feed has shown."""
+        return sum(ticket in self.match_count for ticket in self.born)
+
+    def figures(self, waiting: int, lost: int) -> Figures:
+        """Return what the run came to."""
+        self.measure()
+        return Figures(
+            tickets=len(self.born),
+            matched=self.matched,
+            waiting=waiting,
+            merged=self.merged,
+            lost=lost,
+            duplicated=sum(count > 1 for count in self.match_count.values()),
+            wait=spread(self.waits),
+            rating_gap=spread(self.gaps),
+            url=self.url,
+        )
+
+
+class Run:
+    """One run of the demo against a server that is up.
+
+    Args:
+        client: Talks to the server.
+        guests: Who comes, in order.
+        speed: Trace seconds per real second.
+        tell: Called often, for those who watch.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        guests: Sequence[Guest],
+        *,
+        speed: float,
+        tell: Callable[[Ledger], None],
+    ) -> None:
+        self.ledger = Ledger(client.url)
+        self._client = client
+        self._guests = guests
+        self._speed = speed
+        self._tell = tell
+        self._after = 0
+
+    async def play(self, feed_seconds: float, settle_until: float) -> Figures:
+        """Let the guests come, let the queue settle, and check every ticket.
+
+        Args:
+            feed_seconds: Real seconds after which nobody comes any more.
+            settle_until: When checking begins, by `time.monotonic`.
+        """
+        following = asyncio.create_task(self._follow())
+        try:
+            await self._feed(feed_seconds)
+            while (left := settle_until - time.monotonic()) > 0 and not following.done():
+                self._tell(self.ledger)
+                await asyncio.sleep(min(left, 0.1))
+        finally:
+            following.cancel()
+            ended = await asyncio.gather(following, return_exceptions=True)
+        if isinstance(ended[0], Exception):
+            raise ended[0]
+        return await self._check()
+
+    async def _feed(self, feed_seconds: float) -> None:
+        """Create each guest's ticket when its time has come; those of one tick in one array."""
+        began, at = time.monotonic(), 0
+        while at < len(self._guests) and time.monotonic() - began < feed_seconds:
+            now = (time.monotonic() - began) * self._speed
+            end = at
+            while end < len(self._guests) and end - at < BATCH_MAX and self._guests[end].at <= now:
+                end += 1
+            if end > at:
+                await self._create(self._guests[at:end])
+            at = self.ledger.sent = end
+            self._tell(self.ledger)
+            following = (self._guests[at].at / self._speed) if at < len(self._guests) else 0.0
+            pause = max(TICK, following - (time.monotonic() - began))
+            await asyncio.sleep(min(pause, 0.1))
+
+    async def _create(self, guests: Sequence[Guest]) -> None:
+        items = await self._client.create_many([ticket_of(guest) for guest in guests])
+        for guest, item in zip(guests, items, strict=True):
+            if isinstance(item, ItemCreated):
+                self.ledger.acknowledge(guest, item)
+            elif item.error == "already_waiting":
+                self.ledger.merged += 1
+            else:
+                raise MatchmakingError(f"the server refused a ticket: {item.message}")
+
+    async def _follow(self) -> None:
+        """Read the feed for ever, as a game's backend does."""
+        while True:
+            await self._read_page(wait=1.0)
+            await asyncio.sleep(TICK)
+
+    async def _read_page(self, wait: float = 0.0) -> int:
+        page = await self._client.page(QUEUE, self._after, wait=wait)
+        for match in page.matches:
+            self.ledger.take(match)
+        self._after = page.next
+        return len(page.matches)
+
+    async def _check(self) -> Figures:
+        """Ask for every acknowledged ticket, then read the feed to its end, and compare."""
+        states: dict[str, str] = {}
+        left = iter(list(self.ledger.born))
+        await asyncio.gather(*(self._check_some(left, states) for _ in range(CHECKERS)))
+        while await self._read_page():
+            pass
+        lost = sum(self._is_lost(ticket, state) for ticket, state in states.items())
+        return self.ledger.figures(sum(s == "waiting" for s in states.values()), lost)
+
+    async def _check_some(self, left: Iterator[str], states: dict[str, str]) -> None:
+        for ticket in left:
+            try:
+                states[ticket] = (await self._client.get(ticket)).state
+            except ServerRefused as refused:
+                states[ticket] = refused.code
+
+    def _is_lost(self, ticket: str, state: str) -> bool:
+        """Return whether an acknowledged ticket is gone without a match.
+
+        The queue has no deadline and nobody cancels, so a ticket that the server forgot was
+        matched, and the feed must have shown it.
+        """
+        return state != "waiting" and ticket not in self.ledger.match_count
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return mean and percentiles (nearest rank)."""
+    if not values:
+        return Spread(None, None, None)
+    ordered = sorted(values)
+    ranks = (-(-len(ordered) * percent // 100) for percent in (50, 95))
+    p50, p95 = (ordered[max(rank, 1) - 1] for rank in ranks)
+    return Spread(sum(ordered) / len(ordered), p50, p95)

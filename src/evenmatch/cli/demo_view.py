@@ -1,0 +1,94 @@
+"""The demo in the terminal: a live table while it runs, a summary at its end."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from evenmatch.cli.demo_run import Figures, Ledger, Spread, spread
+
+REFRESH = 0.25
+
+
+class View:
+    """Shows a run as it goes; outside a terminal it shows nothing.
+
+    Args:
+        console: Where to.
+        seconds: Length of the run.
+    """
+
+    def __init__(self, console: Console, seconds: float) -> None:
+        self._progress = Progress(
+            TextColumn("Halo 2 beta, 6 to 9 August 2004"),
+            BarColumn(),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._task = self._progress.add_task("", total=seconds)
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._is_shown = console.is_terminal
+        self._began = time.monotonic()
+        self._shown_at = 0.0
+
+    def __enter__(self) -> View:
+        """Begin to show."""
+        if self._is_shown:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Show no more."""
+        if self._is_shown:
+            self._live.stop()
+
+    def tell(self, ledger: Ledger) -> None:
+        """Show what the client knows now, a few times a second at most."""
+        now = time.monotonic()
+        if not self._is_shown or now - self._shown_at < REFRESH:
+            return
+        self._shown_at = now
+        ledger.measure()
+        waiting = len(ledger.born) - ledger.matched
+        table = _table(ledger.matched, waiting, spread(ledger.waits), spread(ledger.gaps))
+        table.add_row("status page", ledger.url)
+        self._progress.update(self._task, completed=now - self._began)
+        self._live.update(Group(self._progress, table), refresh=True)
+
+
+def print_summary(console: Console, figures: Figures) -> None:
+    """Print what a run came to."""
+    table = _table(figures.matched, figures.waiting, figures.wait, figures.rating_gap)
+    table.add_row("lost", str(figures.lost))
+    table.add_row("matched twice", str(figures.duplicated))
+    console.print(table)
+    console.print(
+        f"{figures.tickets:,} tickets were acknowledged; {figures.merged:,} more came while "
+        f"their player was still waiting.",
+        highlight=False,
+    )
+
+
+def _table(matched: int, waiting: int, wait: Spread, gap: Spread) -> Table:
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    table.add_row("matched", f"{matched:,}")
+    table.add_row("waiting", f"{waiting:,}")
+    table.add_row("wait", _words(wait, "s"))
+    table.add_row("rating gap", _words(gap, "points"))
+    return table
+
+
+def _words(values: Spread, unit: str) -> str:
+    if values.mean is None or values.p50 is None or values.p95 is None:
+        return "none yet"
+    return f"mean {values.mean:,.1f}, half {values.p50:,.1f}, 95 % {values.p95:,.1f} {unit}"

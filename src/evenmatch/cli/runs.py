@@ -1,0 +1,130 @@
+"""What `simulate` and `compare` share: from options to runs, and from runs to files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evenmatch.cli.output import write_lines, write_text
+from evenmatch.cli.progress import progress
+from evenmatch.config import load_scenario
+from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.lab.simulate import Run
+from evenmatch.lab.study import Result, Task, averages, execute_all
+from evenmatch.sim.metrics import Summary
+
+RUNS_MAX = 100_000
+
+
+class Request(msgspec.Struct, frozen=True):
+    """The options that both commands take; see the help of `simulate`."""
+
+    scenario: Path | None
+    arrivals: Path | None = None
+    seed: int | None = None
+    runs: int | None = None
+    by: tuple[str, ...] = ()
+    optimum: bool = False
+    matches: Path | None = None
+    tickets: Path | None = None
+    report: Path | None = None
+
+
+def work(request: Request, policies: Sequence[str | None]) -> list[list[Result]]:
+    """Make all runs of a request, several at a time.
+
+    Args:
+        request: What to simulate, and how often.
+        policies: A SPEC each, or None for the scenario's own.
+
+    Returns:
+        The runs of each policy.
+
+    Raises:
+        MatchmakingError: The request cannot be met.
+    """
+    if request.optimum:
+        raise NotSupported("--optimum comes with a later version; leave it out")
+    if request.scenario is None:
+        raise ConfigError("name a scenario: evenmatch simulate SCENARIO.toml (see --help)")
+    if request.runs is not None and not 1 <= request.runs <= RUNS_MAX:
+        raise ConfigError(f"--runs must be from 1 to {RUNS_MAX:,}, got {request.runs}")
+    if request.report is not None:
+        from evenmatch.lab.report import check_installed
+
+        check_installed()
+    tasks = _tasks(request, policies)
+    with progress("simulating", len(tasks)) as on_done:
+        results = execute_all(tasks, on_done)
+    count = request.runs or 1
+    return [results[start : start + count] for start in range(0, len(results), count)]
+
+
+def averaged(request: Request, results: Sequence[Result]) -> Summary:
+    """Return a policy's figures: those of its run, or means with `ci95` over `--runs`."""
+    if request.runs is None:
+        return results[0].summary
+    return averages([result.summary for result in results])
+
+
+def save(request: Request, groups: Sequence[Sequence[Result]]) -> None:
+    """Write the files that a request asks for.
+
+    With several policies a line also has `policy`, with several runs `run`, counted from 0.
+
+    Raises:
+        ConfigError: A file cannot be written.
+        NotSupported: The report needs packages that are not installed.
+    """
+    if request.matches is not None:
+        write_lines(request.matches, _lines(groups, "matches"))
+    if request.tickets is not None:
+        write_lines(request.tickets, _lines(groups, "tickets"))
+    if request.report is not None:
+        from evenmatch.lab.report import render
+
+        pairs = [(averaged(request, group), _run_of(group[0])) for group in groups]
+        names = [group[0].task.policy or "" for group in groups]
+        write_text(request.report, render(str(request.scenario), names, pairs))
+
+
+def _tasks(request: Request, policies: Sequence[str | None]) -> list[Task]:
+    assert request.scenario is not None
+    scenario = load_scenario(request.scenario)
+    children: Sequence[int | None] = [None] if request.runs is None else range(request.runs)
+    wants_lines = request.matches is not None or request.tickets is not None
+    return [
+        Task(
+            scenario=scenario,
+            seed=request.seed,
+            child=child,
+            arrivals=None if request.arrivals is None else str(request.arrivals),
+            policy=policy,
+            by=request.by,
+            keeps_run=wants_lines or (request.report is not None and not child),
+        )
+        for policy in policies
+        for child in children
+    ]
+
+
+def _lines(groups: Sequence[Sequence[Result]], name: str) -> Iterator[dict[str, Any]]:
+    for group in groups:
+        for result in group:
+            extra: dict[str, Any] = {}
+            if len(groups) > 1:
+                extra["policy"] = result.task.policy
+            if result.task.child is not None:
+                extra["run"] = result.task.child
+            history = _run_of(result).history
+            rows = history.match_rows() if name == "matches" else history.ticket_rows()
+            for row in rows:
+                yield {**row, **extra}
+
+
+def _run_of(result: Result) -> Run:
+    assert result.run is not None, "a task with files to write keeps its run"
+    return result.run

@@ -1,0 +1,195 @@
+"""Queues in plain sentences, and what may surprise about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evenmatch.cost.expansion import last_change
+from evenmatch.engine.pool import Pool
+from evenmatch.model.queue import Criterion, Format, Queue, Rule
+from evenmatch.model.scenario import Scenario
+
+COMPARISONS = {
+    "spread": "the largest difference in {} between its players",
+    "mean_gap": "the mean difference in {} over all pairs of its players",
+    "imbalance": "the difference in {} between its teams",
+}
+DEADLINES = {
+    "bots": "then plays with bots in the empty seats",
+    "expire": "then expires without a match",
+    "keep": "and is then kept waiting",
+}
+
+
+def describe(pool: Pool) -> Iterator[str]:
+    """Yield sentences that say what a queue means.
+
+    Args:
+        pool: The queue at work, with the rules that its policy adds.
+    """
+    queue = pool.queue
+    yield f"Queue {queue.name}: {_format(queue.format)}"
+    yield f"The policy {queue.policy} decides."
+    for rule in queue.rules:
+        yield _rule(rule)
+    yield _quality(queue)
+    yield _price(queue)
+    if queue.wait_max is None:
+        yield "No ticket has a deadline."
+    else:
+        yield (
+            f"A ticket waits {_seconds(queue.wait_max)} at the most, "
+            f"{DEADLINES[queue.on_deadline]}."
+        )
+    if queue.exclusive_match:
+        yield (
+            "A player of a live match may not queue again until it is finished, "
+            f"or {_seconds(queue.match_max)} have passed."
+        )
+    if queue.silent_after is not None:
+        yield f"A server drops a ticket after {_seconds(queue.silent_after)} without a heartbeat."
+
+
+def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:
+    """Yield sentences about what works as written, and may not be what was meant.
+
+    Args:
+        scenario: The file.
+        pools: Its queues at work.
+    """
+    for pool in pools:
+        for warning in _warnings(pool.queue):
+            yield f"queue {pool.name}: {warning}"
+    groups = list(dict.fromkeys(queue.group for queue in scenario.queues))
+    if len(groups) > 1:
+        yield (
+            f"groups {', '.join(groups)} share no players: one ticket cannot wait in queues of "
+            "two groups, and one player may wait in both"
+        )
+    if scenario.solve_time > 0.0:
+        yield "solve_time has no effect: no policy of this version computes in the background"
+
+
+def _warnings(queue: Queue) -> Iterator[str]:
+    if queue.wait_max is None:
+        yield from _without_deadline(queue)
+    if queue.wait_max is None and queue.on_deadline != "expire":
+        yield f'on_deadline = "{queue.on_deadline}" has no effect without wait_max'
+    if queue.wait_max is not None and queue.on_deadline == "keep" and not _always_widens(queue):
+        yield 'on_deadline = "keep": a ticket that nobody may play waits for ever'
+    if queue.wait_price is None and queue.wait_max is None and queue.criteria:
+        yield (
+            "a player-second of waiting costs 1 because neither wait_price nor wait_max is given; "
+            "a criterion costs its weight at the most"
+        )
+    for rule in queue.rules:
+        ends = last_change(rule.expand, rule.limit)
+        if queue.wait_max is not None and queue.on_deadline != "keep" and ends > queue.wait_max:
+            yield (
+                f"the limit on {rule.attribute} still widens when tickets end after "
+                f"{_seconds(queue.wait_max)}"
+            )
+    if queue.exclusive_match:
+        yield (
+            "exclusive_match: the game server must report the end of each match; a simulation "
+            f"has no game servers, so there every match lasts {_seconds(queue.match_max)}"
+        )
+
+
+def _without_deadline(queue: Queue) -> Iterator[str]:
+    if any(rule.kind == "same" for rule in queue.rules):
+        yield "no deadline: a ticket whose value nobody shares waits for ever"
+    for rule in queue.rules:
+        if rule.kind == "same" or _widens_for_ever(rule):
+            continue
+        how = "does not widen" if rule.expand is None else "stops widening"
+        yield (
+            f"no deadline, and the limit on {rule.attribute} {how}: some may wait for ever; "
+            "set wait_max, or let the limit widen without max"
+        )
+    if not queue.rules:
+        yield "no deadline: tickets that are too few for a match wait until others come"
+
+
+def _always_widens(queue: Queue) -> bool:
+    return all(_widens_for_ever(rule) for rule in queue.rules)
+
+
+def _widens_for_ever(rule: Rule) -> bool:
+    return rule.kind != "same" and last_change(rule.expand, rule.limit) == float("inf")
+
+
+def _format(format_: Format) -> str:
+    sizes = format_.players
+    if format_.is_duel:
+        seats = "one player against one"
+    elif len(set(sizes)) == 1:
+        seats = f"{len(sizes)} teams of {_count(sizes[0], 'player')}"
+    else:
+        seats = f"{len(sizes)} teams of {', '.join(map(str, sizes))} players"
+    named = f", named {', '.join(format_.sides)}" if format_.sides else ""
+    allowed = format_.party_sizes or tuple(range(1, max(sizes) + 1))
+    if format_.is_duel:
+        return f"{seats}{named}."
+    if allowed == (1,):
+        return f"{seats}{named}; players queue alone."
+    return f"{seats}{named}; parties of {_listed(allowed)} queue together and stay together."
+
+
+def _rule(rule: Rule) -> str:
+    if rule.kind == "same":
+        return f"All players of a match have the same {rule.attribute}."
+    what = COMPARISONS[rule.kind].format(rule.attribute)
+    unit = " times one's own value" if rule.unit == "relative" else ""
+    text = f"At first {what} may be {_number(rule.limit)}{unit}"
+    expand = rule.expand
+    if expand is None:
+        return f"{text}, and that never widens."
+    if expand.steps or expand.curve:
+        points = expand.steps or expand.curve
+        word = "from" if expand.steps else "at"
+        steps = ", ".join(f"{_number(limit)} {word} {_seconds(wait)}" for wait, limit in points)
+        text += f"; after waiting it widens to {steps}"
+    else:
+        text += f"; it widens by {_number(expand.rate)} for each second of waiting"
+    top = "" if expand.max is None else f", up to {_number(expand.max)}"
+    return f"{text}{top}. Every ticket of the match must accept."
+
+
+def _quality(queue: Queue) -> str:
+    if not queue.criteria:
+        return "No criterion is set, so only waiting costs and every match has quality 1."
+    default = queue.format.k / len(queue.criteria)
+    return (
+        "A match is better the smaller "
+        + "; ".join(_criterion(criterion, default) for criterion in queue.criteria)
+        + "."
+    )
+
+
+def _criterion(criterion: Criterion, default: float) -> str:
+    what = COMPARISONS[criterion.kind].format(criterion.attribute)
+    weight = default if criterion.weight is None else criterion.weight
+    return f"{what} (weight {_number(weight)})"
+
+
+def _price(queue: Queue) -> str:
+    return f"A second of one player's waiting costs {_number(queue.price)}."
+
+
+def _listed(sizes: tuple[int, ...]) -> str:
+    if len(sizes) > 2 and sizes == tuple(range(sizes[0], sizes[-1] + 1)):
+        return f"{sizes[0]} to {sizes[-1]}"
+    return " or ".join(map(str, sizes))
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.6g} s"

@@ -1,0 +1,104 @@
+"""`evenmatch simulate`: play a scenario in virtual time and print what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from evenmatch.cli.output import check_writable, console, print_json
+from evenmatch.cli.runs import Request, averaged, save, work
+from evenmatch.errors import NotSupported
+from evenmatch.lab.figures import FIGURES, with_width
+from evenmatch.sim.metrics import Summary
+
+
+def simulate(
+    scenario: Path | None = None,
+    /,
+    *,
+    arrivals: Path | None = None,
+    policy: str | None = None,
+    seed: int | None = None,
+    runs: int | None = None,
+    by: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    matches: Path | None = None,
+    tickets: Path | None = None,
+    report: Path | None = None,
+    optimum: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    rules: Path | None = None,
+) -> None:
+    """Play a scenario in virtual time and print what came of it.
+
+    For example:
+
+        evenmatch simulate scenarios/duel.toml --policy window:limit=100,rate=5 --report duel.html
+
+    Args:
+        scenario: A TOML file.
+        arrivals: A CSV or Parquet file whose rows arrive in place of the scenario's arrivals.
+        policy: SPEC of the policy of every queue: name or name:key=value,key=value.
+        seed: Root of all chance; the same seed gives the same output, byte for byte.
+        runs: Make N runs, each with a child of the seed; print means and half-widths (ci95).
+        by: Split waits and quality by an attribute, size, queue, or NAME_decile; may be repeated.
+        json: Print one JSON object and nothing else.
+        matches: Write the matches here, one JSON object a line.
+        tickets: Write the tickets here, one JSON object a line.
+        report: Write a page with figures and plots here, one HTML file that needs no network.
+        optimum: Add the best that was possible (comes with a later version).
+        rules: A rule set to simulate (comes with a later version).
+    """
+    if rules is not None:
+        raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")
+    check_writable(matches, tickets, report)
+    request = Request(scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
+    results = work(request, [policy])
+    save(request, results)
+    (group,) = results
+    summary = averaged(request, group)
+    if json:
+        print_json(summary)
+    else:
+        _print_table(summary, request)
+
+
+def _print_table(summary: Summary, request: Request) -> None:
+    from rich.table import Table
+
+    out = console()
+    out.print(_title(request), soft_wrap=True)
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column(justify="right")
+    for key, words, unit, _ in FIGURES:
+        table.add_row(words, with_width(summary, key, unit))
+    out.print(table)
+    for attribute, groups in summary.get("by", {}).items():
+        out.print(f"\nby {attribute}", soft_wrap=True)
+        out.print(_groups_table(attribute, groups))
+
+
+def _title(request: Request) -> str:
+    """Return the scenario's name, and how many runs were made of it."""
+    runs = request.runs
+    return f"{request.scenario}" + ("" if runs is None else f", {runs} run{'s'[: runs != 1]}")
+
+
+def _groups_table(attribute: str, groups: Summary) -> object:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column(attribute)
+    columns = [
+        ("players", "players", ""),
+        ("wait.mean", "wait", "s"),
+        ("wait.p90", "90 % below", "s"),
+    ]
+    columns += [("quality.mean", "quality", "")]
+    for _, words, _ in columns:
+        table.add_column(words, justify="right")
+    for value, figures in groups.items():
+        table.add_row(value, *(with_width(figures, key, unit) for key, _, unit in columns))
+    return table

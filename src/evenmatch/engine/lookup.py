@@ -1,0 +1,43 @@
+"""Finding tickets and matches by id, and telling what never was from what is forgotten."""
+
+from __future__ import annotations
+
+from evenmatch.engine.tables import KeptMatch, Tables, TicketView
+from evenmatch.errors import Forgotten, UnknownMatch, UnknownTicket
+
+
+def find_ticket(tables: Tables, shard: str, ticket_id: str) -> TicketView:
+    """Return a ticket as its owner sees it.
+
+    Raises:
+        UnknownTicket: It was never accepted.
+        Forgotten: It ended long ago.
+    """
+    if ticket_id not in tables.waiting and ticket_id not in tables.ended:
+        if _was_given(f"{shard}-", ticket_id, tables.counters.accepted):
+            raise Forgotten(f"ticket {ticket_id[:64]} ended long ago")
+        raise UnknownTicket(f"no ticket has the id {ticket_id[:64]!r}")
+    return tables.view(ticket_id)
+
+
+def find_match(tables: Tables, shard: str, match_id: str) -> KeptMatch:
+    """Return a match.
+
+    Raises:
+        UnknownMatch: It was never made.
+        Forgotten: It is no longer kept.
+    """
+    kept = tables.matches.get(match_id)
+    if kept is None:
+        if _was_given(f"{shard}-m", match_id, tables.counters.matches):
+            raise Forgotten(f"match {match_id[:64]} is no longer kept")
+        raise UnknownMatch(f"no match has the id {match_id[:64]!r}")
+    return kept
+
+
+def _was_given(prefix: str, name: str, last: int) -> bool:
+    """Return whether the engine gave this id: the n-th is the prefix and n."""
+    number = name.removeprefix(prefix)
+    if name == number or len(number) > 18 or not (number.isascii() and number.isdigit()):
+        return False
+    return number[0] != "0" and int(number) <= last

@@ -1,0 +1,90 @@
+"""Figures of a summary as people read them, in reports and on terminals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from evenmatch.sim.metrics import Summary
+
+FIGURES: Sequence[tuple[str, str, str, int]] = (
+    ("tickets", "tickets", "", 0),
+    ("players", "players", "", 0),
+    ("matches", "matches", "", 1),
+    ("bots", "bots", "", -1),
+    ("wait.mean", "wait, mean", "s", -1),
+    ("wait.p50", "wait, half below", "s", -1),
+    ("wait.p90", "wait, 90 % below", "s", -1),
+    ("wait.p95", "wait, 95 % below", "s", -1),
+    ("wait.p99", "wait, 99 % below", "s", -1),
+    ("wait.max", "wait, longest", "s", -1),
+    ("quality.mean", "quality, mean", "", 1),
+    ("quality.p10", "quality, 90 % above", "", 1),
+    ("cost", "cost of all matches", "", 0),
+    ("cost_per_match", "cost per match", "", -1),
+    ("cost_per_player", "cost per player", "", -1),
+    ("cost_waiting", "cost of waiting unmatched", "", -1),
+    ("expired", "expired", "", -1),
+    ("cancelled", "cancelled", "", -1),
+    ("unfinished", "unfinished", "", -1),
+    ("merged", "merged (already waiting)", "", 0),
+)
+"""Key, words, unit, and which direction is better: 1 = more, -1 = less, 0 = neither."""
+
+
+def figure(summary: Summary, key: str) -> float | None:
+    """Return a figure by its dotted key; None if it is null."""
+    value: Any = summary
+    for part in key.split("."):
+        value = value[part]
+    return None if value is None else float(value)
+
+
+def shown(value: float | None, unit: str = "") -> str:
+    """Return a figure as people read it, four digits unless it is a count.
+
+    >>> shown(1211.0), shown(0.0406714, "s"), shown(None)
+    ('1,211', '0.04067 s', '-')
+    """
+    if value is None:
+        return "-"
+    if value == int(value) and abs(value) < 1e15:
+        text = f"{value:,.0f}"
+    elif abs(value) >= 1000.0:
+        text = f"{value:,.1f}"
+    else:
+        text = f"{value:.4g}"
+    return f"{text} {unit}" if unit else text
+
+
+def with_width(summary: Summary, key: str, unit: str = "") -> str:
+    """Return a figure; where several runs were made, to the digits that its half-width leaves.
+
+    >>> with_width({"cost": 2369.4, "ci95": {"cost": 141.2}}, "cost", "s")
+    '2,369 ± 141 s'
+    >>> with_width({"cost": 0.25163, "ci95": {"cost": 0.00541}}, "cost")
+    '0.2516 ± 0.0054'
+    """
+    value = figure(summary, key)
+    widths = summary.get("ci95")
+    width = None if widths is None else figure(widths, key)
+    if value is None or not width:
+        return shown(value, unit)
+    digits = max(0, 1 - math.floor(math.log10(width)))
+    text = f"{value:,.{digits}f} ± {width:,.{digits}f}"
+    return f"{text} {unit}" if unit else text
+
+
+def best_of(values: Sequence[float | None], direction: int) -> set[int]:
+    """Return where the best figures stand; nowhere if all are equal or none is better.
+
+    Args:
+        values: A figure of each policy.
+        direction: 1 if more is better, -1 if less is, 0 if neither.
+    """
+    known = [value for value in values if value is not None]
+    if not direction or len(known) < 2 or min(known) == max(known):
+        return set()
+    best = max(known) if direction > 0 else min(known)
+    return {at for at, value in enumerate(values) if value == best}

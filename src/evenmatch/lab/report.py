@@ -1,0 +1,144 @@
+"""One self-contained page about a run, or about policies beside each other."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evenmatch.errors import NotSupported
+from evenmatch.lab.figures import FIGURES, best_of, figure, shown, with_width
+from evenmatch.lab.simulate import Run
+from evenmatch.sim.metrics import Summary
+
+TEMPLATE = "report.html.j2"
+NEEDS = ("jinja2", "matplotlib")
+
+
+def render(title: str, names: Sequence[str], results: Sequence[tuple[Summary, Run]]) -> str:
+    """Return the page as HTML that loads nothing from anywhere.
+
+    Args:
+        title: The scenario's name.
+        names: The policies' SPECs; "" for the scenario's own.
+        results: The figures of each policy, and the run that is drawn.
+
+    Raises:
+        NotSupported: jinja2 or matplotlib is not installed.
+    """
+    check_installed()
+    import jinja2
+
+    summaries = [summary for summary, _ in results]
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    labels = [name or _own_policies(run) for name, (_, run) in zip(names, results, strict=True)]
+    return environment.get_template(TEMPLATE).render(
+        title=title,
+        names=labels,
+        rows=_rows(summaries),
+        cards=_cards(summaries[0]) if len(results) == 1 else [],
+        groups=_groups(summaries[0]) if len(results) == 1 else [],
+        has_runs="ci95" in summaries[0],
+        plots=_plots(labels, summaries, [run for _, run in results]),
+    )
+
+
+def check_installed() -> None:
+    """Refuse a report before the long work, rather than after it, where it cannot be made.
+
+    Raises:
+        NotSupported: jinja2 or matplotlib is not installed.
+    """
+    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
+    if missing:
+        raise NotSupported(
+            f"--report needs {' and '.join(missing)}: pip install 'evenmatch[report]'"
+        )
+
+
+def _own_policies(run: Run) -> str:
+    return ", ".join(dict.fromkeys(queue.policy for queue in run.queues))
+
+
+def _plots(
+    names: Sequence[str], summaries: Sequence[Summary], runs: Sequence[Run]
+) -> list[dict[str, str]]:
+    """Return title, explanation and SVG of each plot."""
+    from evenmatch.lab.plots import COLORS, Series, plot_quality, plot_times, plot_trade, plot_waits
+
+    colors = [COLORS[at % len(COLORS)] for at in range(len(runs))]
+    series = [
+        Series(name, color, run.history)
+        for name, color, run in zip(names, colors, runs, strict=True)
+    ]
+    found = []
+    if len(runs) > 1:
+        key = "quality.mean" if any(figure(s, "quality.mean") for s in summaries) else COST
+        points = [
+            (name, color, wait, height)
+            for name, color, summary in zip(names, colors, summaries, strict=True)
+            if (wait := figure(summary, "wait.mean")) is not None
+            and (height := figure(summary, key)) is not None
+        ]
+        svg = plot_trade(points, quality=key != COST)
+        found.append(("The policies beside each other", TRADE, svg))
+    if any(len(each.waits) for each in series):
+        found.append(("How long players waited", WAITS, plot_waits(series)))
+        found.append(("Along the run", TIMES, plot_times(series)))
+    if (quality := plot_quality(series)) is not None:
+        found.append(("How good the matches were", QUALITY, quality))
+    return [{"title": title, "text": text, "svg": svg} for title, text, svg in found]
+
+
+COST = "cost_per_match"
+TRADE = "Each point is a policy that met the same arrivals."
+WAITS = (
+    "The curve says which share of all players had a match after that wait. Players without a "
+    "match never enter it; marks stand where their waiting ended."
+)
+TIMES = "Figures of equal spans of the run, in the order of time."
+QUALITY = "1 is the best match that the criteria know."
+
+
+def _rows(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
+    rows = []
+    for key, words, unit, direction in FIGURES:
+        best = best_of([figure(summary, key) for summary in summaries], direction)
+        cells = [
+            {"text": with_width(summary, key, unit), "best": at in best}
+            for at, summary in enumerate(summaries)
+        ]
+        rows.append({"words": words, "cells": cells})
+    return rows
+
+
+def _cards(summary: Summary) -> list[tuple[str, str]]:
+    lost = sum(figure(summary, key) or 0.0 for key in ("expired", "cancelled", "unfinished"))
+    return [
+        ("matches", shown(figure(summary, "matches"))),
+        ("mean wait", shown(figure(summary, "wait.mean"), "s")),
+        ("90 % wait less than", shown(figure(summary, "wait.p90"), "s")),
+        ("mean quality", shown(figure(summary, "quality.mean"))),
+        ("tickets without a match", shown(lost)),
+    ]
+
+
+def _groups(summary: Summary) -> list[dict[str, Any]]:
+    """Return a table for each attribute of `--by`."""
+    keys = (("players", ""), ("wait.mean", "s"), ("wait.p90", "s"), ("quality.mean", ""))
+    return [
+        {
+            "attribute": attribute,
+            "rows": [
+                (value, *(shown(figure(figures, key), unit) for key, unit in keys))
+                for value, figures in groups.items()
+            ],
+        }
+        for attribute, groups in summary.get("by", {}).items()
+    ]

@@ -1,0 +1,188 @@
+"""`evenmatch.simulate`: one run of a scenario, with its figures, matches and tickets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from evenmatch.config import load_scenario
+from evenmatch.engine.engine import Resolve
+from evenmatch.errors import ArrivalsError, ConfigError, NotSupported
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import Scenario
+from evenmatch.model.ticket import NewTicket, Ticket
+from evenmatch.policies.base import Policy
+from evenmatch.policies.registry import parse_policy
+from evenmatch.sim.arrivals import arrivals_of, recorded
+from evenmatch.sim.history import History
+from evenmatch.sim.metrics import Summary, summarize
+from evenmatch.sim.simulator import Simulator
+from evenmatch.sim.stream import Arrival, ArrivalStream
+
+Arrivals = str | Path | Sequence[Ticket | Arrival]
+"""A file, or tickets by ascending `enqueued_at`, or arrivals by ascending `at`."""
+
+
+class Run:
+    """One simulation: its figures, and what happened.
+
+    Args:
+        history: What happened.
+        summary: The figures, as `--json` prints them.
+        queues: As simulated.
+    """
+
+    def __init__(self, history: History, summary: Summary, queues: tuple[Queue, ...]) -> None:
+        self.history = history
+        self.summary = summary
+        self.queues = queues
+
+    @cached_property
+    def matches(self) -> list[dict[str, Any]]:
+        """Return the lines of the matches' JSONL file, in order of making."""
+        return list(self.history.match_rows())
+
+    @cached_property
+    def tickets(self) -> list[dict[str, Any]]:
+        """Return the lines of the tickets' JSONL file, in order of arrival."""
+        return list(self.history.ticket_rows())
+
+    def __repr__(self) -> str:
+        matches, tickets = self.summary["matches"], self.summary["tickets"]
+        return f"Run(matches={matches}, tickets={tickets})"
+
+
+def simulate(
+    scenario: str | Path | Scenario,
+    *,
+    arrivals: Arrivals | None = None,
+    policy: str | Policy | None = None,
+    seed: int | np.random.SeedSequence | None = None,
+    optimum: bool = False,
+    by: Iterable[str] = (),
+) -> Run:
+    r"""Simulate a scenario with the engine that the server runs.
+
+    All chance comes from the seed, and arrivals have streams of their own: with the same seed,
+    another policy meets the same tickets.
+
+    Args:
+        scenario: A TOML file, or a scenario.
+        arrivals: What arrives in place of the scenario's own arrivals.
+        policy: The policy of every queue: a SPEC such as `window:limit=150`, or a Policy.
+        seed: Root of all chance; None takes the scenario's.
+        optimum: Whether to add the best that was possible.
+        by: Attributes, or `size`, `queue`, `NAME_decile`, to split waits and quality by.
+
+    Returns:
+        The run. Times in `Run.matches` and `Run.tickets` are those of the arrivals' file.
+
+    Raises:
+        ConfigError: The scenario or the policy cannot be used.
+        ArrivalsError: An arrival cannot be read or taken.
+        PolicyError: A policy broke its contract.
+
+    Example:
+        >>> from evenmatch.config import parse_scenario
+        >>> clock = parse_scenario("[[queue]]\n[arrivals]\nprocess='regular'\ninterval=2\ncount=4")
+        >>> simulate(clock).summary["wait"]["mean"]
+        1.0
+    """
+    if optimum:
+        raise NotSupported("the optimum comes with a later version; leave optimum out")
+    world = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
+    seeds = _seeds(world.seed if seed is None else seed)
+    stream = _stream(world, arrivals, seeds)
+    queues, resolve = with_policy(world.queues, policy)
+    split_by = tuple(by)
+    history = History(
+        queues[0].name,
+        warmup=world.warmup,
+        offset=stream.offset,
+        keeps_tickets=bool(split_by),
+    )
+    simulator = Simulator(queues, resolve, history, seed=_policy_seed(seeds), until=world.until)
+    simulator.run(stream)
+    return Run(history, summarize(history, queues, split_by), queues)
+
+
+def with_policy(
+    queues: tuple[Queue, ...], policy: str | Policy | None
+) -> tuple[tuple[Queue, ...], Resolve]:
+    """Return the queues under one policy, and what makes each queue's policy.
+
+    Args:
+        queues: As configured.
+        policy: Replaces that of every queue; None leaves them.
+    """
+    if policy is None:
+        return queues, lambda queue: parse_policy(queue.policy)
+    chosen = parse_policy(policy) if isinstance(policy, str) else policy
+    name = policy if isinstance(policy, str) else type(policy).__name__
+    if isinstance(chosen, type) or not hasattr(chosen, "matcher"):
+        raise ConfigError(
+            f"policy must be a SPEC such as 'greedy', or a Policy (it has a method matcher), "
+            f"got {policy!r}"
+        )
+    return tuple(msgspec.structs.replace(q, policy=name) for q in queues), lambda _: chosen
+
+
+def _seeds(seed: int | np.random.SeedSequence) -> np.random.SeedSequence:
+    if isinstance(seed, np.random.SeedSequence):
+        return seed
+    if seed < 0:
+        raise ConfigError(f"seed must be >= 0, got {seed}")
+    return np.random.SeedSequence(seed)
+
+
+def _policy_seed(seeds: np.random.SeedSequence) -> int:
+    """Return the root of the policies' chance: a stream apart from those of the arrivals."""
+    key = (*seeds.spawn_key, *b"policies")
+    own = np.random.SeedSequence(seeds.entropy, spawn_key=key)
+    return int(own.generate_state(1, np.uint64)[0] >> np.uint64(11))
+
+
+def _stream(
+    world: Scenario, given: Arrivals | None, seeds: np.random.SeedSequence
+) -> ArrivalStream:
+    if given is None:
+        if world.arrivals is None:
+            raise ConfigError(
+                "nothing arrives: add [arrivals] to the scenario, or give a file (--arrivals FILE)"
+            )
+        return arrivals_of(world.arrivals, seeds, queues=world.queues)
+    if isinstance(given, str | Path):
+        return arrivals_of(recorded(given, world.arrivals), seeds, queues=world.queues)
+    rows = list(given)
+    offset = float(math.floor(_at(0, rows[0]))) if rows else 0.0
+    return ArrivalStream(_shifted(rows, offset), offset)
+
+
+def _shifted(given: Iterable[Ticket | Arrival], offset: float) -> Iterator[Arrival]:
+    """Yield tickets as arrivals, from the floor of the first instant on as in a file."""
+    for row, item in enumerate(given):
+        at = _at(row, item) - offset
+        if isinstance(item, Ticket):
+            yield Arrival(at, NewTicket(item.players, item.queues, item.attributes, item.id))
+            continue
+        ticket = item.ticket
+        if ticket.id is None:
+            ticket = msgspec.structs.replace(ticket, id=str(row))
+        yield Arrival(at, ticket, None if item.leaves_at is None else item.leaves_at - offset)
+
+
+def _at(row: int, item: object) -> float:
+    if isinstance(item, Arrival):
+        return item.at
+    if isinstance(item, Ticket):
+        return item.enqueued_at
+    raise ArrivalsError(
+        f"arrival {row}: give a Ticket (its enqueued_at says when) or an Arrival(at, ticket), "
+        f"got {type(item).__name__}"
+    )

@@ -1,0 +1,164 @@
+"""Many runs at once: seeds, policies, processes, and means with their confidence."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from statistics import NormalDist
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from evenmatch.lab.simulate import Run, simulate
+from evenmatch.model.scenario import Scenario
+from evenmatch.sim.metrics import Summary
+
+CONFIDENCE = 0.95
+T_975 = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004)
+"""Student's t at 0.975 for 1 to 8 degrees of freedom; beyond, a series is exact to 1e-4."""
+
+
+class Task(msgspec.Struct, frozen=True):
+    """One run to do, small enough to send to another process.
+
+    Args:
+        scenario: What is simulated.
+        seed: Root of all chance; None takes the scenario's.
+        child: Which child of the seed this run uses; None uses the seed itself.
+        arrivals: A file in place of the scenario's arrivals.
+        policy: SPEC in place of the queues' policies.
+        by: What to split waits and quality by.
+        keeps_run: Whether matches and tickets are wanted, or the figures alone.
+    """
+
+    scenario: Scenario
+    seed: int | None = None
+    child: int | None = None
+    arrivals: str | None = None
+    policy: str | None = None
+    by: tuple[str, ...] = ()
+    keeps_run: bool = False
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came of a task: the figures, and the whole run if it was asked for."""
+
+    task: Task
+    summary: Summary
+    run: Run | None
+
+
+def execute(task: Task) -> Result:
+    """Do one task here and now.
+
+    Raises:
+        MatchmakingError: What `simulate` raises.
+    """
+    seed: int | np.random.SeedSequence | None = task.seed
+    if task.child is not None:
+        entropy = task.scenario.seed if task.seed is None else task.seed
+        seed = np.random.SeedSequence(entropy, spawn_key=(task.child,))
+    run = simulate(task.scenario, arrivals=task.arrivals, policy=task.policy, seed=seed, by=task.by)
+    return Result(task, run.summary, run if task.keeps_run else None)
+
+
+def execute_all(
+    tasks: Sequence[Task],
+    on_done: Callable[[], None] = lambda: None,
+    executor: Executor | None = None,
+) -> list[Result]:
+    """Do tasks, several at a time, and return the results in the order of the tasks.
+
+    The results do not depend on how many processes there are.
+
+    Args:
+        tasks: What to do.
+        on_done: Called after each task.
+        executor: Where to do them; by default a process for each processor, and none for one task.
+
+    Raises:
+        MatchmakingError: The first error of a task; the rest is given up.
+    """
+    if executor is not None:
+        return list(_ticked(executor.map(execute, tasks), on_done))
+    workers = min(len(tasks), os.cpu_count() or 1)
+    if workers <= 1:
+        return list(_ticked(map(execute, tasks), on_done))
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        try:
+            return list(_ticked(pool.map(execute, tasks), on_done))
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _ticked(results: Iterator[Result], on_done: Callable[[], None]) -> Iterator[Result]:
+    for result in results:
+        on_done()
+        yield result
+
+
+def averages(summaries: Sequence[Summary]) -> Summary:
+    """Return means under the keys of a summary, and `ci95`, their half-widths under the same keys.
+
+    A figure that is null in some runs is averaged over the others. A half-width is Student's t at
+    0.975 times the standard error; null where fewer than two runs have the figure.
+
+    >>> averages([{"matches": 1}, {"matches": 3}])["matches"]
+    2.0
+    """
+    means, widths = _merged(summaries)
+    return {**means, "ci95": widths}
+
+
+def _merged(nodes: Sequence[Mapping[str, Any]]) -> tuple[Summary, Summary]:
+    means: Summary = {}
+    widths: Summary = {}
+    for key in dict.fromkeys(key for node in nodes for key in node):
+        values = [node[key] for node in nodes if node.get(key) is not None]
+        if values and isinstance(values[0], Mapping):
+            means[key], widths[key] = _merged(values)
+        else:
+            means[key], widths[key] = _mean_and_width(values)
+    return means, widths
+
+
+def _mean_and_width(values: Sequence[float]) -> tuple[float | None, float | None]:
+    count = len(values)
+    if not count:
+        return None, None
+    mean = math.fsum(values) / count
+    if count < 2:
+        return mean, None
+    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+    return mean, student_t(count - 1) * math.sqrt(variance / count)
+
+
+def student_t(degrees: int) -> float:
+    """Return Student's t at 0.975.
+
+    Args:
+        degrees: Degrees of freedom, >= 1.
+
+    Source:
+        Beyond 8 degrees: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5.
+
+    >>> round(student_t(10), 3), round(student_t(1000), 3)
+    (2.228, 1.962)
+    """
+    if degrees <= len(T_975):
+        return T_975[degrees - 1]
+    z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2.0)
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return math.fsum(term / degrees**power for power, term in enumerate(terms))

@@ -1,0 +1,151 @@
+"""`check`: what a configuration means, what may surprise, and whether matches keep to it."""
+
+from pathlib import Path
+
+import pytest
+
+from evenmatch.cli.main import main
+
+QUEUE = """
+[[queue]]
+name = "duel"
+"""
+RULE = """
+[[queue.rules]]
+kind = "spread"
+attribute = "rating"
+limit = 150.0
+"""
+
+
+def check(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> str:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    code = main(["check", str(path)])
+    out = capsys.readouterr()
+    assert (code, out.err) == (0, "")
+    assert out.out.startswith(f"{path} is valid.\n")
+    return out.out
+
+
+def test_queue_is_told_in_sentences(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = QUEUE + 'wait_max = 60.0\npolicy = "window"\nsilent_after = 30.0\n' + RULE
+    told = check(capsys, tmp_path, text + "expand = {rate = 2.0, max = 200.0}")
+    assert "Queue duel: one player against one." in told
+    assert "The policy window decides." in told
+    assert "At first the largest difference in rating between its players may be 150" in told
+    assert "widens by 2 for each second of waiting, up to 200" in told
+    assert "A ticket waits 60 s at the most, then expires without a match." in told
+    assert "without a heartbeat" in told
+    assert "No criterion is set" in told
+    assert "warning" not in told
+
+
+def test_teams_parties_and_sides_are_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = QUEUE + (
+        'teams = 2\nplayers = 3\nwait_max = 9.0\non_deadline = "bots"\nsides = ["red", "blue"]\n'
+        '[[queue.criteria]]\nkind = "imbalance"\nattribute = "skill"\nweight = 2.5\n'
+    )
+    told = check(capsys, tmp_path, text)
+    assert "2 teams of 3 players, named red, blue; parties of 1 to 3 queue together" in told
+    assert "the difference in skill between its teams (weight 2.5)" in told
+    assert "then plays with bots in the empty seats" in told
+
+
+def test_steps_and_equal_values_are_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    steps = "expand = {steps = [[60, 250.0], [120, 350.0]]}\n"
+    same = '[[queue.rules]]\nkind = "same"\nattribute = "region"\n'
+    told = check(capsys, tmp_path, QUEUE + RULE + steps + same)
+    assert "widens to 250 from 60 s, 350 from 120 s" in told
+    assert "All players of a match have the same region." in told
+    assert "warning: queue duel: no deadline: a ticket whose value nobody shares" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        (QUEUE, "no deadline: tickets that are too few for a match wait"),
+        (QUEUE + RULE, "does not widen: some may wait for ever"),
+        (
+            QUEUE + RULE + "expand = {rate = 1.0, max = 200.0}",
+            "stops widening: some may wait for ever",
+        ),
+        (QUEUE + 'on_deadline = "keep"', 'on_deadline = "keep" has no effect without wait_max'),
+        (QUEUE + 'wait_max = 5.0\non_deadline = "keep"' + RULE, "waits for ever"),
+        (
+            QUEUE + "wait_max = 5.0" + RULE + "expand = {rate = 1.0}",
+            "the limit on rating still widens when tickets end after 5 s",
+        ),
+        (
+            QUEUE + '[[queue.criteria]]\nkind = "spread"\nattribute = "rating"',
+            "a player-second of waiting costs 1 because neither",
+        ),
+        (QUEUE + "exclusive_match = true", "there every match lasts 7200 s"),
+        (QUEUE + '[[queue]]\nname = "b"\ngroup = "other"', "groups default, other share no"),
+        ("solve_time = 1.0\n" + QUEUE, "solve_time has no effect"),
+    ],
+)
+def test_surprises_are_warned_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, warning: str
+) -> None:
+    assert warning in check(capsys, tmp_path, text)
+
+
+def test_widening_without_end_needs_no_warning(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    told = check(capsys, tmp_path, QUEUE + RULE + "expand = {rate = 1.0}")
+    assert "warning" not in told
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (QUEUE + "wait_maximum = 5", "wait_maximum"),
+        (QUEUE + 'policy = "nope"', "no policy is called"),
+        (QUEUE + "teams = 3\nplayers = 1\npolicy = 'window'", "window"),
+        (
+            QUEUE + RULE + "[arrivals]\nrate = 1.0\ncount = 5",
+            "arrival 0 (ticket 0): queue duel: attribute rating is missing",
+        ),
+        (QUEUE + "[server]\nkeep_days = 0", "keep_days"),
+    ],
+)
+def test_what_cannot_work_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, sentence: str
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    assert main(["check", str(path)]) == 2
+    out = capsys.readouterr()
+    assert out.out == ""
+    assert sentence in out.err
+    assert out.err.count("\n") == 1
+
+
+def test_matches_are_checked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path, matches = tmp_path / "config.toml", tmp_path / "m.jsonl"
+    path.write_text(QUEUE + "[arrivals]\nrate = 1.0\ncount = 60")
+    assert main(["simulate", str(path), "--json", "--matches", str(matches)]) == 0
+    capsys.readouterr()
+    assert main(["check", str(path), "--matches", str(matches)]) == 0
+    assert "30 matches keep to" in capsys.readouterr().out
+    matches.write_text(matches.read_text() * 2)
+    assert main(["check", str(path), "--matches", str(matches)]) == 1
+    err = capsys.readouterr().err
+    assert "line 31: match s0-m1 was in line 1 already" in err
+    assert err.count("\n") == 21
+    assert "90 times" in err
+
+
+def test_data_is_checked_by_a_later_version(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(QUEUE)
+    assert main(["check", str(path), "--against", str(tmp_path)]) == 2
+    assert "later version" in capsys.readouterr().err

@@ -1,0 +1,244 @@
+"""`simulate` and `compare` as they are called: output, files, exit codes, sentences."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenmatch.cli.main import main
+
+SCENARIO = """
+seed = 4
+[[queue]]
+name = "duel"
+wait_max = 20.0
+policy = "greedy"
+[[queue.criteria]]
+kind = "spread"
+attribute = "rating"
+scale = {kind = "linear", min = 0.0, max = 3000.0}
+[arrivals]
+process = "poisson"
+rate = 2.0
+count = 100
+[attributes.rating]
+distribution = "normal"
+mean = 1500.0
+deviation = 350.0
+"""
+WINDOW = "window:limit=50,rate=5"
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    path = tmp_path / "duel.toml"
+    path.write_text(SCENARIO)
+    return str(path)
+
+
+def call(capsys: pytest.CaptureFixture[str], *tokens: str) -> tuple[int, str, str]:
+    code = main(list(tokens))
+    out = capsys.readouterr()
+    return code, out.out, out.err
+
+
+def summary_of(capsys: pytest.CaptureFixture[str], *tokens: str) -> dict[str, Any]:
+    code, out, err = call(capsys, *tokens, "--json")
+    assert (code, err, out.count("\n")) == (0, "", 1)
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_json_is_one_object_and_nothing_else(
+    capsys: pytest.CaptureFixture[str], scenario: str
+) -> None:
+    summary = summary_of(capsys, "simulate", scenario)
+    assert summary["tickets"] == 100
+    assert "by" not in summary
+
+
+def test_without_json_people_read_a_table(
+    capsys: pytest.CaptureFixture[str], scenario: str
+) -> None:
+    code, out, err = call(capsys, "simulate", scenario, "--by", "rating_decile")
+    assert (code, err) == (0, "")
+    assert "wait, mean" in out
+    assert "by rating_decile" in out
+
+
+def test_files_hold_every_match_and_ticket(
+    capsys: pytest.CaptureFixture[str], scenario: str, tmp_path: Path
+) -> None:
+    matches, tickets = tmp_path / "m.jsonl", tmp_path / "t.jsonl"
+    summary = summary_of(
+        capsys, "simulate", scenario, "--matches", str(matches), "--tickets", str(tickets)
+    )
+    found, rows = lines(matches), lines(tickets)
+    assert (len(found), len(rows)) == (summary["matches"], summary["tickets"])
+    assert list(found[0]) == [
+        *("match", "queue", "at", "tickets", "teams", "bots", "cost", "quality")
+    ]
+    assert list(rows[0]) == [
+        *("ticket", "state", "enqueued_at", "ended_at", "wait", "match", "reason")
+    ]
+    by_match = {match["match"]: match for match in found}
+    for row in rows:
+        if row["state"] == "matched":
+            assert row["ticket"] in by_match[row["match"]]["tickets"]
+            assert row["wait"] == row["ended_at"] - row["enqueued_at"]
+
+
+def test_arrivals_from_a_file_replace_those_of_the_scenario(
+    capsys: pytest.CaptureFixture[str], scenario: str, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("at,player,rating\n100,a,1500\n101.5,b,1600\n")
+    tickets = tmp_path / "t.jsonl"
+    summary = summary_of(
+        capsys, "simulate", scenario, "--arrivals", str(trace), "--tickets", str(tickets)
+    )
+    assert (summary["tickets"], summary["wait"]["max"]) == (2, 1.5)
+    assert [row["enqueued_at"] for row in lines(tickets)] == [100.0, 101.5]
+
+
+def test_policy_and_seed_replace_those_of_the_scenario(
+    capsys: pytest.CaptureFixture[str], scenario: str
+) -> None:
+    greedy = summary_of(capsys, "simulate", scenario)
+    assert summary_of(capsys, "simulate", scenario, "--seed", "4") == greedy
+    assert summary_of(capsys, "simulate", scenario, "--seed", "5") != greedy
+    window = summary_of(capsys, "simulate", scenario, "--policy", WINDOW)
+    assert window["quality"]["mean"] > greedy["quality"]["mean"]
+
+
+def test_runs_give_means_and_half_widths(
+    capsys: pytest.CaptureFixture[str], scenario: str, tmp_path: Path
+) -> None:
+    matches = tmp_path / "m.jsonl"
+    summary = summary_of(
+        capsys, "simulate", scenario, "--runs", "2", "--by", "size", "--matches", str(matches)
+    )
+    assert summary["tickets"] == 100.0
+    assert summary["ci95"]["tickets"] == 0.0
+    assert summary["ci95"]["wait"]["mean"] > 0.0
+    assert summary["ci95"]["by"]["size"]["1"]["players"] == 0.0
+    assert {row["run"] for row in lines(matches)} == {0, 1}
+    code, out, _ = call(capsys, "simulate", scenario, "--runs", "1")
+    assert code == 0
+    assert "1 run" in out
+
+
+def test_compare_gives_a_summary_of_each_policy(
+    capsys: pytest.CaptureFixture[str], scenario: str, tmp_path: Path
+) -> None:
+    matches = tmp_path / "m.jsonl"
+    specs = ("--policy", "greedy", "--policy", WINDOW)
+    found = summary_of(capsys, "compare", scenario, *specs, "--matches", str(matches))
+    assert list(found) == ["runs"]
+    assert [run["policy"] for run in found["runs"]] == ["greedy", WINDOW]
+    assert found["runs"][0] == {"policy": "greedy"} | summary_of(capsys, "simulate", scenario)
+    assert {row["policy"] for row in lines(matches)} == {"greedy", WINDOW}
+
+
+def test_compare_marks_the_better_figures(
+    capsys: pytest.CaptureFixture[str], scenario: str
+) -> None:
+    code, out, _ = call(capsys, "compare", scenario, "--policy", "greedy", "--policy", WINDOW)
+    assert code == 0
+    (quality,) = [line for line in out.splitlines() if line.startswith("quality, mean")]
+    assert quality.rstrip().endswith("*")
+    (tickets,) = [line for line in out.splitlines() if line.startswith("tickets")]
+    assert "*" not in tickets
+
+
+@pytest.mark.parametrize(
+    ("tokens", "sentence"),
+    [
+        (["simulate"], "name a scenario"),
+        (["simulate", "none.toml"], "none.toml: cannot be read"),
+        (["simulate", "{}", "--policy", "gredy"], "did you mean greedy?"),
+        (["simulate", "{}", "--policy", "greedy:x=1"], "policy greedy has no parameter 'x'"),
+        (["simulate", "{}", "--runs", "0"], "--runs must be from 1 to 100,000, got 0"),
+        (["simulate", "{}", "--seed", "-1"], "seed must be >= 0, got -1"),
+        (["simulate", "{}", "--by", "colour"], "no ticket has an attribute colour"),
+        (["simulate", "{}", "--optimum"], "--optimum comes with a later version"),
+        (["simulate", "{}", "--rules", "r.json"], "--rules comes with a later version"),
+        (["simulate", "{}", "--arrivals", "none.csv"], "none.csv"),
+        (["simulate", "{}", "--matches", "/none/m.jsonl"], "its folder does not exist"),
+        (["simulate", "{}", "--tickets", "/"], "is a folder; name a file"),
+        (["simulate", "{}", "--frobnicate"], "frobnicate"),
+        (["compare", "{}"], "name the policies"),
+        (["compare", "{}", "--policy", "greedy", "--rules", "r.json"], "later version"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], scenario: str, tokens: list[str], sentence: str
+) -> None:
+    code, out, err = call(capsys, *(token.format(scenario) for token in tokens))
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["simulate", "compare", "check"])
+def test_help_has_an_example(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    code, out, _ = call(capsys, command, "--help")
+    assert code == 0
+    assert f"evenmatch {command} scenarios/" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("extra", [[], ["--runs", "2"]])
+def test_report_is_a_page_of_its_own(
+    capsys: pytest.CaptureFixture[str], scenario: str, tmp_path: Path, extra: list[str]
+) -> None:
+    page = tmp_path / "report.html"
+    specs = ("--policy", "greedy", "--policy", WINDOW)
+    summary_of(capsys, "compare", scenario, *specs, "--report", str(page), *extra)
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert WINDOW in text
+    assert ("half-widths" in text) == bool(extra)
+
+
+@pytest.mark.parametrize("option", ["--matches", "--report"])
+def test_file_that_cannot_be_written_is_named(
+    capsys: pytest.CaptureFixture[str], scenario: str, option: str
+) -> None:
+    code, out, err = call(capsys, "simulate", scenario, option, "/dev/full")
+    assert (code, out) == (2, "")
+    assert err == "evenmatch: /dev/full cannot be written: No space left on device\n"
+
+
+def test_report_without_its_packages_is_refused_at_once(
+    capsys: pytest.CaptureFixture[str], scenario: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    code, _, err = call(capsys, "simulate", scenario, "--report", "report.html")
+    assert code == 2
+    assert "pip install 'evenmatch[report]'" in err
+
+
+def test_output_is_the_same_bytes_in_another_process(scenario: str, tmp_path: Path) -> None:
+    outputs = []
+    for seed in ("1", "2"):
+        path = tmp_path / f"m{seed}.jsonl"
+        command = [sys.executable, "-m", "evenmatch.cli.main", "simulate", scenario, "--json"]
+        done = subprocess.run(
+            [*command, "--by", "rating_decile", "--matches", str(path)],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        )
+        assert done.stderr == b""
+        outputs.append((done.stdout, path.read_bytes()))
+    assert outputs[0] == outputs[1]
+    assert json.loads(outputs[0][0])["tickets"] == 100

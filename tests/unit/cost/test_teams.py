@@ -1,0 +1,128 @@
+"""The ways to divide tickets into teams, counted and compared with brute force."""
+
+from itertools import product
+from math import comb
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenmatch.cost.teams import DIVISIONS_MAX, Division, divisions
+
+FREE = (None,) * 20
+
+
+def count(sizes: list[int], seats: tuple[int, ...], *, named: bool = False, spare: int = 0) -> int:
+    return len(list(divisions(sizes, seats, FREE, named=named, spare=spare)))
+
+
+def brute_force(
+    sizes: list[int], seats: tuple[int, ...], wanted: list[int | None], named: bool
+) -> set[Division]:
+    """Try every team for every party; teams of one size in the order of their first party."""
+    found = set()
+    for choice in product(range(len(seats)), repeat=len(sizes)):
+        teams = tuple(
+            tuple(p for p, t in enumerate(choice) if t == team) for team in range(len(seats))
+        )
+        filled = [sum(sizes[p] for p in team) for team in teams]
+        if any(full > room for full, room in zip(filled, seats, strict=True)):
+            continue
+        if any(side not in (None, at) for side, at in zip(wanted, choice, strict=True)):
+            continue
+        found.add(teams if named else canonical(teams, seats))
+    return found
+
+
+def canonical(teams: Division, seats: tuple[int, ...]) -> Division:
+    """Sort the teams of equal size by their first party; empty teams come last."""
+    result = list(teams)
+    for size in set(seats):
+        places = [at for at, room in enumerate(seats) if room == size]
+        alike = sorted((teams[at] for at in places), key=lambda team: team or (99,))
+        for at, team in zip(places, alike, strict=True):
+            result[at] = team
+    return tuple(result)
+
+
+def test_ten_solos_make_126_divisions_of_five_against_five() -> None:
+    assert count([1] * 10, (5, 5)) == 126
+
+
+def test_named_sides_double_the_divisions() -> None:
+    assert count([1] * 10, (5, 5), named=True) == 252
+
+
+def test_six_solos_make_15_divisions_into_three_teams_of_two() -> None:
+    assert count([1] * 6, (2, 2, 2)) == 15
+
+
+def test_one_against_four_has_a_division_for_each_player() -> None:
+    assert count([1] * 5, (1, 4)) == 5
+
+
+def test_party_is_never_split() -> None:
+    found = list(divisions([1, 1, 2], (2, 2), FREE))
+
+    assert found == [((0, 1), (2,))]
+
+
+def test_parties_that_fit_no_team_together_have_no_division() -> None:
+    assert count([3, 3, 2, 2], (5, 5)) == 2
+    assert count([3, 3, 3, 1], (5, 5)) == 0
+
+
+def test_first_division_seats_parties_in_order() -> None:
+    assert next(divisions([1] * 4, (2, 2), FREE)) == ((0, 1), (2, 3))
+
+
+def test_party_sits_on_the_side_that_it_wants() -> None:
+    found = list(divisions([1, 1, 1, 1], (2, 2), [1, None, None, 0], named=True))
+
+    assert found == [((1, 3), (0, 2)), ((2, 3), (0, 1))]
+
+
+def test_two_who_want_one_seat_have_no_division() -> None:
+    assert list(divisions([1, 1], (1, 1), [0, 0], named=True)) == []
+
+
+def test_spare_seats_stay_free() -> None:
+    found = list(divisions([1, 1, 1], (2, 2), FREE, spare=1))
+
+    assert found == [((0, 1), (2,)), ((0, 2), (1,)), ((0,), (1, 2))]
+
+
+@pytest.mark.parametrize(("sizes", "spare"), [([1, 1, 1], 0), ([1] * 5, 0), ([1] * 4, 1), ([], 0)])
+def test_parties_that_do_not_fill_the_seats_have_no_division(sizes: list[int], spare: int) -> None:
+    assert count(sizes, (2, 2), spare=spare) == 0
+
+
+def test_search_stops_after_its_limit() -> None:
+    assert comb(20, 10) // 2 > DIVISIONS_MAX
+
+    assert count([1] * 20, (10, 10)) == DIVISIONS_MAX
+
+
+@st.composite
+def seatings(draw: st.DrawFn) -> tuple[list[int], tuple[int, ...], list[int | None], bool]:
+    """Draw parties, seats and wishes; wishes only where teams have names."""
+    seats = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
+    sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=6))
+    named = draw(st.booleans())
+    wish = st.none() | st.integers(0, len(seats) - 1) if named else st.none()
+    wanted = draw(st.lists(wish, min_size=len(sizes), max_size=len(sizes)))
+    return sizes, seats, wanted, named
+
+
+@given(seatings())
+def test_divisions_are_exactly_those_of_brute_force(
+    drawn: tuple[list[int], tuple[int, ...], list[int | None], bool],
+) -> None:
+    sizes, seats, wanted, named = drawn
+    spare = sum(seats) - sum(sizes)
+
+    found = list(divisions(sizes, seats, wanted, named=named, spare=spare))
+
+    kept = found if named else [canonical(division, seats) for division in found]
+    assert len(set(kept)) == len(kept)
+    assert set(kept) == (brute_force(sizes, seats, wanted, named) if spare >= 0 else set())

@@ -1,0 +1,144 @@
+"""The page of `--report`: complete, self-contained, and the same for the same run."""
+
+import importlib.util
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from evenmatch import simulate
+from evenmatch.errors import NotSupported
+from evenmatch.lab.figures import best_of, shown, with_width
+from evenmatch.lab.plots import Series, plot_waits, pool_over_time, time_unit
+from evenmatch.lab.report import render
+from evenmatch.lab.simulate import Run
+from evenmatch.lab.study import averages
+from evenmatch.model.queue import Criterion, Queue, Rule, Scale
+from evenmatch.model.scenario import Arrivals, Distribution, Scenario
+
+RATING = {"rating": Distribution("uniform", min=0.0, max=1.0)}
+
+
+def run(policy: str | None = None, *, count: int = 60, scale: str = "linear", by: str = "") -> Run:
+    queue = Queue(criteria=(Criterion("spread", "rating", scale=Scale(kind=scale)),), wait_max=3.0)
+    world = Scenario((queue,), Arrivals(rate=2.0, count=count, attributes=RATING))
+    return simulate(world, policy=policy, by=[by] if by else [])
+
+
+class Page(HTMLParser):
+    """Collects what a page would load, and its ids."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.ids: list[str] = []
+        self.opened: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.opened.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href", "srcset", "data") and value:
+                self.loads.append(value)
+            if name == "id" and value:
+                self.ids.append(value)
+
+
+def test_page_of_one_run_has_every_plot_and_loads_nothing() -> None:
+    found = run(by="rating_decile")
+    html = render("duel.toml", [""], [(found.summary, found)])
+    page = Page(html)
+    assert page.opened.count("svg") == 3
+    assert all(load.startswith("#") for load in page.loads)
+    assert "http" not in html
+    assert {load[1:] for load in page.loads} <= set(page.ids)
+    assert "By rating_decile" in html
+    assert "How long players waited" in html
+    assert "greedy" in html
+
+
+def test_page_of_several_policies_puts_them_beside_each_other() -> None:
+    specs = ["greedy", "window:limit=0.1,rate=1"]
+    runs = [run(spec) for spec in specs]
+    html = render("<duel>", specs, [(found.summary, found) for found in runs])
+    assert "The policies beside each other" in html
+    assert "&lt;duel&gt;" in html
+    assert Page(html).opened.count("svg") == 4
+    assert 'class="best"' in html
+
+
+def test_page_of_several_runs_has_half_widths() -> None:
+    runs = [run(), run(count=80)]
+    html = render("duel", [""], [(averages([found.summary for found in runs]), runs[0])])
+    assert "half-widths" in html
+    assert "±" in html
+    assert "Drawn from the first run." in html
+
+
+def test_same_run_gives_the_same_page() -> None:
+    first, second = run(), run()
+    assert render("d", [""], [(first.summary, first)]) == render(
+        "d", [""], [(second.summary, second)]
+    )
+
+
+def test_costs_stand_in_where_quality_has_no_scale() -> None:
+    specs = ["greedy", "window:limit=0.1,rate=1"]
+    runs = [run(spec, scale="none") for spec in specs]
+    html = render("duel", specs, [(found.summary, found) for found in runs])
+    assert Page(html).opened.count("svg") == 3
+
+
+def test_page_of_nothing_has_no_plots() -> None:
+    empty = simulate(Scenario((Queue(),)), arrivals=[])
+    html = render("empty", [""], [(empty.summary, empty)])
+    assert "svg" not in Page(html).opened
+    assert "NaN" not in re.sub(r"<svg.*?</svg>", "", html, flags=re.DOTALL)
+
+
+def test_players_without_a_match_are_marked_apart() -> None:
+    queue = Queue(rules=(Rule("spread", "rating", 0.001),), wait_max=2.0)
+    world = Scenario(
+        (queue,),
+        Arrivals(
+            rate=2.0, count=60, attributes=RATING, patience=Distribution("exponential", mean=3.0)
+        ),
+        until=20.0,
+    )
+    found = simulate(world)
+    states = {"expired", "cancelled", "unfinished"}
+    assert all(found.summary[state] for state in states)
+    svg = plot_waits([Series("greedy", "#0072b2", found.history)])
+    for state in states:
+        assert f"<!-- {state}" in svg
+
+
+def test_pool_counts_those_who_wait() -> None:
+    at, pool = pool_over_time(np.array([0.0, 1.0, 5.0]), np.array([2.0, 4.0, 5.0]))
+    assert at.tolist() == [0.0, 1.0, 2.0, 4.0, 5.0]
+    assert pool.tolist() == [1, 2, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("span", "unit"), [(100.0, "seconds"), (200.0, "minutes"), (2e4, "hours"), (1e6, "days")]
+)
+def test_time_has_the_unit_in_which_people_read_it(span: float, unit: str) -> None:
+    assert time_unit(span)[0] == unit
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    found = run()
+    with pytest.raises(NotSupported, match=r"pip install 'evenmatch\[report\]'"):
+        render("duel", [""], [(found.summary, found)])
+
+
+def test_figures_read_well() -> None:
+    assert [shown(value) for value in (0.0, 12345.0, 12345.67, 0.00012346, None)] == [
+        *("0", "12,345", "12,345.7", "0.0001235", "-")
+    ]
+    assert with_width({"a": 3.14159, "ci95": {"a": 0.0}}, "a", "s") == "3.142 s"
+    assert best_of([1.0, 2.0, None], 1) == {1}
+    assert best_of([1.0, 1.0, 3.0], -1) == {0, 1}
+    assert best_of([1.0, 1.0], 1) == best_of([1.0, 2.0], 0) == best_of([1.0, None], 1) == set()

@@ -1,0 +1,72 @@
+"""Many runs: children of the seed, means, half-widths."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from evenmatch import simulate
+from evenmatch.errors import ConfigError
+from evenmatch.lab.study import T_975, Task, averages, execute_all, student_t
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import Arrivals, Scenario
+
+WORLD = Scenario((Queue(),), Arrivals(rate=2.0, count=40), seed=3)
+
+
+def test_run_uses_its_child_of_the_seed() -> None:
+    tasks = [Task(WORLD, child=child) for child in range(3)]
+    with ThreadPoolExecutor(2) as pool:
+        results = execute_all(tasks, executor=pool)
+    children = np.random.SeedSequence(3).spawn(3)
+    expected = [simulate(WORLD, seed=child).summary for child in children]
+    assert [result.summary for result in results] == expected
+    assert len({result.summary["cost"] for result in results}) == 3
+
+
+def test_results_do_not_depend_on_where_they_were_made() -> None:
+    tasks = [Task(WORLD, seed=8, child=child, keeps_run=True) for child in range(2)]
+    ticks: list[int] = []
+    results = execute_all(tasks, lambda: ticks.append(1))
+    with ThreadPoolExecutor(1) as pool:
+        again = execute_all(tasks, executor=pool)
+    assert [r.summary for r in results] == [r.summary for r in again]
+    runs = [result.run for result in (*results, *again)]
+    assert all(run is not None for run in runs)
+    assert [run.matches for run in runs[:2]] == [run.matches for run in runs[2:]]
+    assert len(ticks) == 2
+
+
+def test_error_in_another_process_is_the_same_error() -> None:
+    tasks = [Task(WORLD, policy="nope"), Task(WORLD, policy="greedy")]
+    with pytest.raises(ConfigError, match="no policy is called 'nope'"):
+        execute_all(tasks)
+
+
+def test_averages_are_means_with_half_widths_under_the_same_keys() -> None:
+    found = averages(
+        [
+            {"matches": 2, "wait": {"mean": 1.0, "p50": None}, "by": {"size": {"1": {"n": 4}}}},
+            {"matches": 4, "wait": {"mean": 2.0, "p50": None}, "by": {"size": {}}},
+            {"matches": 6, "wait": {"mean": None, "p50": None}, "by": {"size": {"1": {"n": 6}}}},
+        ]
+    )
+    assert found["matches"] == 4.0
+    assert found["wait"] == {"mean": 1.5, "p50": None}
+    assert found["by"] == {"size": {"1": {"n": 5.0}}}
+    widths = found["ci95"]
+    assert widths["matches"] == pytest.approx(T_975[1] * 2.0 / 3**0.5)
+    assert widths["wait"]["p50"] is None
+    assert widths["wait"]["mean"] == pytest.approx(T_975[0] * 0.5)
+
+
+def test_one_run_has_no_half_widths() -> None:
+    assert averages([{"matches": 2}]) == {"matches": 2.0, "ci95": {"matches": None}}
+
+
+@pytest.mark.parametrize(
+    ("degrees", "expected"),
+    [(1, 12.7062), (5, 2.5706), (9, 2.2622), (12, 2.1788), (30, 2.0423), (120, 1.9799)],
+)
+def test_students_t_agrees_with_tables(degrees: int, expected: float) -> None:
+    assert student_t(degrees) == pytest.approx(expected, abs=2e-4)
