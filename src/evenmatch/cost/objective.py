@@ -19,12 +19,14 @@ import numpy as np
 from evenmatch.cost.criteria import SHAPES, reference, table
 from evenmatch.cost.rules import Rules, Seats, number, numbers, side_of
 from evenmatch.cost.scale import scale_gap, scale_value, scale_values
-from evenmatch.cost.teams import Orders, division_table, divisions
+from evenmatch.cost.teams import Division, Orders, division_table, divisions
 from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 
 COST_SLACK = 1e-12
 """Divisions whose costs differ by less are equal; the first of them is taken."""
+LOOK_AGAIN = 64
+"""Divisions that the table likes best and the reference looks at again, for rules on teams."""
 
 
 class Seating(msgspec.Struct, frozen=True, gc=False):
@@ -70,7 +72,7 @@ class Objective:
         for player in ticket.players:
             for attribute in self._numbers:
                 value = attribute_of(ticket, player, attribute)
-                if type(value) is not float:
+                if type(value) is not float and type(value) is not int:
                     what = "is missing" if value is None else f"must be a number, got {value!r:.80}"
                     return f"attribute {attribute} {what}"
             for attribute in self._present:
@@ -108,13 +110,9 @@ class Objective:
         names = [side_of(ticket) if sides else "" for ticket in tickets]
         wanted = tuple(sides.index(name) if name else None for name in names)
         if self._by_team and not bots:
-            found, orders = division_table(sizes, seats, wanted, bool(sides))
-            division = found[self._best(tickets, orders, now)] if found else None
-        else:
-            division = next(divisions(sizes, seats, wanted, named=bool(sides), spare=bots), None)
-        if division is None:
-            return None
-        return self._evaluate(tuple(tuple(tickets[i] for i in team) for team in division), bots)
+            return self._best(tickets, *division_table(sizes, seats, wanted, bool(sides)), now)
+        division = next(divisions(sizes, seats, wanted, named=bool(sides), spare=bots), None)
+        return None if division is None else self._evaluate(_teams(tickets, division), bots)
 
     def cost(self, seating: Seating, bots: int, at: float) -> float:
         """Return the whole cost of a match made at the instant `at`."""
@@ -126,18 +124,26 @@ class Objective:
             waits += bots * (self.queue.wait_max or 0.0)
         return seating.criteria_cost + self.queue.price * waits
 
-    def _best(self, tickets: Sequence[Ticket], orders: Orders, now: float) -> int:
-        """Return the row of the best division: legal soonest, then cheapest, then first."""
+    def _best(
+        self, tickets: Sequence[Ticket], found: Sequence[Division], orders: Orders, now: float
+    ) -> Seating | None:
+        """Return the best of many divisions: legal soonest, then cheapest, then first."""
+        if not found:
+            return None
         layout = self.queue.format.players
-        late = np.maximum(self.rules.ready_table(tickets, orders, layout), now)
         costs = np.zeros(len(orders))
         for criterion, weight, _ in self._terms:
             if SHAPES[criterion.kind] == "team":
                 raw = np.array([v for t in tickets for v in numbers(t, criterion.attribute)])
                 values = scale_values(criterion.scale, raw)
                 costs += weight * table(criterion, values[orders], layout)
-        costs[late > late.min()] = math.inf
-        return int(np.argmax(costs <= costs.min() + COST_SLACK))
+        if not self.rules.depend_on_teams:
+            row = int(np.argmax(costs <= costs.min() + COST_SLACK))
+            return self._evaluate(_teams(tickets, found[row]), 0)
+        late = np.maximum(self.rules.ready_table(tickets, orders, layout), now)
+        ranked = np.lexsort((costs, late))[:LOOK_AGAIN].tolist()
+        seatings = [self._evaluate(_teams(tickets, found[row]), 0) for row in ranked]
+        return min(seatings, key=lambda s: (max(s.ready_at, now), s.criteria_cost))
 
     def _seat_duel(self, one: Ticket, two: Ticket) -> Seating:
         """Return the only division of a duel, by a shorter way."""
@@ -174,6 +180,10 @@ class Objective:
         if self._scaled_weight:
             return 1.0 - scaled / self._scaled_weight
         return self._quality_of_nothing
+
+
+def _teams(tickets: Sequence[Ticket], division: Division) -> tuple[tuple[Ticket, ...], ...]:
+    return tuple(tuple(tickets[party] for party in team) for team in division)
 
 
 def _criterion_cost(criterion: Criterion, teams: Seats) -> float:

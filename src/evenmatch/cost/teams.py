@@ -93,4 +93,4 @@ def division_table(
         [p for team in division for party in team for p in range(starts[party], starts[party + 1])]
         for division in found
     ]
-    return found, np.array(rows, dtype=np.int16).reshape(len(found), -1)
+    return found, np.array(rows, dtype=np.int16).reshape(len(found), sum(sizes))

@@ -43,6 +43,8 @@ def admit(new: NewTicket, tables: Tables, objectives: dict[str, Objective], limi
     """
     if len(tables.waiting) >= limits.waiting_max:
         raise Overloaded(f"{limits.waiting_max} tickets wait already; try again later")
+    if new.id is not None and (new.id in tables.waiting or new.id in tables.ended):
+        raise InvalidTicket(f"the ticket id {new.id[:64]!r} was given before", where="/id")
     _check_players(new, limits)
     queues = new.queues or (next(iter(tables.queues)),)
     _check_queues(queues, tables, limits)
@@ -157,7 +159,7 @@ def _check_values(values: dict[str, Value], limits: Limits, where: str) -> None:
             raise InvalidTicket(
                 f"an attribute's name has 1 to {limits.text_max} characters", where=here
             )
-        if isinstance(value, float):
+        if isinstance(value, float | int):
             _check_number(value, here)
         elif len(value) > (limits.text_max if isinstance(value, str) else limits.values_max):
             raise InvalidTicket(

@@ -29,6 +29,7 @@ from evenmatch.errors import (
     ConfigError,
     KeyReused,
     NotSupported,
+    Overloaded,
     PolicyError,
     Refusal,
     TooLate,
@@ -187,11 +188,13 @@ class Engine:
         key = self.tables.keys.get(given.key) if given.key is not None else None
         if key is not None:
             raise KeyReused(f"the idempotency key {given.key} was used before", where="/")
+        if not self.pools:
+            raise ConfigError("the engine has no queues yet: hand in Configure first")
         entered: list[Ticket] = []
         for item, new in enumerate(given.tickets):
             try:
                 admit(new, self.tables, self._objectives, self.limits)
-            except AlreadyWaiting as refusal:
+            except (AlreadyWaiting, Overloaded) as refusal:
                 live = existing(new, self.tables)
                 self._emit(Existing(item, live) if live else refused(item, refusal))
                 continue

@@ -25,6 +25,8 @@ def fill_with_bots(
     k = pool.queue.format.k
     chosen = [overdue]
     seating = pool.objective.seat(chosen, bots=k - overdue.size, now=now)
+    if seating is None or seating.ready_at > now:
+        return None
     ready_at = pool.objective.rules.pair_ready_at
     room = k - overdue.size
     for looked, ticket in enumerate(pool.tickets.values()):
@@ -38,4 +40,4 @@ def fill_with_bots(
         found = pool.objective.seat(larger, bots=room - ticket.size, now=now)
         if found is not None and found.ready_at <= now:
             chosen, seating, room = larger, found, room - ticket.size
-    return None if seating is None else (chosen, seating, room)
+    return chosen, seating, room

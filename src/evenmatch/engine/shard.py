@@ -102,6 +102,8 @@ class Shard:
 
     def read(self, query: Callable[[Engine], Any], answer_to: Any = None) -> list[Effect]:
         """Look at the engine now; the answer waits until all decided so far is durable."""
+        if self.is_given_up:
+            return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
         try:
             self._hold(Answer(answer_to, query(self.engine)))
         except MatchmakingError as error:

@@ -64,6 +64,8 @@ def decode_snapshot(state: bytes) -> Snapshot:
                 f"use a newer evenmatch"
             )
         for number in range(head.format, FORMAT):
+            if number not in MIGRATIONS:
+                raise JournalCorrupt(f"no version of evenmatch wrote snapshots of format {number}")
             state = MIGRATIONS[number](state)
         return msgspec.json.decode(state, type=Snapshot)
     except msgspec.MsgspecError as error:
@@ -78,4 +80,6 @@ def restore(engine: Engine, snapshot: Snapshot) -> Mapping[str, Memory]:
 
 def state_hash(engine: Engine) -> str:
     """Return a digest of the tables (I19): equal journals give equal digests anywhere."""
-    return hashlib.sha256(msgspec.json.encode(engine.tables, order="sorted")).hexdigest()
+    # Decoding once makes whole numbers that Python callers gave the floats that journals hold.
+    tables = msgspec.json.decode(msgspec.json.encode(engine.tables), type=Tables)
+    return hashlib.sha256(msgspec.json.encode(tables, order="sorted")).hexdigest()

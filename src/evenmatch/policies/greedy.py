@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 
 import msgspec
@@ -15,6 +17,9 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.timers import Timers
 from evenmatch.solvers.fill import complete
+
+IMPROVEMENTS_MAX = 32
+"""Groups tried for one ticket, each legal sooner than the one before."""
 
 
 class Greedy(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,15 +117,26 @@ class GreedyMatcher(NoJobs):
             if len(first) == self._k - 1:
                 at, group = ticket.enqueued_at, first
         elif self._players >= self._k:
-            older = self._soonest(ticket)
-            # At -inf no division is legal yet, so that the one that is legal first is preferred.
-            group = self._search(ticket, older, lambda at: at < math.inf, -math.inf)
-            if group is not None:
-                seating = self._objective.seat(group, now=-math.inf)
-                assert seating is not None
-                at = seating.ready_at
+            at, group = self._first_legal(ticket, self._soonest(ticket))
         needs = tuple(t.sequence for t in group or () if t is not ticket)
         self._timers.put(ticket.sequence, at, needs, ticket.enqueued_at)
+
+    def _first_legal(
+        self, ticket: Ticket, older: list[Ticket]
+    ) -> tuple[float, list[Ticket] | None]:
+        """Return the group that the ticket completes soonest, and from when on it is legal."""
+        at, group = math.inf, None
+        for _ in range(IMPROVEMENTS_MAX):
+            # At -inf no division is legal yet, so that the one legal first is preferred.
+            found = self._search(ticket, older, partial(operator.gt, at), -math.inf)
+            if found is None:
+                break
+            seating = self._objective.seat(found, now=-math.inf)
+            assert seating is not None
+            at, group = seating.ready_at, found
+            if at <= ticket.enqueued_at:
+                break
+        return at, group
 
     def _soonest(self, ticket: Ticket) -> list[Ticket]:
         """Return the older tickets that may ever play with this one, soonest first."""

@@ -4,12 +4,14 @@ import math
 from itertools import permutations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenmatch.cost.criteria import reference
 from evenmatch.cost.objective import Objective
+from evenmatch.cost.rules import numbers
 from evenmatch.cost.scale import scale_value
+from evenmatch.cost.teams import divisions
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player, Ticket, Value
@@ -210,6 +212,7 @@ def test_missing_names_the_sides_that_there_are() -> None:
     )
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(0, 2000).map(float), min_size=6, max_size=6), st.booleans())
 def test_best_split_of_imbalance_equals_brute_force(ratings: list[float], is_uneven: bool) -> None:
     criterion = Criterion("imbalance", "rating", 1.0, SCALE)
@@ -272,3 +275,102 @@ def test_named_sides_and_interchangeable_teams_cost_the_same() -> None:
     tickets = [solo(1, 1200.0), solo(2, 1300.0)]
 
     assert named.seat(tickets) == plain.seat(tickets)
+
+
+TEAM_RULES = st.builds(
+    Rule,
+    kind=st.sampled_from(("imbalance", "imbalance", "spread", "mean_gap")),
+    attribute=st.just("rating"),
+    limit=st.integers(0, 800).map(float),
+    unit=st.sampled_from(("difference", "relative")),
+    expand=st.none() | st.builds(Expansion, rate=st.sampled_from((1.0, 10.0))),
+    measure=st.sampled_from(("mean", "sum")),
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    layout=st.sampled_from(((2, 2), (1, 3), (2, 1, 1), (3, 3))),
+    sizes=st.lists(st.integers(1, 2), min_size=3, max_size=6),
+    ratings=st.lists(st.integers(0, 2000).map(float), min_size=12, max_size=12),
+    criteria=st.lists(CRITERIA, max_size=2),
+    team_rules=st.lists(TEAM_RULES, max_size=2),
+    now=st.sampled_from((6.0, 50.0, 1e6)),
+    is_named=st.booleans(),
+)
+def test_division_is_legal_soonest_then_cheapest_of_all(
+    layout: tuple[int, ...],
+    sizes: list[int],
+    ratings: list[float],
+    criteria: list[Criterion],
+    team_rules: list[Rule],
+    now: float,
+    is_named: bool,
+) -> None:
+    sides = tuple(f"side{number}" for number in range(len(layout))) if is_named else ()
+    queue = Queue(format=Format(layout, sides), criteria=tuple(criteria), rules=tuple(team_rules))
+    tickets = [
+        party(number, *(ratings[2 * number - 2 : 2 * number - 2 + size]), at=float(number))
+        for number, size in enumerate(sizes, 1)
+    ]
+    objective = Objective(queue)
+
+    seating = objective.seat(tickets, now=now)
+
+    every = divisions(sizes, layout, [None] * len(sizes), named=is_named)
+    teams = [tuple(tuple(tickets[i] for i in team) for team in each) for each in every]
+    assert (seating is None) == (not teams)
+    if seating is not None:
+        found = [
+            (max(objective.rules.ready_at(each), now), criteria_cost(objective, each))
+            for each in teams
+        ]
+        ready_at, cost = min(found)
+        assert max(seating.ready_at, now) == ready_at
+        assert seating.criteria_cost == pytest.approx(cost, abs=1e-8)
+        assert sorted(t.id for team in seating.teams for t in team) == [t.id for t in tickets]
+
+
+def criteria_cost(objective: Objective, teams: tuple[tuple[Ticket, ...], ...]) -> float:
+    """Return the weighted criteria of a division, as they are defined."""
+    total = 0.0
+    for criterion, weight in zip(objective.queue.criteria, objective.weights, strict=True):
+        values = [
+            [scale_value(criterion.scale, v) for t in team for v in numbers(t, "rating")]
+            for team in teams
+        ]
+        total += weight * reference(criterion, values)
+    return total
+
+
+def test_division_with_equal_sums_of_decimals_is_found() -> None:
+    rule = Rule("imbalance", "rating", 0.0)
+    objective = Objective(Queue(format=Format((3, 3)), rules=(rule,)))
+    tickets = [solo(n, r) for n, r in enumerate((0.1, 0.3, 0.3, 0.2, 0.2, 0.1), 1)]
+
+    seating = objective.seat(tickets, now=0.0)
+
+    assert seating is not None
+    assert seating.ready_at == 0.0
+
+
+def test_bots_take_the_first_division_that_there_is() -> None:
+    criterion = Criterion("imbalance", "rating", scale=SCALE)
+    objective = Objective(Queue(format=Format((2, 2)), criteria=(criterion,)))
+
+    seating = objective.seat([solo(1, 0.0), party(2, 2000.0, 2000.0)], bots=1)
+
+    assert seating is not None
+    assert ids(seating.teams) == (("t1",), ("t2",))
+
+
+def test_criterion_that_no_division_changes_has_no_say_in_it() -> None:
+    even = Criterion("imbalance", "rating", 1.0, SCALE)
+    objective = Objective(Queue(format=Format((2, 2)), criteria=(SPREAD, even)))
+
+    seating = objective.seat([solo(n, 500.0 * n) for n in range(1, 5)])
+
+    assert seating is not None
+    assert ids(seating.teams) == (("t1", "t4"), ("t2", "t3"))
+    # The spread costs k / D = 2 times 0.75, and the teams are even.
+    assert seating.criteria_cost == 1.5

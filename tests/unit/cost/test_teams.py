@@ -4,7 +4,7 @@ from itertools import product
 from math import comb
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenmatch.cost.teams import DIVISIONS_MAX, Division, divisions
@@ -114,6 +114,7 @@ def seatings(draw: st.DrawFn) -> tuple[list[int], tuple[int, ...], list[int | No
     return sizes, seats, wanted, named
 
 
+@settings(deadline=None, max_examples=60)
 @given(seatings())
 def test_divisions_are_exactly_those_of_brute_force(
     drawn: tuple[list[int], tuple[int, ...], list[int | None], bool],

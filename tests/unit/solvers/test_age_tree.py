@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenmatch.solvers.age_tree import NONE, Age, AgeTree
@@ -170,7 +170,7 @@ def test_stress_of_inserts_removes_and_returns(
 ) -> None:
     rng = random.Random(seed)
     model, gone = Model(), []
-    for age in range(150):
+    for age in range(100):
         action = rng.random()
         if action < 0.35 and model.rows:
             name = rng.choice(list(model.rows))
@@ -194,6 +194,7 @@ def operations(draw: st.DrawFn) -> list[tuple[str, int, float]]:
     return draw(st.lists(operation, max_size=25))
 
 
+@settings(deadline=None, max_examples=60)
 @given(operations())
 def test_any_order_of_ages_and_values_keeps_every_promise(
     drawn: list[tuple[str, int, float]],

@@ -1,0 +1,165 @@
+"""What the engine refuses to believe of a policy, and the match that it makes of the rest."""
+
+import math
+
+import pytest
+
+from evenmatch.engine.check import check_decision, check_grouping, describe
+from evenmatch.engine.pool import Pool
+from evenmatch.errors import PolicyError
+from evenmatch.model.queue import Criterion, Queue, Scale
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Decision, Grouping, JobResult
+from evenmatch.policies.greedy import Greedy
+from evenmatch.policies.window import Window
+from evenmatch.testing import queue, rule, ticket
+
+BOTS = queue(wait_max=10, on_deadline="bots")
+
+
+def pool(in_queue: Queue, *tickets: Ticket) -> Pool:
+    made = Pool(in_queue, Greedy(), seed=1)
+    for each in tickets:
+        made.enter(each, each.enqueued_at)
+    return made
+
+
+class Plan:
+    """A job, if there were any in this version."""
+
+    number = 1
+    parts = 1
+
+    def solve(self, part: int) -> object:
+        return part
+
+    def combine(self, results: object) -> JobResult:
+        return JobResult(1, ())
+
+
+@pytest.mark.parametrize(
+    ("wake_at", "fired"), [(math.inf, True), (5.5, True), (5.5, False), (5.0, False)]
+)
+def test_wake_up_that_is_still_to_come_is_fine(wake_at: float, fired: bool) -> None:
+    check_decision(pool(queue()), Decision(wake_at=wake_at), 5.0, fired)
+
+
+@pytest.mark.parametrize(
+    ("wake_at", "fired"), [(5.0, True), (4.0, True), (4.0, False), (math.nan, False)]
+)
+def test_wake_up_in_the_past_breaks_the_contract(wake_at: float, fired: bool) -> None:
+    with pytest.raises(PolicyError) as caught:
+        check_decision(pool(queue()), Decision(wake_at=wake_at), 5.0, fired)
+
+    assert str(caught.value) == (
+        f"policy greedy of queue main: wake_at must be later than 5.0, got {wake_at}"
+    )
+
+
+def test_jobs_come_with_a_later_version() -> None:
+    with pytest.raises(PolicyError, match="jobs come with a later version"):
+        check_decision(pool(queue()), Decision(job=Plan()), 5.0, False)
+
+
+def test_legal_group_is_seated_in_order_of_age() -> None:
+    a, b = ticket("a", at=2, sequence=2), ticket("b", at=1, sequence=1)
+
+    tickets, seating = check_grouping(pool(queue(), b, a), Grouping(("a", "b")), 2.0, False)
+
+    assert [each.id for each in tickets] == ["b", "a"]
+    assert seating.teams == ((b,), (a,))
+
+
+@pytest.mark.parametrize(
+    ("grouping", "broken"),
+    [
+        (Grouping(("a", "a")), "a ticket is used twice (tickets a, a)"),
+        (Grouping(("a", "x")), "a ticket does not wait in this queue (tickets x)"),
+        (Grouping(("a",)), "the tickets do not fill the teams exactly (tickets a)"),
+        (Grouping(("a", "b", "c")), "the tickets do not fill the teams exactly (tickets a, b, c)"),
+        (Grouping(()), "the tickets do not fill the teams exactly (tickets )"),
+        (
+            Grouping(("a", "c")),
+            "a rule holds only from 40.0 on, not at 39.0 (tickets a, c)",
+        ),
+    ],
+)
+def test_group_that_is_no_match_breaks_the_contract(grouping: Grouping, broken: str) -> None:
+    in_queue = queue(rules=(rule(limit=10, rate=1.0),))
+    waiting = (ticket("a", 0, sequence=1), ticket("b", 5, sequence=2), ticket("c", 50, sequence=3))
+
+    with pytest.raises(PolicyError) as caught:
+        check_grouping(pool(in_queue, *waiting), grouping, 39.0, True)
+
+    assert str(caught.value) == f"policy greedy of queue main: {broken}"
+
+
+def test_rule_holds_from_its_exact_instant_on() -> None:
+    in_queue = queue(rules=(rule(limit=10, rate=1.0),))
+    at_work = pool(in_queue, ticket("a", 0, sequence=1), ticket("c", 50, sequence=3))
+
+    assert check_grouping(at_work, Grouping(("a", "c")), 40.0, True)[1].ready_at == 40.0
+
+
+def test_rules_that_the_policy_stands_for_count_too() -> None:
+    at_work = Pool(queue(), Window(limit=10), seed=1)
+    for each in (ticket("a", 0, sequence=1), ticket("b", 50, sequence=2)):
+        at_work.enter(each, 0.0)
+
+    with pytest.raises(PolicyError, match="a rule holds only from inf on"):
+        check_grouping(at_work, Grouping(("a", "b")), 0.0, False)
+
+
+def test_bots_play_at_the_deadline_of_a_queue_that_has_them() -> None:
+    at_work = pool(BOTS, ticket("a", sequence=1))
+
+    _, seating = check_grouping(at_work, Grouping(("a",), bots=1), 10.0, True)
+
+    assert [len(team) for team in seating.teams] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("in_queue", "now", "fired", "bots"),
+    [
+        (BOTS, 9.0, True, 1),
+        (BOTS, 10.0, False, 1),
+        (BOTS, 10.0, True, -1),
+        (queue(wait_max=10), 10.0, True, 1),
+        (queue(on_deadline="bots"), 10.0, True, 1),
+    ],
+    ids=["early", "not-fired", "negative", "expire", "no-deadline"],
+)
+def test_bots_at_any_other_time_break_the_contract(
+    in_queue: Queue, now: float, fired: bool, bots: int
+) -> None:
+    at_work = pool(in_queue, ticket("a", sequence=1))
+
+    with pytest.raises(PolicyError, match="bots play only at a ticket's deadline"):
+        check_grouping(at_work, Grouping(("a",), bots=bots), now, fired)
+
+
+def test_message_names_at_most_twenty_tickets() -> None:
+    names = tuple(f"t{number}" for number in range(50))
+
+    with pytest.raises(PolicyError) as caught:
+        check_grouping(pool(queue()), Grouping(names), 0.0, False)
+
+    assert str(caught.value).endswith("t18, t19)")
+
+
+def test_match_is_described_with_teams_players_cost_and_quality() -> None:
+    criterion = Criterion("spread", "rating", scale=Scale("linear", 0.0, 1000.0))
+    in_queue = queue(criteria=(criterion,), wait_max=10)
+    at_work = pool(in_queue, ticket("a", 0, at=0, sequence=1), ticket("b", 250, at=2, sequence=2))
+    tickets, seating = check_grouping(at_work, Grouping(("b", "a")), 4.0, False)
+
+    match = describe("s0-m1", at_work, tickets, seating, 0, 4.0)
+
+    assert match.id == "s0-m1"
+    assert match.queue == "main"
+    assert match.at == 4.0
+    assert match.tickets == ("a", "b")
+    assert match.teams == match.players == (("a",), ("b",))
+    assert match.bots == 0
+    assert match.cost == 2 * 0.25 + (4.0 + 2.0) / 10
+    assert match.quality == 0.75

@@ -1,0 +1,56 @@
+"""Deadlines come in order, and those whose owner is gone are skipped."""
+
+import math
+
+from evenmatch.engine.deadlines import Deadlines, Entry
+
+
+def entry(at: float, sequence: int) -> Entry:
+    return (at, sequence, f"t{sequence}", "main")
+
+
+def test_without_entries_nothing_is_ever_due() -> None:
+    deadlines = Deadlines(lambda _: True)
+
+    assert deadlines.next() == math.inf
+    assert deadlines.take_due(1e9) == []
+
+
+def test_due_entries_are_taken_out_in_order_of_instant_then_sequence() -> None:
+    deadlines = Deadlines(lambda _: True)
+    for at, sequence in ((9.0, 4), (5.0, 3), (5.0, 2), (7.0, 1)):
+        deadlines.add(entry(at, sequence))
+
+    assert deadlines.take_due(7.0) == [entry(5.0, 2), entry(5.0, 3), entry(7.0, 1)]
+    assert deadlines.next() == 9.0
+    assert deadlines.take_due(8.0) == []
+
+
+def test_entries_whose_owner_is_gone_do_not_count() -> None:
+    gone = {"t1", "t3"}
+    deadlines = Deadlines(lambda each: each[2] not in gone)
+    for sequence in range(1, 5):
+        deadlines.add(entry(float(sequence), sequence))
+
+    assert deadlines.next() == 2.0
+    assert deadlines.take_due(10.0) == [entry(2.0, 2), entry(4.0, 4)]
+
+
+def test_heap_is_swept_when_it_has_doubled() -> None:
+    alive = {"t1"}
+    deadlines = Deadlines(lambda each: each[2] in alive)
+    deadlines.add(entry(1e6, 1))
+
+    for sequence in range(2, 5_000):
+        deadlines.add(entry(float(sequence), sequence))
+
+    assert len(deadlines._heap) <= 1_024
+    assert deadlines.next() == 1e6
+
+
+def test_living_entries_survive_the_sweep() -> None:
+    deadlines = Deadlines(lambda _: True)
+    for sequence in range(3_000, 0, -1):
+        deadlines.add(entry(float(sequence), sequence))
+
+    assert [each[1] for each in deadlines.take_due(1e9)] == list(range(1, 3_001))

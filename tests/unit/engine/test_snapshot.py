@@ -1,0 +1,141 @@
+"""Snapshots: the whole state as bytes, and back."""
+
+import msgspec
+import pytest
+
+from evenmatch.engine import snapshot as module
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import FORMAT
+from evenmatch.engine.snapshot import (
+    Snapshot,
+    decode_snapshot,
+    encode_snapshot,
+    restore,
+    state_hash,
+    take,
+)
+from evenmatch.errors import JournalCorrupt
+from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Input
+from evenmatch.model.queue import Criterion, Queue
+from evenmatch.policies.registry import parse_policy
+from evenmatch.testing import new_ticket, queue, rule
+
+RATING = Criterion("spread", "rating")
+QUEUES = (
+    queue("duel", rules=(rule(limit=100, rate=1.0),), wait_max=300.0, exclusive_match=True),
+    queue("rounds", policy="periodic:rounds_of=2", criteria=(RATING,), wait_max=60.0),
+)
+
+
+def engine(*inputs: Input) -> Engine:
+    made = Engine(lambda each: parse_policy(each.policy))
+    for given in inputs:
+        made.step(given)
+    return made
+
+
+def busy() -> Engine:
+    """Return an engine with something in every table."""
+    both = ("duel", "rounds")
+    key = Enqueue(0.5, (new_ticket("a", 1000, queues=both), new_ticket("")), "k1", "d1")
+    return engine(
+        Configure(0.0, QUEUES, seed=9, version=3),
+        key,
+        Enqueue(1.0, (new_ticket("b", 1050, mode="ctf", maps=("x", "y")),)),
+        Enqueue(2.0, (new_ticket("c", 2000, queues=both), new_ticket("d", 2600))),
+        Enqueue(2.5, (new_ticket("e", 10),), "k2", "d2"),
+        Cancel(3.0, "s0-5", "silent"),
+        Assign(4.0, "s0-m1", {"address": "10.0.0.1:7777"}),
+    )
+
+
+def test_snapshot_survives_the_round_trip() -> None:
+    before = busy()
+    assert before.tables.matches
+    assert before.tables.ended
+    assert before.tables.busy
+    assert before.tables.keys
+
+    found = decode_snapshot(encode_snapshot(take(before)))
+
+    assert found.format == FORMAT
+    assert found.shard == "s0"
+    assert found.tables == before.tables
+    assert found.memories == before.memories()
+
+
+def test_restored_engine_goes_on_like_the_one_before() -> None:
+    before = busy()
+    after = engine()
+    memories = restore(after, decode_snapshot(encode_snapshot(take(before))))
+    after.resume(before.tables.now, memories)
+
+    assert state_hash(after) == state_hash(before)
+    after.step(Advance(after.next_wakeup))
+    assert after.next_wakeup == before.next_wakeup
+    for now in (5.0, 6.0):
+        given = Enqueue(now, (new_ticket(f"n{now}", 2500 + now, queues=("duel", "rounds")),))
+        assert after.step(given).events == before.step(given).events
+    while before.next_wakeup < 1e6:
+        given = Advance(before.next_wakeup)
+        assert after.step(given).events == before.step(given).events
+    assert state_hash(after) == state_hash(before)
+
+
+def test_snapshot_is_not_touched_by_what_comes_after() -> None:
+    at_work = busy()
+    snapshot = take(at_work)
+    body = encode_snapshot(snapshot)
+
+    at_work.step(Cancel(5.0, "s0-3"))
+
+    assert encode_snapshot(snapshot) == body
+
+
+def test_newer_format_is_refused() -> None:
+    newer = msgspec.structs.replace(take(busy()), format=FORMAT + 1)
+
+    with pytest.raises(JournalCorrupt) as caught:
+        decode_snapshot(encode_snapshot(newer))
+
+    assert str(caught.value) == (
+        f"the snapshot has format {FORMAT + 1}, this version reads up to {FORMAT}; "
+        "use a newer evenmatch"
+    )
+
+
+def test_older_format_is_migrated_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def adds_the_shard(state: bytes) -> bytes:
+        return state.replace(b'"format":0', b'"format":1,"shard":"old"')
+
+    monkeypatch.setitem(module.MIGRATIONS, 0, adds_the_shard)
+
+    found = decode_snapshot(b'{"format":0,"tables":{},"memories":{}}')
+
+    assert found == Snapshot(1, "old", engine().tables, {})
+
+
+@pytest.mark.parametrize("state", [b"", b"[]", b'{"format":"one"}', b'{"format":1}', b"\x00\xff"])
+def test_bytes_that_are_no_snapshot_are_a_corrupt_journal(state: bytes) -> None:
+    with pytest.raises(JournalCorrupt, match="the snapshot cannot be read"):
+        decode_snapshot(state)
+
+
+def test_format_without_a_migration_is_a_corrupt_journal() -> None:
+    with pytest.raises(JournalCorrupt):
+        decode_snapshot(b'{"format":-1}')
+
+
+def test_equal_inputs_give_equal_states_and_others_do_not() -> None:
+    one, two = busy(), busy()
+    assert state_hash(one) == state_hash(two)
+
+    two.step(Cancel(5.0, "s0-3"))
+
+    assert state_hash(one) != state_hash(two)
+
+
+def test_configuration_is_part_of_the_state() -> None:
+    plain, other = Configure(0.0, (Queue(),)), Configure(0.0, (Queue(wait_max=5.0),))
+
+    assert state_hash(engine(plain)) != state_hash(engine(other))

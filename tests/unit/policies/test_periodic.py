@@ -1,0 +1,231 @@
+"""`periodic`: collect, sort along one criterion, cut."""
+
+import math
+
+import pytest
+
+from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.model.match import OpenMatch
+from evenmatch.model.queue import Criterion, Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import NOTHING, Decision, Matcher
+from evenmatch.policies.periodic import Periodic
+from evenmatch.testing import queue, rule, ticket
+
+RATING = Criterion("spread", "rating")
+PING = Criterion("spread", "ping")
+
+
+def enter(at_work: Matcher, *tickets: Ticket) -> Decision:
+    """Let tickets enter one after the other; return the decision after the last one."""
+    decision = NOTHING
+    for each in tickets:
+        at_work.enter(each, each.enqueued_at)
+        decision = at_work.decide(each.enqueued_at)
+    return decision
+
+
+def arrivals(*ratings: float) -> list[Ticket]:
+    """Return solo tickets t1, t2, ... that arrive at 1 s, 2 s, ..."""
+    return [ticket(f"t{i}", rating, at=i, sequence=i) for i, rating in enumerate(ratings, 1)]
+
+
+def groups(decision: Decision) -> list[tuple[str, ...]]:
+    return [grouping.tickets for grouping in decision.matches]
+
+
+def test_arrival_that_fills_the_pool_flushes_it_sorted_by_the_criterion() -> None:
+    at_work = Periodic(rounds_of=2).matcher(queue(criteria=(RATING,)), seed=1)
+
+    before = enter(at_work, *arrivals(1900, 1000, 1100))
+    decision = enter(at_work, ticket("t4", 1800, at=4, sequence=4))
+
+    assert before == NOTHING
+    assert groups(decision) == [("t2", "t3"), ("t1", "t4")]
+
+
+def test_equal_values_are_cut_in_order_of_arrival() -> None:
+    at_work = Periodic(rounds_of=2).matcher(queue(criteria=(RATING,)), seed=1)
+
+    assert groups(enter(at_work, *arrivals(5, 5, 5, 5))) == [("t1", "t2"), ("t3", "t4")]
+
+
+def test_without_criteria_neighbours_in_time_play() -> None:
+    at_work = Periodic(rounds_of=2).matcher(queue(), seed=1)
+
+    assert groups(enter(at_work, *arrivals(9, 1, 8, 2))) == [("t1", "t2"), ("t3", "t4")]
+
+
+def test_one_round_of_one_match_is_greedy() -> None:
+    at_work = Periodic(rounds_of=1).matcher(queue(criteria=(RATING,)), seed=1)
+
+    assert groups(enter(at_work, *arrivals(1900, 1000))) == [("t1", "t2")]
+
+
+def test_deadline_of_the_longest_waiting_flushes_whole_matches() -> None:
+    at_work = Periodic(rounds_of=4).matcher(queue(criteria=(RATING,), wait_max=10), seed=1)
+    decision = enter(at_work, *arrivals(1900, 1000, 1100))
+
+    assert decision == Decision(wake_at=11.0)
+    assert at_work.decide(11.0) == Decision(wake_at=11.0)
+    fired = at_work.decide(11.0, fired=True)
+
+    # The first two of three in order of arrival play; the third keeps its deadline.
+    assert groups(fired) == [("t1", "t2")]
+    assert fired.wake_at == 13.0
+    assert at_work.decide(11.0, fired=True) == Decision(wake_at=13.0)
+
+
+def test_too_few_for_a_match_wait_past_the_flush() -> None:
+    at_work = Periodic(rounds_of=4).matcher(
+        queue("main", 2, 2, party_sizes=(1,), wait_max=10), seed=1
+    )
+    enter(at_work, *arrivals(1, 2))
+
+    assert at_work.decide(11.0, fired=True) == Decision(wake_at=12.0)
+    assert at_work.decide(12.0, fired=True) == NOTHING
+
+
+def test_deadline_that_has_passed_flushes_without_firing() -> None:
+    at_work = Periodic(rounds_of=4).matcher(queue(wait_max=10), seed=1)
+    enter(at_work, *arrivals(1, 2))
+
+    assert groups(at_work.decide(11.5)) == [("t1", "t2")]
+
+
+def test_without_deadline_there_is_nothing_to_wake_for() -> None:
+    at_work = Periodic(rounds_of=4).matcher(queue(), seed=1)
+
+    assert enter(at_work, *arrivals(1, 2, 3)) == NOTHING
+
+
+def test_match_that_a_rule_forbids_waits_for_the_next_flush() -> None:
+    in_queue = queue(criteria=(RATING,), rules=(rule(limit=100),))
+    at_work = Periodic(rounds_of=2).matcher(in_queue, seed=1)
+
+    decision = enter(at_work, *arrivals(1000, 1050, 3000, 2000))
+
+    assert groups(decision) == [("t1", "t2")]
+    assert at_work.decide(4.0) == NOTHING
+    # The next flush comes when an arrival fills the pool again.
+    later = [ticket("t5", 2050, at=5, sequence=5), ticket("t6", 3050, at=6, sequence=6)]
+    assert groups(enter(at_work, *later)) == [("t4", "t5"), ("t3", "t6")]
+
+
+def test_full_pool_of_forbidden_matches_is_flushed_once_an_arrival() -> None:
+    in_queue = queue(criteria=(RATING,), rules=(rule(limit=0),))
+    at_work = Periodic(rounds_of=1).matcher(in_queue, seed=1)
+    enter(at_work, *arrivals(1, 2, 3))
+
+    at_work.leave("t1", 4.0)
+
+    assert at_work.decide(4.0) == NOTHING
+
+
+def test_named_attribute_is_sorted_by() -> None:
+    at_work = Periodic(rounds_of=2, sort="ping").matcher(queue(criteria=(RATING, PING)), seed=1)
+    pings = (10, 90, 20, 80)
+
+    decision = enter(
+        at_work, *(ticket(f"t{i}", 1, at=i, sequence=i, ping=p) for i, p in enumerate(pings, 1))
+    )
+
+    assert groups(decision) == [("t1", "t3"), ("t2", "t4")]
+
+
+def test_ticket_that_left_is_not_matched() -> None:
+    at_work = Periodic(rounds_of=1).matcher(queue(), seed=1)
+    enter(at_work, *arrivals(1))
+    at_work.leave("t1", 1.5)
+    at_work.leave("nobody", 1.5)
+
+    assert groups(enter(at_work, ticket("t2", at=2, sequence=2))) == []
+
+
+def test_return_with_an_older_age_takes_its_old_place_and_deadline() -> None:
+    at_work = Periodic(rounds_of=4).matcher(queue(wait_max=10), seed=1)
+    enter(at_work, ticket("b", at=5, sequence=2))
+
+    at_work.enter(ticket("a", at=1, sequence=1), 6.0)
+    assert at_work.decide(6.0) == Decision(wake_at=11.0)
+
+    at_work.enter(ticket("c", at=7, sequence=3), 7.0)
+    assert groups(at_work.decide(11.0, fired=True)) == [("a", "b")]
+
+
+def test_restored_matcher_remembers_its_last_flush() -> None:
+    in_queue = queue(criteria=(RATING,), rules=(rule(limit=0),), wait_max=10)
+    before = Periodic(rounds_of=1).matcher(in_queue, seed=1)
+    waiting = arrivals(1, 2)
+    enter(before, *waiting)
+    before.decide(11.0, fired=True)
+
+    after = Periodic(rounds_of=1).matcher(in_queue, seed=1, memory=before.memory())
+    for each in waiting:
+        after.enter(each, 11.5)
+
+    assert before.memory() == {"flushed_at": 11.0, "flushed_to": 2}
+    assert after.decide(11.5) == before.decide(11.5) == Decision(wake_at=12.0)
+
+
+def test_open_matches_are_left_to_the_engine() -> None:
+    at_work = Periodic(rounds_of=1).matcher(queue(), seed=1)
+
+    at_work.enter(OpenMatch("m1", "main", 1, 0.0, (("x",), ()), (0, 1)), 0.0)
+
+    assert at_work.decide(0.0).wake_at == math.inf
+
+
+@pytest.mark.parametrize(
+    ("chosen", "in_queue", "sentence"),
+    [
+        (
+            Periodic(rounds_of=0),
+            queue(),
+            "periodic: rounds_of must be 1 to 10000, got 0",
+        ),
+        (
+            Periodic(rounds_of=10_001),
+            queue(),
+            "periodic: rounds_of must be 1 to 10000, got 10001",
+        ),
+        (
+            Periodic(),
+            queue("squads", 2, 2),
+            "policy periodic takes solo tickets: give queue squads party_sizes = [1]",
+        ),
+        (
+            Periodic(sort="ping"),
+            queue(criteria=(RATING,)),
+            "periodic: sort must be the attribute of a criterion of queue main (rating), got ping",
+        ),
+        (
+            Periodic(sort="ping"),
+            queue(),
+            (
+                "periodic: sort must be the attribute of a criterion of queue main (it has none), "
+                "got ping"
+            ),
+        ),
+        (
+            Periodic(),
+            queue(criteria=(RATING, PING)),
+            (
+                "periodic sorts by one criterion and queue main has 2: "
+                "choose one, e.g. periodic:sort=rating"
+            ),
+        ),
+    ],
+)
+def test_queue_that_it_cannot_work_on_is_refused(
+    chosen: Periodic, in_queue: Queue, sentence: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        chosen.matcher(in_queue, seed=1)
+
+    assert str(caught.value) == sentence
+
+
+def test_adaptive_rounds_come_later() -> None:
+    with pytest.raises(NotSupported, match="adaptive comes with a later version"):
+        Periodic(adaptive=True).matcher(queue(), seed=1)
