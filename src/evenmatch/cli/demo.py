@@ -30,7 +30,8 @@ def demo(
     faster than they did. The server's clock runs as fast, so all waits are as the players would
     have felt them. At the end every ticket is checked: none lost, none matched twice.
 
-    Example:
+    For example:
+
         evenmatch demo --seconds 20 --json
 
     Args:
@@ -68,13 +69,14 @@ def _show(seconds: float, speed: float | None, *, is_json: bool) -> int:
     guests = halo()
     feed_seconds = seconds * FEED_SHARE
     pace = speed if speed is not None else guests[-1].at / feed_seconds
-    comers = sum(guest.at <= feed_seconds * pace for guest in guests)
-    settle_until = ends_at - comers / CHECKS_PER_SECOND
+    # Half a trace second more, so that rounding leaves nobody out.
+    comers = [guest for guest in guests if guest.at <= feed_seconds * pace + 0.5]
+    settle_until = ends_at - len(comers) / CHECKS_PER_SECOND
 
     async def play(url: str, view: View) -> Figures:
         async with AsyncClient(url) as client:
-            run = Run(client, guests, speed=pace, tell=view.tell)
-            return await run.play(feed_seconds, settle_until)
+            run = Run(client, comers, speed=pace, tell=view.tell)
+            return await run.play(settle_until)
 
     console = Console(quiet=is_json)
     with server(pace) as url, View(console, seconds) as view:

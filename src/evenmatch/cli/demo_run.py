@@ -14,8 +14,10 @@ from evenmatch.client import AsyncClient, ServerRefused
 from evenmatch.errors import MatchmakingError
 from evenmatch.wire import BATCH_MAX, FeedMatch, ItemCreated
 
-TICK = 0.02
-"""Real seconds between two creates; all who came meanwhile are created at once."""
+TICK = 0.005
+"""Real seconds between two creates at least; all who came meanwhile are created at once."""
+TELL = 0.1
+"""Real seconds between two looks at least."""
 CHECKERS = 32
 """Tickets that are checked at the same time."""
 
@@ -51,7 +53,6 @@ class Ledger:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.sent = 0
         self.merged = 0
         self.born: dict[str, float] = {}
         self.ratings: dict[str, float] = {}
@@ -129,19 +130,18 @@ class Run:
         self._tell = tell
         self._after = 0
 
-    async def play(self, feed_seconds: float, settle_until: float) -> Figures:
+    async def play(self, settle_until: float) -> Figures:
         """Let the guests come, let the queue settle, and check every ticket.
 
         Args:
-            feed_seconds: Real seconds after which nobody comes any more.
             settle_until: When checking begins, by `time.monotonic`.
         """
         following = asyncio.create_task(self._follow())
         try:
-            await self._feed(feed_seconds)
+            await self._feed()
             while (left := settle_until - time.monotonic()) > 0 and not following.done():
                 self._tell(self.ledger)
-                await asyncio.sleep(min(left, 0.1))
+                await asyncio.sleep(min(left, TELL))
         finally:
             following.cancel()
             ended = await asyncio.gather(following, return_exceptions=True)
@@ -149,21 +149,27 @@ class Run:
             raise ended[0]
         return await self._check()
 
-    async def _feed(self, feed_seconds: float) -> None:
+    async def _feed(self) -> None:
         """Create each guest's ticket when its time has come; those of one tick in one array."""
-        began, at = time.monotonic(), 0
-        while at < len(self._guests) and time.monotonic() - began < feed_seconds:
-            now = (time.monotonic() - began) * self._speed
-            end = at
-            while end < len(self._guests) and end - at < BATCH_MAX and self._guests[end].at <= now:
-                end += 1
-            if end > at:
-                await self._create(self._guests[at:end])
-            at = self.ledger.sent = end
+        began, sent = time.monotonic(), 0
+        while sent < len(self._guests):
+            due = self._due(sent, (time.monotonic() - began) * self._speed)
+            if due:
+                await self._create(due)
+                sent += len(due)
             self._tell(self.ledger)
-            following = (self._guests[at].at / self._speed) if at < len(self._guests) else 0.0
-            pause = max(TICK, following - (time.monotonic() - began))
-            await asyncio.sleep(min(pause, 0.1))
+            if sent < len(self._guests):
+                next_at = began + self._guests[sent].at / self._speed
+                await asyncio.sleep(min(max(next_at - time.monotonic(), TICK), TELL))
+
+    def _due(self, sent: int, now: float) -> Sequence[Guest]:
+        """Return the next guests whose time has come; one who comes twice comes in two arrays."""
+        players: set[str] = set()
+        for guest in self._guests[sent : sent + BATCH_MAX]:
+            if guest.at > now or guest.player.id in players:
+                break
+            players.add(guest.player.id)
+        return self._guests[sent : sent + len(players)]
 
     async def _create(self, guests: Sequence[Guest]) -> None:
         items = await self._client.create_many([ticket_of(guest) for guest in guests])
@@ -179,7 +185,7 @@ class Run:
         """Read the feed for ever, as a game's backend does."""
         while True:
             await self._read_page(wait=1.0)
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(2 * TICK)
 
     async def _read_page(self, wait: float = 0.0) -> int:
         page = await self._client.page(QUEUE, self._after, wait=wait)

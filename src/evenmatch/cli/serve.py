@@ -25,7 +25,8 @@ def serve(
     Without --data everything is kept in memory and lost when the server ends.
     The page at / shows how the queues do; /openapi.json describes the interface.
 
-    Example:
+    For example:
+
         evenmatch serve scenarios/duel.toml --port 8080 --data ./data
 
     Args:

@@ -1,0 +1,203 @@
+"""The ASGI application: which handler answers which request, and what becomes of errors.
+
+Creating tickets goes past Starlette; everything else is a Starlette route. Whatever goes wrong, a
+client gets a status, a code and a sentence, never a traceback.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from evenmatch.errors import MatchmakingError
+from evenmatch.server.openapi import openapi_document
+from evenmatch.server.parts import Parts
+from evenmatch.server.responses import (
+    Disconnected,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    encode,
+    header,
+    headers_for,
+    internal_problem,
+    problem_of,
+    send_body,
+)
+from evenmatch.server.routes import Routes, later
+from evenmatch.server.status import status_page
+from evenmatch.server.streams import QueueMatches, TicketEvents
+from evenmatch.server.tickets import CreateTickets
+from evenmatch.wire import Problem
+
+CREATE_PATH = "/v1/tickets"
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+CODES = {404: "not_found", 405: "method_not_allowed"}
+
+
+class App:
+    """The application of one server."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._create = CreateTickets(parts.runtime, parts.metrics)
+        self._origins = parts.runtime.plan.settings.origins
+        self._starlette = Starlette(
+            routes=routes_of(parts),
+            exception_handlers={
+                MatchmakingError: _on_known_error,
+                HTTPException: _on_http_error,
+                Exception: _on_unexpected_error,
+            },
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        if scope["method"] not in SAFE_METHODS and not self._is_welcome(scope):
+            problem = Problem(
+                "origin_not_allowed",
+                "this web page may not change anything here; see [server] origins",
+            )
+            await send_body(send, 403, encode(problem))
+        elif scope["path"] == CREATE_PATH and scope["method"] == "POST":
+            await self._create(scope, receive, send)
+        else:
+            await self._quiet(scope, receive, send)
+
+    async def _quiet(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that is not hot, and count it."""
+        began, status, waits = perf_counter(), 500, False
+
+        async def counted(message: Message) -> None:
+            nonlocal status, waits
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            waits = waits or bool(message.get("more_body"))
+            await send(message)
+
+        try:
+            await self._starlette(scope, receive, counted)
+        except Disconnected:
+            return
+        except Exception as error:  # noqa: BLE001
+            # The client has its answer already, or will see a cut stream.
+            self._parts.metrics.unexpected(error, _route_name(scope))
+        if not waits and b"wait=" not in scope.get("query_string", b""):
+            seconds = perf_counter() - began
+            self._parts.metrics.requested(_route_name(scope), status, seconds)
+
+    def _is_welcome(self, scope: Scope) -> bool:
+        """Return whether a request may come from the web page that sends it, if one does."""
+        origin = header(scope, b"origin")
+        if origin is None or "*" in self._origins:
+            return True
+        text = origin.decode("latin-1")
+        return text in self._origins or _host_of(text) in LOOPBACK_NAMES
+
+
+def with_cors(app: App, origins: tuple[str, ...]) -> App | CORSMiddleware:
+    """Let web pages of these origins call the server; without any, nothing is added."""
+    if not origins:
+        return app
+    return CORSMiddleware(
+        app,
+        allow_origins=origins,
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+        allow_headers=["content-type", "idempotency-key", "last-event-id"],
+    )
+
+
+def routes_of(parts: Parts) -> list[BaseRoute]:
+    """Return all routes but the hot one."""
+    routes = Routes(parts)
+    openapi = Response(encode(openapi_document()), media_type="application/json")
+    return [
+        # The hot path answers POST; here, so that other methods get 405 and not 404.
+        Route("/v1/tickets", later("creating tickets over this route"), methods=["POST"]),
+        Route("/v1/tickets/{ticket}", routes.get_ticket, methods=["GET"]),
+        Route("/v1/tickets/{ticket}", routes.cancel_ticket, methods=["DELETE"]),
+        Route("/v1/tickets/{ticket}/events", TicketEvents(parts), methods=["GET"]),
+        Route("/v1/queues", routes.get_queues, methods=["GET"]),
+        Route("/v1/queues/{queue}/stats", routes.get_stats, methods=["GET"]),
+        Route("/v1/queues/{queue}/matches", QueueMatches(parts), methods=["GET"]),
+        Route("/v1/matches/{match}", routes.get_match, methods=["GET"]),
+        Route("/v1/matches/{match}/assignment", routes.assign_match, methods=["PUT"]),
+        Route("/v1/matches/{match}/finish", routes.finish_match, methods=["POST"]),
+        *_later_routes(),
+        Route("/openapi.json", openapi, methods=["GET"]),
+        Route("/metrics", routes.metrics, methods=["GET"]),
+        Route("/healthz", routes.healthz, methods=["GET"]),
+        Route("/readyz", routes.readyz, methods=["GET"]),
+        Route("/", status_page, methods=["GET"]),
+    ]
+
+
+def _later_routes() -> list[BaseRoute]:
+    """Return the routes that a later version brings; they answer 501."""
+    match_actions = ("open", "close", "outcome", "accept", "decline")
+    return [
+        Route("/v1/tickets/{ticket}", later("changing a ticket"), methods=["PATCH"]),
+        Route("/v1/tickets/{ticket}/explain", later("explain"), methods=["GET"]),
+        Route("/v1/tickets/{ticket}/heartbeat", later("heartbeat"), methods=["POST"]),
+        Route("/v1/stream", later("the stream of many tickets"), methods=["GET"]),
+        Route("/v1/config", later("changing the configuration"), methods=["PUT"]),
+        Route("/", later("the GameLift protocol"), methods=["POST"]),
+        *(
+            Route(f"/v1/matches/{{match}}/{action}", later(action), methods=["POST"])
+            for action in match_actions
+        ),
+    ]
+
+
+async def _on_known_error(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, MatchmakingError)
+    status, problem = problem_of(error)
+    return _response(status, encode(problem))
+
+
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = CODES.get(error.status_code, "http_error")
+    sentence = {
+        "not_found": "there is nothing at this path; /openapi.json lists what there is",
+        "method_not_allowed": f"{request.method} is not for this path",
+    }.get(code, error.detail)
+    response = _response(error.status_code, encode(Problem(code, sentence)))
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _on_unexpected_error(request: Request, error: Exception) -> Response:
+    del request, error
+    return _response(500, internal_problem())
+
+
+def _response(status: int, body: bytes) -> Response:
+    headers = {key.decode(): value.decode() for key, value in headers_for(status)}
+    return Response(body, status, headers)
+
+
+def _route_name(scope: Scope) -> str:
+    """Return the pattern of the route that answered, so that metrics stay few."""
+    route = scope.get("route")
+    path = getattr(route, "path", "unknown")
+    return f"{scope['method'] if route is not None else ''} {path}".strip()
+
+
+def _host_of(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).hostname
+    except ValueError:
+        return None

@@ -1,0 +1,58 @@
+"""One data directory, one server: a lock that the system releases however the process ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from evenmatch.errors import JournalUnavailable
+
+try:
+    import fcntl
+except ImportError:  # Windows: SQLite's own checks stay.
+    fcntl = None  # type: ignore[assignment]
+
+LOCK_NAME = "server.lock"
+
+
+class DataLock:
+    """A lock on a data directory; without a directory it does nothing."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> DataLock:
+        """Take the lock.
+
+        Raises:
+            JournalUnavailable: Another server has it, or the directory cannot be used.
+        """
+        if self._directory is None or fcntl is None:
+            return self
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._file = (self._directory / LOCK_NAME).open("w")
+        except OSError as error:
+            raise JournalUnavailable(
+                f"the data directory {self._directory} cannot be used: {error.strerror}"
+            ) from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise JournalUnavailable(
+                f"another server runs on {self._directory}: stop it, or name another --data"
+            ) from None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Release the lock."""
+        if self._file is not None:
+            self._file.close()

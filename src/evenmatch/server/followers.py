@@ -1,0 +1,249 @@
+"""Followers: clients that hear of changes as they become durable.
+
+    journal --durable record--> TicketFeed --event--> one bounded inbox per client --> its socket
+
+An event is encoded once, however many follow. Nobody waits for a slow client: when its inbox is
+full it is cut, and it comes back with `Last-Event-ID` to get what it missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import msgspec
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.engine.tables import TicketView
+from evenmatch.model.events import Assigned, Cancelled, Expired, Matched
+from evenmatch.model.inputs import Assign
+from evenmatch.server.responses import Receive, Send, encode, too_many_followers
+from evenmatch.wire import TicketState
+
+INBOX_MAX = 256
+"""Events that may wait for one client."""
+KEEPALIVE_SECONDS = 15.0
+"""A comment goes out after this much silence, so that proxies keep the connection."""
+SEND_SECONDS = 30.0
+"""A client that takes nothing for this long is cut."""
+
+EVENT_STREAM = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+FINAL = frozenset({"cancelled", "expired"})
+"""States that a ticket never leaves."""
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """A change: its sequence, its name, its body as JSON."""
+
+    sequence: int
+    name: str
+    body: bytes
+    is_final: bool = False
+
+    def frame(self) -> bytes:
+        """Return the event as server-sent events have it."""
+        return b"event: %b\nid: %d\ndata: %b\n\n" % (self.name.encode(), self.sequence, self.body)
+
+
+class Follower:
+    """One client's inbox."""
+
+    def __init__(self) -> None:
+        self._inbox: deque[Event] = deque()
+        self._ready = asyncio.Event()
+        self.is_cut = False
+
+    def offer(self, event: Event) -> None:
+        """Put an event into the inbox, or cut a client that reads too slowly."""
+        if len(self._inbox) >= INBOX_MAX:
+            self.cut()
+        elif not self.is_cut:
+            self._inbox.append(event)
+            self._ready.set()
+
+    def cut(self) -> None:
+        """End the stream; what waits in the inbox is dropped."""
+        self.is_cut = True
+        self._inbox.clear()
+        self._ready.set()
+
+    async def next(self, timeout: float) -> Event | None:
+        """Return the next event; None if none came in time or the stream was cut."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._ready.wait()
+        except TimeoutError:
+            return None
+        event = self._inbox.popleft() if self._inbox else None
+        if not self._inbox and not self.is_cut:
+            self._ready.clear()
+        return event
+
+
+class Followers:
+    """All followers of the server, counted, so that they have a limit and can be told to go."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._all: set[Follower] = set()
+        self._is_closed = False
+
+    def __len__(self) -> int:
+        """Return how many follow now."""
+        return len(self._all)
+
+    def admit(self) -> Follower:
+        """Return a new follower.
+
+        Raises:
+            Overloaded: There are as many as the server takes.
+        """
+        if len(self._all) >= self._most:
+            raise too_many_followers(self._most)
+        follower = Follower()
+        if self._is_closed:
+            follower.cut()
+        self._all.add(follower)
+        return follower
+
+    def dismiss(self, follower: Follower) -> None:
+        """Forget a follower that has left."""
+        self._all.discard(follower)
+
+    def cut_all(self) -> None:
+        """End all streams and long polls."""
+        for follower in self._all:
+            follower.cut()
+
+    def close(self) -> None:
+        """End all streams and long polls, and those that begin from now on at once."""
+        self._is_closed = True
+        self.cut_all()
+
+
+class _Topic(msgspec.Struct):
+    """A ticket that somebody follows: its durable state and who follows."""
+
+    view: TicketView
+    followers: list[Follower]
+
+
+class TicketFeed:
+    """Tells those who follow tickets of each durable change of state."""
+
+    def __init__(self, followers: Followers) -> None:
+        self._followers = followers
+        self._topics: dict[str, _Topic] = {}
+        self._engine: Engine | None = None
+
+    def reset(self, engine: Engine) -> None:
+        """Begin anew; those who follow come back and get the present state."""
+        self._engine = engine
+        self._topics.clear()
+        self._followers.cut_all()
+
+    def hear(self, record: Record) -> None:
+        """Pass the changes of a durable record on."""
+        if not self._topics:
+            return
+        for event in record.events:
+            for ticket_id, changes in self._changes(record, event):
+                topic = self._topics.get(ticket_id)
+                if topic is not None:
+                    topic.view = msgspec.structs.replace(
+                        topic.view, changed=record.sequence, **changes
+                    )
+                    told = event_of(topic.view)
+                    for follower in topic.followers:
+                        follower.offer(told)
+
+    def join(self, view: TicketView, follower: Follower) -> None:
+        """Let a follower hear of a ticket; `view` is its durable state now."""
+        topic = self._topics.setdefault(view.id, _Topic(view, []))
+        topic.followers.append(follower)
+
+    def part(self, ticket_id: str, follower: Follower) -> None:
+        """Let a follower hear no more of a ticket."""
+        topic = self._topics.get(ticket_id)
+        if topic is not None and follower in topic.followers:
+            topic.followers.remove(follower)
+            if not topic.followers:
+                del self._topics[ticket_id]
+
+    def _changes(self, record: Record, event: object) -> Iterator[tuple[str, dict[str, object]]]:
+        """Yield the tickets whose state an event changes, with the fields that change."""
+        now = record.input.now
+        if isinstance(event, Matched):
+            for ticket_id in event.match.tickets:
+                yield ticket_id, {"state": "matched", "ended_at": now, "match": event.match.id}
+        elif isinstance(event, Cancelled | Expired):
+            state = "cancelled" if isinstance(event, Cancelled) else "expired"
+            yield event.ticket, {"state": state, "ended_at": now, "reason": event.reason}
+        elif isinstance(event, Assigned):
+            assert isinstance(record.input, Assign)
+            assert self._engine is not None
+            kept = self._engine.tables.matches.get(event.match)
+            for ticket_id in kept.match.tickets if kept is not None else ():
+                yield ticket_id, {"state": "assigned", "assignment": record.input.assignment}
+
+
+def ticket_state(view: TicketView, now: float) -> TicketState:
+    """Return a ticket as it goes over HTTP; `now` is engine time."""
+    until = now if view.ended_at is None else view.ended_at
+    wait = max(0.0, until - view.enqueued_at)
+    return TicketState(view.id, view.state, wait, view.reason, view.match, view.assignment)
+
+
+def event_of(view: TicketView, now: float = 0.0) -> Event:
+    """Return the event that tells of a ticket's state; `now` matters while it waits."""
+    body = encode(ticket_state(view, now))
+    return Event(view.changed, view.state, body, view.state in FINAL)
+
+
+async def stream(
+    send: Send,
+    receive: Receive,
+    follower: Follower,
+    first: AsyncIterator[Event],
+    is_over: Callable[[], bool],
+) -> None:
+    """Send the first events, then a follower's, until it leaves, is cut, or its subject is over."""
+    await send({"type": "http.response.start", "status": 200, "headers": EVENT_STREAM})
+    leaving = asyncio.create_task(_until_left(receive, follower))
+    try:
+        async for part in _parts(follower, first, is_over):
+            async with asyncio.timeout(SEND_SECONDS):
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    except TimeoutError:
+        follower.cut()
+    finally:
+        leaving.cancel()
+
+
+async def _parts(
+    follower: Follower, first: AsyncIterator[Event], is_over: Callable[[], bool]
+) -> AsyncIterator[bytes]:
+    yield b"retry: 1000\n\n"
+    async for event in first:
+        yield event.frame()
+        if event.is_final:
+            return
+    while not follower.is_cut:
+        following = await follower.next(KEEPALIVE_SECONDS)
+        if following is not None:
+            yield following.frame()
+            if following.is_final:
+                return
+        elif is_over():
+            return
+        elif not follower.is_cut:
+            yield b": still here\n\n"
+
+
+async def _until_left(receive: Receive, follower: Follower) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    follower.cut()

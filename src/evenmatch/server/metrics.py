@@ -1,0 +1,110 @@
+"""What operators watch: Prometheus metrics of one server.
+
+Figures that the engine already counts are read when somebody looks; only durations are observed as
+they happen. `evenmatch_invariant_violations` must stay 0 for ever.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sized
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+
+from evenmatch.server.figures import EngineFigures
+from evenmatch.server.logs import log
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+WAIT_BUCKETS = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
+REQUEST_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+BATCH_BUCKETS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+LOG_PAUSE = 60.0
+"""An unexpected error of the same kind is logged once in this many seconds."""
+KINDS_MOST = 100
+
+
+class Metrics:
+    """All metrics of one server; each has its own registry, so that tests may run several."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Histogram(
+            "evenmatch_request_seconds",
+            "Durations of requests, long polls and streams left out",
+            ["route", "status"],
+            buckets=REQUEST_BUCKETS,
+            registry=self.registry,
+        )
+        self._waits = Histogram(
+            "evenmatch_wait_seconds",
+            "Waits of matched players in engine time",
+            ["queue"],
+            buckets=WAIT_BUCKETS,
+            registry=self.registry,
+        )
+        self._commit_seconds = Histogram(
+            "evenmatch_journal_commit_seconds",
+            "Durations of commits",
+            buckets=REQUEST_BUCKETS,
+            registry=self.registry,
+        )
+        self._commit_records = Histogram(
+            "evenmatch_journal_commit_records",
+            "Records of a commit",
+            buckets=BATCH_BUCKETS,
+            registry=self.registry,
+        )
+        self._unexpected = Counter(
+            "evenmatch_unexpected_errors",
+            "Errors that nobody foresaw; each is a bug",
+            ["route"],
+            registry=self.registry,
+        )
+        self._created = {
+            status: self._requests.labels("POST /v1/tickets", str(status)) for status in (200, 201)
+        }
+        self._wait_of: dict[str, Histogram] = {}
+        self._logged: dict[str, float] = {}
+
+    def watch(self, followers: Sized) -> EngineFigures:
+        """Show the engine's own counts; set the engine on what is returned."""
+        figures = EngineFigures(followers)
+        self.registry.register(figures)
+        return figures
+
+    def created(self, status: int, seconds: float) -> None:
+        """Count a create."""
+        child = self._created.get(status)
+        if child is None:
+            child = self._requests.labels("POST /v1/tickets", str(status))
+        child.observe(seconds)
+
+    def requested(self, route: str, status: int, seconds: float) -> None:
+        """Count a request by its route's pattern, never by its path."""
+        self._requests.labels(route, str(status)).observe(seconds)
+
+    def waited(self, queue: str, seconds: float) -> None:
+        """Count the wait of a matched player."""
+        child = self._wait_of.get(queue)
+        if child is None:
+            child = self._wait_of[queue] = self._waits.labels(queue)
+        child.observe(seconds)
+
+    def committed(self, seconds: float, records: int) -> None:
+        """Count a commit."""
+        self._commit_seconds.observe(seconds)
+        self._commit_records.observe(records)
+
+    def unexpected(self, error: Exception, route: str) -> None:
+        """Count an error that nobody foresaw, and log it unless its kind was logged just now."""
+        self._unexpected.labels(route).inc()
+        kind, now = f"{route} {type(error).__name__}", time.monotonic()
+        if now - self._logged.get(kind, -LOG_PAUSE) >= LOG_PAUSE:
+            if len(self._logged) >= KINDS_MOST:
+                self._logged.clear()
+            self._logged[kind] = now
+            log.error("unexpected_error", route=route, error=repr(error), exc_info=error)
+
+    def text(self) -> bytes:
+        """Return all metrics in Prometheus's text format."""
+        return generate_latest(self.registry)

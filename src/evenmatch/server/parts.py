@@ -1,0 +1,53 @@
+"""The parts of one server, put together once."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.journals.base import Journal
+from evenmatch.server.feed import MatchFeed
+from evenmatch.server.figures import EngineFigures
+from evenmatch.server.followers import Followers, TicketFeed
+from evenmatch.server.metrics import Metrics
+from evenmatch.server.recovery import Plan
+from evenmatch.server.runtime import Runtime
+from evenmatch.server.statistics import Statistics
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """What the routes work with."""
+
+    runtime: Runtime
+    metrics: Metrics
+    followers: Followers
+    tickets: TicketFeed
+    matches: MatchFeed
+    statistics: Statistics
+
+
+class _Watch:
+    """Shows the present engine to the metrics."""
+
+    def __init__(self, figures: EngineFigures) -> None:
+        self._figures = figures
+
+    def reset(self, engine: Engine) -> None:
+        self._figures.engine = engine
+
+    def hear(self, record: Record) -> None:
+        del record
+
+
+def assemble(plan: Plan, journal: Journal) -> Parts:
+    """Return the parts of a server that runs this plan; `runtime.start()` comes next."""
+    metrics = Metrics()
+    followers = Followers(plan.settings.limits.followers_max)
+    tickets, matches = TicketFeed(followers), MatchFeed()
+    statistics = Statistics(metrics.waited)
+    watch = _Watch(metrics.watch(followers))
+    runtime = Runtime(
+        plan, journal, listeners=(watch, matches, tickets, statistics), commits=metrics
+    )
+    return Parts(runtime, metrics, followers, tickets, matches, statistics)

@@ -1,0 +1,152 @@
+"""From values and errors to HTTP, in one place: status codes, bodies, limits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from evenmatch.errors import (
+    ConfigError,
+    JournalError,
+    MatchmakingError,
+    NotSupported,
+    Overloaded,
+    Refusal,
+)
+from evenmatch.wire import Problem
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+STATUS = {
+    "invalid_ticket": 400,
+    "invalid_request": 400,
+    "unknown_queue": 404,
+    "unknown_ticket": 404,
+    "unknown_match": 404,
+    "forgotten": 410,
+    "already_waiting": 409,
+    "key_reused": 409,
+    "too_late": 409,
+    "body_too_large": 413,
+    "overloaded": 429,
+}
+"""HTTP status by code of a refusal; 400 for codes that are not listed."""
+
+JSON: Headers = [(b"content-type", b"application/json")]
+RETRY_AFTER = (b"retry-after", b"1")
+BODY_SECONDS = 30.0
+"""How long a client may take to send a body."""
+
+encode = msgspec.json.Encoder().encode
+
+
+class InvalidRequest(Refusal):
+    """Something beside the body is wrong: a query parameter, a header."""
+
+    code = "invalid_request"
+
+
+class BodyTooLarge(Refusal):
+    """The body has more bytes than the server takes."""
+
+    code = "body_too_large"
+
+
+class Disconnected(Exception):
+    """The client went away before its request was complete."""
+
+
+def problem_of(error: MatchmakingError) -> tuple[int, Problem]:
+    """Return the status and the body that tell a client of an error."""
+    if isinstance(error, Refusal):
+        status = STATUS.get(error.code, 400)
+        return status, Problem(error.code, error.message, error.where, error.ticket, error.match)
+    if isinstance(error, JournalError):
+        return 503, Problem("unavailable", str(error))
+    if isinstance(error, NotSupported):
+        return 501, Problem("not_supported", str(error))
+    if isinstance(error, ConfigError):
+        return 400, Problem("config_error", str(error))
+    return 500, Problem("internal", "the server failed; the operator's log says more")
+
+
+def internal_problem() -> bytes:
+    """Return the body of an unexpected error; what happened is for the log alone."""
+    return encode(Problem("internal", "the server failed; its log says more"))
+
+
+def headers_for(status: int) -> Headers:
+    """Return the headers of a JSON answer with this status."""
+    return [*JSON, RETRY_AFTER] if status in (429, 503) else JSON
+
+
+async def send_body(send: Send, status: int, body: bytes, headers: Headers | None = None) -> None:
+    """Send a whole response; JSON unless `headers` say otherwise."""
+    given = headers_for(status) if headers is None else headers
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*given, length]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+    """Return a request's body.
+
+    Raises:
+        BodyTooLarge: It is longer than the limit.
+        Disconnected: The client went away, or took too long.
+    """
+    declared = header(scope, b"content-length")
+    if declared is not None and declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    message = await receive()
+    if message["type"] == "http.request" and not message.get("more_body"):
+        body: bytes = message.get("body", b"")
+        if len(body) > limit:
+            raise _too_large(limit)
+        return body
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await _read_on(message, receive, limit)
+    except TimeoutError:
+        raise Disconnected from None
+
+
+async def _read_on(message: Message, receive: Receive, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        if message["type"] != "http.request":
+            raise Disconnected
+        part = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise _too_large(limit)
+        parts.append(part)
+        if not message.get("more_body"):
+            return b"".join(parts)
+        message = await receive()
+
+
+def header(scope: Scope, name: bytes) -> bytes | None:
+    """Return a request header by its name in lower case, None if it is absent."""
+    for key, value in scope["headers"]:
+        if key == name:
+            found: bytes = value
+            return found
+    return None
+
+
+def _too_large(limit: int) -> BodyTooLarge:
+    return BodyTooLarge(f"a body may have {limit} bytes; send fewer tickets at once")
+
+
+def too_many_followers(most: int) -> Overloaded:
+    """Return the refusal of one follower too many."""
+    return Overloaded(f"{most} connections follow already; try again later")

@@ -1,0 +1,206 @@
+"""The quiet routes: tickets one by one, queues, matches, and what operators ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.tables import TicketView
+from evenmatch.errors import InvalidTicket, NotSupported
+from evenmatch.model.inputs import Assign, Cancel, Finish
+from evenmatch.server.followers import FINAL, Follower, ticket_state
+from evenmatch.server.metrics import CONTENT_TYPE
+from evenmatch.server.parts import Parts
+from evenmatch.server.responses import InvalidRequest, encode, read_body
+from evenmatch.wire import (
+    QueueState,
+    QueueStats,
+    TicketCancelled,
+    decode,
+    match_state,
+)
+
+WAIT_MAX = 60.0
+"""Longest long poll, seconds."""
+RECENT = 10
+ASSIGNMENT_ENTRIES_MAX = 32
+ASSIGNMENT_BYTES_MAX = 16_384
+
+
+def json(value: object, status: int = 200) -> Response:
+    """Return a value as a JSON response."""
+    return Response(encode(value), status, media_type="application/json")
+
+
+def seconds_of(request: Request, name: str, most: float = WAIT_MAX) -> float:
+    """Return a query parameter as seconds between 0 and `most`; 0 if it is absent."""
+    text = request.query_params.get(name, "0")
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value >= 0.0:
+        raise InvalidRequest(
+            f"{name} must be a number of seconds >= 0, got {text[:64]!r}", where=f"/{name}"
+        )
+    return min(value, most)
+
+
+def record_of(text: str, name: str = "after") -> int:
+    """Return a record's number that a client gave."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise InvalidRequest(
+            f"{name} must be a whole number >= 0, got {text[:64]!r}", where=f"/{name}"
+        )
+    return int(text)
+
+
+class Routes:
+    """Handlers that answer with one JSON body."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._runtime = parts.runtime
+
+    # Tickets
+
+    async def get_ticket(self, request: Request) -> Response:
+        """Return a ticket; with `wait`, at its next change of state."""
+        ticket_id = request.path_params["ticket"]
+        wait = seconds_of(request, "wait")
+        if wait == 0.0:
+            view = await self._runtime.look(lambda engine: engine.view(ticket_id))
+            return self._ticket(view)
+        return await self._await_change(ticket_id, wait, request.query_params.get("state"))
+
+    async def _await_change(self, ticket_id: str, wait: float, known: str | None) -> Response:
+        """Answer at the next change; at once if there is none to come, or the caller missed it."""
+        parts, follower = self._parts, self._parts.followers.admit()
+        try:
+            view = await join_ticket(parts, ticket_id, follower)
+            if view.state in FINAL or (known is not None and known != view.state):
+                return self._ticket(view)
+            event = await follower.next(wait)
+        finally:
+            parts.tickets.part(ticket_id, follower)
+            parts.followers.dismiss(follower)
+        if event is not None:
+            return Response(event.body, media_type="application/json")
+        view = await self._runtime.look(lambda engine: engine.view(ticket_id))
+        return self._ticket(view)
+
+    async def cancel_ticket(self, request: Request) -> Response:
+        """Take a waiting ticket back."""
+        ticket_id = request.path_params["ticket"]
+        view: TicketView = await self._runtime.ask(Cancel(self._runtime.now(), ticket_id))
+        return json(TicketCancelled(view.state))
+
+    def _ticket(self, view: TicketView) -> Response:
+        return json(ticket_state(view, self._runtime.now()))
+
+    # Queues
+
+    async def get_queues(self, request: Request) -> Response:
+        """List the queues."""
+        del request
+        statistics = self._parts.statistics
+
+        def query(engine: Engine) -> list[QueueState]:
+            return [
+                QueueState(
+                    queue.name,
+                    queue.format.players,
+                    queue.wait_max,
+                    queue.policy,
+                    statistics.waiting(queue.name),
+                )
+                for queue in engine.tables.queues.values()
+            ]
+
+        return json(await self._runtime.look(query))
+
+    async def get_stats(self, request: Request) -> Response:
+        """Return how a queue does."""
+        name, now = request.path_params["queue"], self._runtime.now()
+        parts = self._parts
+
+        def query(engine: Engine) -> QueueStats:
+            parts.matches.check_queue(engine, name)
+            recent = parts.matches.recent(engine, name, RECENT)
+            return parts.statistics.of(name, now, [match_state(match) for match in recent])
+
+        return json(await self._runtime.look(query))
+
+    # Matches
+
+    async def get_match(self, request: Request) -> Response:
+        """Return a match."""
+        return await self._match(request.path_params["match"])
+
+    async def assign_match(self, request: Request) -> Response:
+        """Say where a match is played."""
+        body = await read_body(request.scope, request.receive, ASSIGNMENT_BYTES_MAX)
+        assignment = decode(body, dict[str, str])
+        if not 1 <= len(assignment) <= ASSIGNMENT_ENTRIES_MAX:
+            raise InvalidTicket(
+                f"an assignment has 1 to {ASSIGNMENT_ENTRIES_MAX} entries, got {len(assignment)}"
+            )
+        match_id = request.path_params["match"]
+        await self._runtime.ask(Assign(self._runtime.now(), match_id, assignment))
+        return await self._match(match_id)
+
+    async def finish_match(self, request: Request) -> Response:
+        """End a live match, so that its players may queue again."""
+        match_id = request.path_params["match"]
+        await self._runtime.ask(Finish(self._runtime.now(), match_id))
+        return await self._match(match_id)
+
+    async def _match(self, match_id: str) -> Response:
+        kept = await self._runtime.look(lambda engine: engine.match(match_id))
+        return json(match_state(kept.match, kept.assignment))
+
+    # Operators
+
+    async def metrics(self, request: Request) -> Response:
+        """Return the metrics."""
+        del request
+        return Response(self._parts.metrics.text(), headers={"content-type": CONTENT_TYPE})
+
+    async def healthz(self, request: Request) -> Response:
+        """Say that the process lives."""
+        del request
+        return json({"status": "ok"})
+
+    async def readyz(self, request: Request) -> Response:
+        """Say whether inputs are taken and every queue makes matches."""
+        del request
+        runtime = self._runtime
+        if runtime.failure is not None:
+            return json({"status": "not ready", "reason": runtime.failure}, 503)
+        if faults := runtime.engine.faults:
+            return json({"status": "not ready", "reason": str(faults[0])}, 503)
+        return json({"status": "ready"})
+
+
+def later(feature: str) -> Callable[[Request], Any]:
+    """Return the handler of a route that a later version brings."""
+
+    async def handler(request: Request) -> Response:
+        del request
+        raise NotSupported(f"{feature} comes with a later version of evenmatch")
+
+    return handler
+
+
+async def join_ticket(parts: Parts, ticket_id: str, follower: Follower) -> TicketView:
+    """Let a follower hear of a ticket, and return the ticket's durable state until then."""
+
+    def joined(view: TicketView) -> None:
+        parts.tickets.join(view, follower)
+
+    view: TicketView = await parts.runtime.look(lambda engine: engine.view(ticket_id), then=joined)
+    return view

@@ -1,0 +1,367 @@
+"""The asyncio shell around one shard: it moves records to the journal and executes effects.
+
+One writer task commits whatever gathered while the previous commit ran, so commits grow with the
+load and nobody waits for a batch to fill. One timer hands in `Advance` when the engine is due. All
+that is decided happens in `Shard`; all that is heard outside has passed its gate.
+
+When the journal refuses a batch, memory is ahead of it: everyone who waits for an answer gets a
+503, and the shard is built anew from the journal, again and again with growing pauses. Only where
+another owner has taken the shard over is it given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.engine.shard import Answer, Effect, Shard
+from evenmatch.engine.snapshot import encode_snapshot, take
+from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError, StaleOwner
+from evenmatch.journals.base import Journal
+from evenmatch.model.inputs import Advance, Input
+from evenmatch.server.clock import Clock, resumed_at
+from evenmatch.server.logs import log
+from evenmatch.server.recovery import Plan, configuration, recover
+
+SNAPSHOT_EVERY = 50_000
+"""Records between two snapshots."""
+TIMER_MAX = 3_600.0
+"""Longest sleep of the timer, seconds."""
+REBUILD_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""Seconds before the tries to rebuild; the last one repeats."""
+
+
+class Listener(Protocol):
+    """Somebody who hears of records when they are durable, and of nothing earlier."""
+
+    def reset(self, engine: Engine) -> None:
+        """Begin anew: everything in the engine's tables is durable."""
+        ...
+
+    def hear(self, record: Record) -> None:
+        """Take note of the next durable record."""
+        ...
+
+
+class Commits(Protocol):
+    """Somebody who counts commits."""
+
+    def committed(self, seconds: float, records: int) -> None:
+        """Take note of a commit."""
+        ...
+
+
+class Runtime:
+    """A shard at work on a journal.
+
+    Args:
+        plan: What to run.
+        journal: Where records become durable; closed by `stop`.
+        listeners: Who hears of durable records, in order.
+        commits: Who counts commits.
+        wall: Unix time.
+        snapshot_every: Records between two snapshots.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        journal: Journal,
+        *,
+        listeners: Sequence[Listener] = (),
+        commits: Commits | None = None,
+        wall: Callable[[], float] = time.time,
+        snapshot_every: int = SNAPSHOT_EVERY,
+    ) -> None:
+        self.plan = plan
+        self.journal = journal
+        self.listeners = list(listeners)
+        self.commits = commits
+        self.wall = wall
+        self.snapshot_every = snapshot_every
+        self.failure: str | None = "starting"
+        self.given_up = asyncio.Event()
+        self.shard: Shard
+        self.clock = Clock(0.0)
+        self._epoch = 0
+        self._durable = 0
+        self._snapshot_at = 0
+        self._snapshot: asyncio.Task[None] | None = None
+        self._work = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._writer: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+        self._faults = 0
+        self._crashed: JournalError | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """Return the engine; what it holds may not be durable yet, so answers go through `read`."""
+        return self.shard.engine
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether inputs are taken and every queue makes matches."""
+        return self.failure is None and not self.engine.faults
+
+    # Life
+
+    async def start(self) -> None:
+        """Recover, bring the configuration into force, and begin to write.
+
+        Raises:
+            MatchmakingError: The journal or the configuration cannot be used.
+        """
+        await self._rebuild()
+        self._writer = asyncio.create_task(self._write())
+        configure = configuration(self.engine, self.plan, self.clock.now())
+        if configure is not None:
+            try:
+                await self.ask(configure)
+            except MatchmakingError:
+                await self.stop()
+                raise
+
+    async def stop(self) -> None:
+        """Finish the commit, take a snapshot, and close the journal."""
+        self._disarm()
+        if self._writer is not None:
+            if self.failure is None:
+                self._work.set()
+                await self._idle.wait()
+            self._writer.cancel()
+            await asyncio.gather(self._writer, return_exceptions=True)
+        if self._snapshot is not None:
+            await asyncio.gather(self._snapshot, return_exceptions=True)
+        if self.failure is None and self._durable > self._snapshot_at:
+            await self._take_snapshot()
+        self.failure = self.failure or "stopped"
+        await self.journal.close()
+
+    # Inputs and reads
+
+    def now(self) -> float:
+        """Return engine time."""
+        return self.clock.now()
+
+    def handle(self, given: Input, to: Callable[[Answer], None]) -> None:
+        """Hand an input in; `to` is called with the answer when it is durable."""
+        if self.failure is not None:
+            to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
+            return
+        try:
+            self._execute(self.shard.handle(given, to))
+            self._see_to_records()
+        except Exception as error:  # noqa: BLE001
+            to(Answer(to, error=self._crash(error)))
+
+    def read(self, query: Callable[[Engine], Any], to: Callable[[Answer], None]) -> None:
+        """Ask the engine; `to` is called with the answer when what it rests on is durable."""
+        if self.failure is not None:
+            to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
+            return
+        self._execute(self.shard.read(query, to))
+
+    async def ask(self, given: Input) -> Any:
+        """Hand an input in and return the value of its answer, or raise its error."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.handle(given, partial(resolve, future))
+        return value_of(await future)
+
+    async def look(
+        self, query: Callable[[Engine], Any], then: Callable[[Any], None] | None = None
+    ) -> Any:
+        """Ask the engine and return the answer, or raise its error.
+
+        `then` is called with the answer before any later record is heard of.
+        """
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+        def to(answer: Answer) -> None:
+            if then is not None and answer.error is None and not future.done():
+                then(answer.value)
+            resolve(future, answer)
+
+        self.read(query, to)
+        return value_of(await future)
+
+    # Effects
+
+    def _execute(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            if type(effect) is Answer:
+                effect.to(effect)
+            else:
+                for listener in self.listeners:
+                    listener.hear(effect.record)  # type: ignore[union-attr]
+
+    def _see_to_records(self) -> None:
+        """Wake the writer and set the timer after the engine has moved."""
+        if self.shard.has_records:
+            self._idle.clear()
+            self._work.set()
+        self._arm()
+
+    # Timer
+
+    def _arm(self) -> None:
+        at = self.shard.next_wakeup
+        # A timer that fires too early does no harm; setting it anew at each input costs time.
+        if self._timer is not None and self._timer_at <= at:
+            return
+        self._disarm()
+        self._timer_at = at
+        delay = min(self.clock.delay(at), TIMER_MAX)
+        self._timer = asyncio.get_running_loop().call_later(delay, self._fire)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _fire(self) -> None:
+        self._timer = None
+        self.handle(Advance(self.now()), _ignore)
+
+    # Writer
+
+    async def _write(self) -> None:
+        while True:
+            await self._work.wait()
+            # Let every request that is ready now join this commit.
+            await asyncio.sleep(0)
+            try:
+                await self._commit_next()
+            except JournalError as error:
+                await self._fall_back(error)
+            except Exception as error:  # noqa: BLE001
+                await self._fall_back(self._crash(error))
+            self._report_faults()
+
+    async def _commit_next(self) -> None:
+        """Commit what has gathered, or go idle."""
+        if self._crashed is not None:
+            raise self._crashed
+        if records := self.shard.take_records():
+            await self._commit(records)
+        else:
+            self._work.clear()
+            self._idle.set()
+
+    async def _commit(self, records: list[Record]) -> None:
+        began = time.perf_counter()
+        plan = self.plan
+        sequence = await self.journal.append(
+            plan.shard, plan.owner, self._epoch, records[0].sequence, records
+        )
+        self._durable = sequence
+        if self.commits is not None:
+            self.commits.committed(time.perf_counter() - began, len(records))
+        self._execute(self.shard.acknowledge(sequence))
+        if sequence - self._snapshot_at >= self.snapshot_every and self._snapshot is None:
+            self._snapshot = asyncio.create_task(self._take_snapshot())
+            self._snapshot.add_done_callback(self._snapshot_done)
+
+    def _report_faults(self) -> None:
+        """Log each policy that broke its contract, once."""
+        faults = self.engine.faults
+        if len(faults) != self._faults:
+            for fault in faults[self._faults :]:
+                log.error("policy_fault", fault=str(fault), consequence="its queue makes no match")
+            self._faults = len(faults)
+
+    # Snapshots
+
+    async def _take_snapshot(self) -> None:
+        snapshot = take(self.engine)
+        sequence = snapshot.tables.sequence
+        state = await asyncio.to_thread(encode_snapshot, snapshot)
+        while self._durable < sequence and self.failure is None:
+            await asyncio.sleep(0.01)
+        if self.failure is None:
+            await self.journal.snapshot(self.plan.shard, sequence, state)
+            self._snapshot_at = sequence
+
+    def _snapshot_done(self, task: asyncio.Task[None]) -> None:
+        self._snapshot = None
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._snapshot_at = self._durable
+            log.error("snapshot_failed", error=str(error), consequence="recovery takes longer")
+
+    # Failure
+
+    def _crash(self, error: Exception) -> JournalError:
+        """Give the shard up after an error that nobody foresaw; return what callers are told.
+
+        The engine may have stopped half-way, so only the journal knows what is true.
+        """
+        log.error("engine_failed", error=repr(error), exc_info=error)
+        self._crashed = JournalUnavailable("the server failed and rebuilds its state; try again")
+        self.failure = str(self._crashed)
+        self._idle.clear()
+        self._work.set()
+        return self._crashed
+
+    async def _rebuild(self) -> None:
+        """Take the place of the present shard, if there is one, by what the journal holds."""
+        found = await recover(self.journal, self.plan, wall=self.wall)
+        tables = found.engine.tables
+        start = tables.now
+        if tables.sequence:
+            start = resumed_at(tables.now, found.last_wall, self.wall())
+        self.clock = Clock(start, speed=self.plan.settings.clock_speed)
+        self.shard = Shard(found.engine)
+        self._epoch = found.epoch
+        self._durable = self._snapshot_at = tables.sequence
+        self._faults = 0
+        for listener in self.listeners:
+            listener.reset(found.engine)
+        self.failure = None
+        self._crashed = None
+        self._idle.set()
+        self._see_to_records()
+
+    async def _fall_back(self, error: JournalError) -> None:
+        """Answer everyone who waits with a 503, and rebuild the shard or give it up."""
+        self.failure = str(error)
+        self._disarm()
+        log.error("shard_failed", error=str(error), consequence="requests are answered with 503")
+        for answer in self.shard.fail():
+            answer.to(answer)
+        tries = 0
+        while not isinstance(error, StaleOwner):
+            await asyncio.sleep(REBUILD_PAUSES[min(tries, len(REBUILD_PAUSES) - 1)])
+            tries += 1
+            try:
+                await self._rebuild()
+            except JournalError as again:
+                error = again
+            else:
+                log.warning("shard_back", tries=tries)
+                return
+        log.error("shard_given_up", error=str(error))
+        self.given_up.set()
+        await asyncio.Event().wait()
+
+
+def resolve(future: asyncio.Future[Answer], answer: Answer) -> None:
+    """Give a future its answer unless its caller has left."""
+    if not future.done():
+        future.set_result(answer)
+
+
+def value_of(answer: Answer) -> Any:
+    """Return an answer's value, or raise its error."""
+    if answer.error is not None:
+        raise answer.error
+    return answer.value
+
+
+def _ignore(answer: Answer) -> None:
+    """Take an answer that nobody waits for."""

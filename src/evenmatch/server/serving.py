@@ -1,0 +1,208 @@
+"""From a configuration to a process that listens: sockets, signals, the order of shutting down."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import ipaddress
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+import uvicorn
+
+from evenmatch.errors import ConfigError, JournalUnavailable
+from evenmatch.journals.base import Journal
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.journals.sqlite import SqliteJournal
+from evenmatch.server.app import App, with_cors
+from evenmatch.server.datadir import DataLock
+from evenmatch.server.logs import log
+from evenmatch.server.parts import Parts, assemble
+from evenmatch.server.recovery import Plan
+
+BACKLOG = 2_048
+GRACE_SECONDS = 5
+KEEP_ALIVE_SECONDS = 75
+COLLECT_AFTER = (50_000, 20, 50)
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a server listens and where it keeps its journal; without `data`, in memory."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    data: Path | None = None
+
+
+def serve(plan: Plan, place: Place, announce: Callable[[str], None]) -> None:
+    """Run a server until it is told to stop.
+
+    Args:
+        plan: What to run.
+        place: Where.
+        announce: Called with the server's address when it listens.
+
+    Raises:
+        MatchmakingError: The address, the journal or the configuration cannot be used.
+    """
+    check_host(place.host)
+    raise_file_limit()
+    listening = listen(place)
+    with listening, DataLock(place.data), asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(plan, place, listening, announce))
+
+
+def check_host(host: str) -> None:
+    """Refuse an address that others can reach: there are no accounts yet.
+
+    Raises:
+        ConfigError: The host is not a loopback address.
+    """
+    if host == "localhost":
+        return
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        raise ConfigError(
+            f"--host must be a loopback address such as 127.0.0.1, got {host}: this version has no "
+            f"accounts, so anyone who reaches the server could play; put a proxy in front of it"
+        )
+
+
+def listen(place: Place) -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        ConfigError: The port is taken or may not be used.
+    """
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((place.host, place.port))
+        listening.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(
+            f"cannot listen on {place.host} port {place.port}: {reason}; choose another --port"
+        ) from None
+    return listening
+
+
+def raise_file_limit() -> None:
+    """Let the process have as many connections as the system allows it."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def calm_collector() -> None:
+    """Keep the garbage collector from walking over all tickets again and again.
+
+    Tickets form no cycles, so there is little for it to find; a full walk over 100,000 of them
+    would stop the server for 0.4 s.
+    """
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
+
+
+async def _serve(
+    plan: Plan, place: Place, listening: socket.socket, announce: Callable[[str], None]
+) -> None:
+    parts = assemble(plan, _open_journal(place))
+    await parts.runtime.start()
+    calm_collector()
+    server = _Server(_config(parts), parts)
+    host, port = listening.getsockname()[:2]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    _log_start(place, address)
+    announce(address)
+    watch = asyncio.create_task(_stop_if_given_up(server))
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        watch.cancel()
+        await parts.runtime.stop()
+    if parts.runtime.given_up.is_set():
+        raise JournalUnavailable(parts.runtime.failure or "the journal belongs to another server")
+
+
+def _config(parts: Parts) -> uvicorn.Config:
+    return uvicorn.Config(
+        with_cors(App(parts), parts.runtime.plan.settings.origins),
+        http="httptools" if find_spec("httptools") else "h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+class _Server(uvicorn.Server):
+    """Ends streams and long polls first, so that shutting down waits for nobody."""
+
+    def __init__(self, config: uvicorn.Config, parts: Parts) -> None:
+        super().__init__(config)
+        self.parts = parts
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take signals as requests to stop.
+
+        Uvicorn's own way raises them again at the end, which would kill the process before the
+        snapshot is taken and the journal closed.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with suppress(NotImplementedError):  # Windows
+                loop.add_signal_handler(number, self.handle_exit, number, None)
+        yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting, end what stays open, let the rest finish."""
+        self.parts.followers.close()
+        await super().shutdown(sockets)
+
+
+async def _stop_if_given_up(server: _Server) -> None:
+    await server.parts.runtime.given_up.wait()
+    server.should_exit = True
+
+
+def _open_journal(place: Place) -> Journal:
+    return MemoryJournal() if place.data is None else SqliteJournal.open(place.data)
+
+
+def _log_start(place: Place, address: str) -> None:
+    log.info(
+        "listening",
+        address=address,
+        access="this machine only, because no keys are configured",
+        journal=str(place.data) if place.data else "in memory: all is lost when the server ends",
+    )
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    if find_spec("uvloop") is None:
+        return None
+    import uvloop
+
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory

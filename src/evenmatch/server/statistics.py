@@ -1,0 +1,192 @@
+"""How the queues do: a fold of durable records into the figures that people look at."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.model.events import (
+    Accepted,
+    Cancelled,
+    Configured,
+    Event,
+    Expired,
+    LeftQueue,
+    Matched,
+)
+from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.match import Match
+from evenmatch.wire import MatchState, QueueStats, WaitStats
+
+RATE_SECONDS = 60.0
+"""Rates are counted over this much engine time."""
+WAITS_MOST = 1_000
+"""Waits are those of this many players at the most, the last ones."""
+
+Observe = Callable[[str, float], None]
+"""Takes the queue and the wait of each matched player."""
+
+
+class Rate:
+    """How many events the last minute of engine time had."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[tuple[int, int]] = deque(maxlen=int(RATE_SECONDS) + 1)
+
+    def add(self, now: float) -> None:
+        """Count an event at an instant; instants never fall."""
+        second, before = int(now), 0
+        if self._seconds and self._seconds[-1][0] == second:
+            before = self._seconds.pop()[1]
+        self._seconds.append((second, before + 1))
+
+    def per_minute(self, now: float) -> float:
+        """Return the events of the last minute."""
+        since = now - RATE_SECONDS
+        return float(sum(count for second, count in self._seconds if second > since))
+
+
+class _Figures(msgspec.Struct):
+    """The figures of one queue."""
+
+    waiting: int = 0
+    arrivals: int = 0
+    matched: int = 0
+    matches: int = 0
+    arrival_rate: Rate = msgspec.field(default_factory=Rate)
+    match_rate: Rate = msgspec.field(default_factory=Rate)
+    waits: deque[float] = msgspec.field(default_factory=lambda: deque(maxlen=WAITS_MOST))
+
+
+class _Known(msgspec.Struct, frozen=True, gc=False):
+    """What is remembered of a waiting ticket."""
+
+    queues: tuple[str, ...]
+    enqueued_at: float
+    size: int
+
+
+class Statistics:
+    """The figures of all queues.
+
+    Args:
+        observe: Told of each matched player's wait.
+    """
+
+    def __init__(self, observe: Observe | None = None) -> None:
+        self._observe = observe
+        self._queues: dict[str, _Figures] = {}
+        self._waiting: dict[str, _Known] = {}
+        self._first_queue = ""
+
+    def reset(self, engine: Engine) -> None:
+        """Begin anew with the tickets that wait; rates and waits start empty."""
+        self._queues = {name: _Figures() for name in engine.tables.queues}
+        self._first_queue = next(iter(engine.tables.queues), "")
+        self._waiting.clear()
+        for row in engine.tables.waiting.values():
+            ticket = row.ticket
+            self._enter(ticket.id, _Known(row.queues, ticket.enqueued_at, ticket.size))
+
+    def hear(self, record: Record) -> None:
+        """Fold a durable record."""
+        for event in record.events:
+            self._fold(record, event)
+
+    def of(self, queue: str, now: float, recent: Sequence[MatchState]) -> QueueStats:
+        """Return the figures of a queue; `now` is engine time."""
+        figures = self._figures(queue)
+        return QueueStats(
+            queue,
+            now,
+            figures.waiting,
+            figures.arrival_rate.per_minute(now),
+            figures.match_rate.per_minute(now),
+            wait_stats(figures.waits),
+            figures.arrivals,
+            figures.matched,
+            figures.matches,
+            tuple(recent),
+        )
+
+    def waiting(self, queue: str) -> int:
+        """Return how many tickets wait in a queue."""
+        return self._figures(queue).waiting
+
+    def _fold(self, record: Record, event: Event) -> None:
+        now = record.input.now
+        if isinstance(event, Accepted):
+            assert isinstance(record.input, Enqueue)
+            new = record.input.tickets[event.item]
+            queues = new.queues or (self._first_queue,)
+            self._enter(event.ticket, _Known(queues, now, len(new.players)))
+            for name in queues:
+                figures = self._figures(name)
+                figures.arrivals += 1
+                figures.arrival_rate.add(now)
+        elif isinstance(event, Matched):
+            self._match(event.match)
+        elif isinstance(event, Cancelled | Expired):
+            self._leave(event.ticket)
+        elif isinstance(event, LeftQueue):
+            self._leave_queue(event.ticket, event.queue)
+        elif isinstance(event, Configured):
+            assert isinstance(record.input, Configure)
+            self._first_queue = record.input.queues[0].name
+
+    def _match(self, match: Match) -> None:
+        figures = self._figures(match.queue)
+        figures.matches += 1
+        figures.match_rate.add(match.at)
+        for ticket_id in match.tickets:
+            known = self._leave(ticket_id)
+            if known is None:
+                continue
+            wait = match.at - known.enqueued_at
+            figures.matched += known.size
+            for _ in range(known.size):
+                figures.waits.append(wait)
+                if self._observe is not None:
+                    self._observe(match.queue, wait)
+
+    def _enter(self, ticket_id: str, known: _Known) -> None:
+        self._waiting[ticket_id] = known
+        for name in known.queues:
+            self._figures(name).waiting += 1
+
+    def _leave(self, ticket_id: str) -> _Known | None:
+        known = self._waiting.pop(ticket_id, None)
+        for name in known.queues if known is not None else ():
+            self._figures(name).waiting -= 1
+        return known
+
+    def _leave_queue(self, ticket_id: str, queue: str) -> None:
+        known = self._waiting.get(ticket_id)
+        if known is not None and queue in known.queues:
+            queues = tuple(name for name in known.queues if name != queue)
+            self._waiting[ticket_id] = msgspec.structs.replace(known, queues=queues)
+            self._figures(queue).waiting -= 1
+
+    def _figures(self, queue: str) -> _Figures:
+        figures = self._queues.get(queue)
+        if figures is None:
+            figures = self._queues[queue] = _Figures()
+        return figures
+
+
+def wait_stats(waits: Sequence[float] | deque[float]) -> WaitStats:
+    """Return percentiles of waits: the smallest value that p % of them do not exceed."""
+    if not waits:
+        return WaitStats(None, None, None)
+    ordered = sorted(waits)
+    return WaitStats(*(_percentile(ordered, p) for p in (50, 90, 99)))
+
+
+def _percentile(ordered: list[float], percent: int) -> float:
+    # The nearest rank: ceil(n p / 100), counted from 1.
+    rank = -(-len(ordered) * percent // 100)
+    return ordered[max(rank, 1) - 1]

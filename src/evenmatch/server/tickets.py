@@ -1,0 +1,182 @@
+"""Creating tickets: the hot route, as raw ASGI.
+
+A durable create costs little more than the JSON it carries: no request object, no task, one future
+that the commit resolves, one encoded answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from hashlib import blake2b
+from time import perf_counter
+
+from evenmatch.engine.shard import Answer
+from evenmatch.engine.tables import TicketView
+from evenmatch.errors import MatchmakingError, Refusal
+from evenmatch.model.events import Refused
+from evenmatch.model.inputs import Enqueue
+from evenmatch.model.ticket import NewTicket
+from evenmatch.server.metrics import Metrics
+from evenmatch.server.responses import (
+    STATUS,
+    Disconnected,
+    InvalidRequest,
+    Receive,
+    Scope,
+    Send,
+    encode,
+    header,
+    internal_problem,
+    problem_of,
+    read_body,
+    send_body,
+)
+from evenmatch.server.runtime import Runtime, resolve, value_of
+from evenmatch.wire import (
+    CreateTicket,
+    ItemCreated,
+    ItemProblem,
+    Problem,
+    TicketCreated,
+    check_attributes,
+    declared,
+    decode_create,
+    new_ticket,
+)
+
+Result = TicketView | Refused
+
+ALLOWED_MAX = 1_000
+"""Combinations of queues whose attributes are remembered."""
+
+
+class CreateTickets:
+    """`POST /v1/tickets`."""
+
+    def __init__(self, runtime: Runtime, metrics: Metrics) -> None:
+        self._runtime = runtime
+        self._metrics = metrics
+        self._limits = runtime.plan.settings.limits
+        self._allowed: dict[tuple[str, ...], frozenset[str]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        began = perf_counter()
+        try:
+            status, body = await self._answer(scope, receive)
+        except MatchmakingError as error:
+            status, problem = problem_of(error)
+            body = encode(problem)
+        except Disconnected:
+            return
+        except Exception as error:  # noqa: BLE001
+            self._metrics.unexpected(error, "POST /v1/tickets")
+            status, body = 500, internal_problem()
+        await send_body(send, status, body)
+        self._metrics.created(status, perf_counter() - began)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
+        body = await read_body(scope, receive, self._limits.body_bytes_max)
+        key = self._key(scope)
+        created = decode_create(body, batch_max=self._limits.batch_max)
+        digest = blake2b(body, digest_size=16).hexdigest() if key is not None else ""
+        if isinstance(created, tuple):
+            return 200, await self._create_many(created, key, digest)
+        self._check(created)
+        (result,), born = await self._enqueue((new_ticket(created),), key, digest)
+        return _one(result, born)
+
+    async def _create_many(
+        self, created: tuple[CreateTicket, ...], key: str | None, digest: str
+    ) -> bytes:
+        """Create what is well-formed; each item is answered as if it had come alone."""
+        refused: dict[int, Refusal] = {}
+        for at, each in enumerate(created):
+            try:
+                self._check(each)
+            except Refusal as refusal:
+                refused[at] = refusal
+        tickets = tuple(new_ticket(each) for at, each in enumerate(created) if at not in refused)
+        results, born = await self._enqueue(tickets, key, digest) if tickets else ((), 0.0)
+        following = iter(results)
+        seen: set[str] = set()
+        items: list[ItemCreated | ItemProblem] = []
+        for at in range(len(created)):
+            if at in refused:
+                status, problem = problem_of(refused[at])
+                items.append(_refused_item(at, status, problem))
+            else:
+                items.append(_item(at, next(following), born, seen))
+        return encode(items)
+
+    async def _enqueue(
+        self, tickets: tuple[NewTicket, ...], key: str | None, digest: str
+    ) -> tuple[tuple[Result, ...], float]:
+        """Return the results, and the instant that new tickets among them were born at."""
+        runtime = self._runtime
+        given = Enqueue(runtime.now(), tickets, key, digest)
+        born = given.now
+        if key is not None and (used := runtime.engine.tables.keys.get(key)) is not None:
+            born = used.at
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        runtime.handle(given, partial(resolve, future))
+        return value_of(await future), born
+
+    def _key(self, scope: Scope) -> str | None:
+        raw = header(scope, b"idempotency-key")
+        if raw is None:
+            return None
+        if not 1 <= len(raw) <= self._limits.key_length_max:
+            raise InvalidRequest(
+                f"an Idempotency-Key has 1 to {self._limits.key_length_max} characters, "
+                f"got {len(raw)}"
+            )
+        return raw.decode("latin-1")
+
+    def _check(self, created: CreateTicket) -> None:
+        """Refuse attributes that the ticket's queues do not declare."""
+        if created.attributes or any(player.attributes for player in created.players):
+            allowed = self._allowed_in(created.queues)
+            if allowed is not None:
+                check_attributes(created, allowed)
+
+    def _allowed_in(self, names: tuple[str, ...]) -> frozenset[str] | None:
+        """Return the attributes of these queues; None if the engine will refuse the queues."""
+        found = self._allowed.get(names)
+        if found is None:
+            pools = self._runtime.engine.pools
+            chosen = names or tuple(pools)[:1]
+            if any(name not in pools for name in chosen):
+                return None
+            if len(self._allowed) >= ALLOWED_MAX:
+                self._allowed.clear()
+            # A pool's queue has the rules that its policy adds.
+            found = self._allowed[names] = declared(pools[name].queue for name in chosen)
+        return found
+
+
+def _one(result: Result, born: float) -> tuple[int, bytes]:
+    if isinstance(result, Refused):
+        return STATUS.get(result.code, 400), encode(_problem(result))
+    status = 201 if result.enqueued_at == born else 200
+    return status, encode(TicketCreated(result.id, result.state, result.queues, result.enqueued_at))
+
+
+def _item(at: int, result: Result, born: float, seen: set[str]) -> ItemCreated | ItemProblem:
+    if isinstance(result, Refused):
+        return _refused_item(at, STATUS.get(result.code, 400), _problem(result))
+    # A ticket that an earlier item of the same array made is an existing one.
+    is_new = result.enqueued_at == born and result.id not in seen
+    seen.add(result.id)
+    status = 201 if is_new else 200
+    return ItemCreated(status, result.id, result.state, result.queues, result.enqueued_at)
+
+
+def _refused_item(at: int, status: int, problem: Problem) -> ItemProblem:
+    where = f"/{at}{problem.where}"
+    return ItemProblem(status, problem.error, problem.message, where, problem.ticket, problem.match)
+
+
+def _problem(refused: Refused) -> Problem:
+    return Problem(refused.code, refused.message, refused.where, refused.ticket, refused.match)
