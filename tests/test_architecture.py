@@ -94,6 +94,9 @@ SEEDED_RANDOM = frozenset(
     {"Generator", "SeedSequence", "BitGenerator", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
 )
 
+# The packages that users import from; all others are empty, and their modules are ours.
+PUBLIC_PACKAGES = frozenset({"evenmatch", "evenmatch.testing"})
+
 HEAVY = ("numba", "scipy", "pyarrow", "matplotlib", "starlette", "uvicorn")
 
 
@@ -226,7 +229,7 @@ def _random_problem(module: Module, line: int, name: str, *, has_seed: bool) -> 
 
 
 def init_problems(module: Module) -> Iterator[Problem]:
-    if module.is_package and module.name != "evenmatch" and module.text.strip():
+    if module.is_package and module.name not in PUBLIC_PACKAGES and module.text.strip():
         yield Problem(module.path, 1, "the __init__ of a subpackage is empty")
 
 

@@ -194,13 +194,66 @@ class WindowMatcher(NoJobs):
         timers = self._timers
         if (wake_at := timers.next()) > now:
             return Decision((), wake_at)
-        due = [self._by_sequence[sequence] for sequence in timers.pop_due(now, fired)]
-        pairs = self._choose(self._partners(due, now, fired)) if due else []
-        for first, second in pairs:
-            self._remove(first)
-            self._remove(second)
+        due = timers.pop_due(now, fired)
+        pairs = (
+            self._nearest_pairs(due, now, fired)
+            if self._nearest
+            else (self._oldest_pairs(due, now, fired))
+        )
         groupings = tuple([Grouping((a.ticket.id, b.ticket.id)) for a, b in pairs])
         return Decision(groupings, timers.next())
+
+    def _oldest_pairs(
+        self, due: list[int], now: float, fired: bool
+    ) -> list[tuple[_Waiting, _Waiting]]:
+        """Let everybody take the longest waiting partner, longest waiting first.
+
+        Since all rank each other by age, it comes to the same to let each due ticket, by age,
+        take the longest waiting of the older ones: both ways no two tickets would rather have
+        each other than what they got, and by age there is only one such matching.
+        """
+        pairs = []
+        for sequence in due:
+            waiting = self._by_sequence[sequence]
+            partners = self._partners(waiting, now, fired)
+            if partners:
+                oldest = min(partners, key=lambda partner: partner[1].ticket.age_key)[1]
+                self._remove(oldest, waiting)
+                pairs.append((oldest, waiting))
+        return sorted(pairs, key=lambda pair: pair[0].ticket.age_key)
+
+    def _nearest_pairs(
+        self, due: list[int], now: float, fired: bool
+    ) -> list[tuple[_Waiting, _Waiting]]:
+        """Let everybody take the nearest partner, longest waiting first."""
+        found: dict[int, tuple[_Waiting, list[Partner]]] = {}
+        for sequence in due:
+            waiting = self._by_sequence[sequence]
+            for gap, other in self._partners(waiting, now, fired):
+                for one, two in ((waiting, other), (other, waiting)):
+                    found.setdefault(one.ticket.sequence, (one, []))[1].append((gap, two))
+        pairs = []
+        taken: set[int] = set()
+        for chooser, partners in sorted(found.values(), key=lambda f: f[0].ticket.age_key):
+            free = [p for p in partners if p[1].ticket.sequence not in taken]
+            if chooser.ticket.sequence not in taken and free:
+                other = min(free, key=lambda p: (p[0], p[1].ticket.age_key))[1]
+                taken.update((chooser.ticket.sequence, other.ticket.sequence))
+                pairs.append((chooser, other))
+        for pair in pairs:
+            self._remove(*pair)
+        return pairs
+
+    def _partners(self, waiting: _Waiting, now: float, fired: bool) -> list[Partner]:
+        """Return the older tickets that a ticket may play now."""
+        born = waiting.ticket.enqueued_at
+        found = []
+        for gap, other, at, earliest in self._older(waiting):
+            if earliest > now:
+                break
+            if at < now or (at == now and (fired or at == born)):
+                found.append((gap, other))
+        return found
 
     def _set_timer(self, waiting: _Waiting) -> None:
         """Find the older ticket that this one may play soonest."""
@@ -248,51 +301,19 @@ class WindowMatcher(NoJobs):
                 at = self._rules.pair_ready_at(other.ticket, ticket)
             yield gap, other, at, earliest
 
-    def _partners(
-        self, due: list[_Waiting], now: float, fired: bool
-    ) -> dict[int, tuple[_Waiting, list[Partner]]]:
-        """Return, by sequence, the tickets that may play now and with whom."""
-        found: dict[int, tuple[_Waiting, list[Partner]]] = {}
-        for waiting in due:
-            born = waiting.ticket.enqueued_at
-            for gap, other, at, earliest in self._older(waiting):
-                if earliest > now:
-                    break
-                if at < now or (at == now and (fired or at == born)):
-                    for one, two in ((waiting, other), (other, waiting)):
-                        sequence = one.ticket.sequence
-                        found.setdefault(sequence, (one, []))[1].append((gap, two))
-        return found
-
-    def _choose(
-        self, partners: dict[int, tuple[_Waiting, list[Partner]]]
-    ) -> list[tuple[_Waiting, _Waiting]]:
-        """Let the tickets choose, longest waiting first."""
-        pairs = []
-        taken: set[int] = set()
-        for chooser, candidates in sorted(
-            partners.values(), key=lambda entry: entry[0].ticket.age_key
-        ):
-            if chooser.ticket.sequence in taken:
-                continue
-            free = [p for p in candidates if p[1].ticket.sequence not in taken]
-            if free:
-                other = min(free, key=self._preference)[1]
-                taken.update((chooser.ticket.sequence, other.ticket.sequence))
-                pairs.append((chooser, other))
-        return pairs
-
-    def _preference(self, partner: Partner) -> tuple[float, tuple[float, int]]:
-        gap, other = partner
-        return (gap if self._nearest else 0.0, other.ticket.age_key)
-
-    def _remove(self, waiting: _Waiting) -> None:
-        sequence = waiting.ticket.sequence
-        self._tree.remove(waiting.node)
-        del self._by_id[waiting.ticket.id]
-        del self._by_sequence[sequence]
-        for other in self._timers.drop(sequence):
-            self._set_timer(self._by_sequence[other])
+    def _remove(self, *gone: _Waiting) -> None:
+        """Forget tickets, and set the timers anew that they had helped to set."""
+        stale: list[int] = []
+        for waiting in gone:
+            sequence = waiting.ticket.sequence
+            self._tree.remove(waiting.node)
+            del self._by_id[waiting.ticket.id]
+            del self._by_sequence[sequence]
+            stale += self._timers.drop(sequence)
+        for sequence in stale:
+            other = self._by_sequence.get(sequence)
+            if other is not None:
+                self._set_timer(other)
 
     def _reset_younger(self, waiting: _Waiting) -> None:
         """Set the timers of all younger tickets again: an older one has returned."""

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.logs import log
+from evenmatch.server.tally import Tallies
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 WAIT_BUCKETS = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
@@ -28,20 +29,20 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = Histogram(
+        self._requests = Tallies(
             "evenmatch_request_seconds",
             "Durations of requests, long polls and streams left out",
             ["route", "status"],
-            buckets=REQUEST_BUCKETS,
-            registry=self.registry,
+            REQUEST_BUCKETS,
         )
-        self._waits = Histogram(
+        self._waits = Tallies(
             "evenmatch_wait_seconds",
             "Waits of matched players in engine time",
             ["queue"],
-            buckets=WAIT_BUCKETS,
-            registry=self.registry,
+            WAIT_BUCKETS,
         )
+        self.registry.register(self._requests)
+        self.registry.register(self._waits)
         self._commit_seconds = Histogram(
             "evenmatch_journal_commit_seconds",
             "Durations of commits",
@@ -60,10 +61,6 @@ class Metrics:
             ["route"],
             registry=self.registry,
         )
-        self._created = {
-            status: self._requests.labels("POST /v1/tickets", str(status)) for status in (200, 201)
-        }
-        self._wait_of: dict[str, Histogram] = {}
         self._logged: dict[str, float] = {}
 
     def watch(self, followers: Sized) -> EngineFigures:
@@ -74,21 +71,15 @@ class Metrics:
 
     def created(self, status: int, seconds: float) -> None:
         """Count a create."""
-        child = self._created.get(status)
-        if child is None:
-            child = self._requests.labels("POST /v1/tickets", str(status))
-        child.observe(seconds)
+        self._requests.of("POST /v1/tickets", str(status)).observe(seconds)
 
     def requested(self, route: str, status: int, seconds: float) -> None:
         """Count a request by its route's pattern, never by its path."""
-        self._requests.labels(route, str(status)).observe(seconds)
+        self._requests.of(route, str(status)).observe(seconds)
 
     def waited(self, queue: str, seconds: float) -> None:
         """Count the wait of a matched player."""
-        child = self._wait_of.get(queue)
-        if child is None:
-            child = self._wait_of[queue] = self._waits.labels(queue)
-        child.observe(seconds)
+        self._waits.of(queue).observe(seconds)
 
     def committed(self, seconds: float, records: int) -> None:
         """Count a commit."""

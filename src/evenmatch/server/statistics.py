@@ -35,19 +35,23 @@ class Rate:
     """How many events the last minute of engine time had."""
 
     def __init__(self) -> None:
-        self._seconds: deque[tuple[int, int]] = deque(maxlen=int(RATE_SECONDS) + 1)
+        self._seconds: deque[tuple[int, int]] = deque(maxlen=int(RATE_SECONDS))
+        self._second = 0
+        self._count = 0
 
     def add(self, now: float) -> None:
         """Count an event at an instant; instants never fall."""
-        second, before = int(now), 0
-        if self._seconds and self._seconds[-1][0] == second:
-            before = self._seconds.pop()[1]
-        self._seconds.append((second, before + 1))
+        second = int(now)
+        if second != self._second:
+            self._seconds.append((self._second, self._count))
+            self._second, self._count = second, 0
+        self._count += 1
 
     def per_minute(self, now: float) -> float:
         """Return the events of the last minute."""
         since = now - RATE_SECONDS
-        return float(sum(count for second, count in self._seconds if second > since))
+        seconds = (*self._seconds, (self._second, self._count))
+        return float(sum(count for second, count in seconds if second > since))
 
 
 class _Figures(msgspec.Struct):
@@ -123,9 +127,10 @@ class Statistics:
             assert isinstance(record.input, Enqueue)
             new = record.input.tickets[event.item]
             queues = new.queues or (self._first_queue,)
-            self._enter(event.ticket, _Known(queues, now, len(new.players)))
+            self._waiting[event.ticket] = _Known(queues, now, len(new.players))
             for name in queues:
                 figures = self._figures(name)
+                figures.waiting += 1
                 figures.arrivals += 1
                 figures.arrival_rate.add(now)
         elif isinstance(event, Matched):

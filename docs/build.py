@@ -1,0 +1,551 @@
+"""Write the generated pages of docs/reference: `make docs`; with --check, only say what is stale.
+
+Each page is made from what the program itself knows: the help texts of its commands, docstrings of
+policies and public names, the OpenAPI document, the tree of errors, the shapes of the TOML tables.
+A thing without a description stops the build, so that nothing is left undocumented.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from itertools import starmap
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+
+import evenmatch
+from evenmatch import client, errors, testing
+from evenmatch.model import queue as queue_model
+from evenmatch.model import scenario as scenario_model
+from evenmatch.policies.registry import POLICIES
+from evenmatch.toml import shapes
+
+REFERENCE = Path(__file__).parent / "reference"
+NOTE = "<!-- Written by `make docs`; do not edit. -->"
+SECTION = re.compile(r"^(Args|Source|Complexity|Returns|Raises|Example|Yields):$", re.M)
+
+CLIENT = ("AsyncClient", "Client")
+
+WHEN = {
+    "greedy": "The default, and the yardstick: nobody waits longer than the rules make them. "
+    "It takes every format, parties, roles of sides, and several rules. "
+    "Where quality should be bought with waiting, say so by a rule that widens.",
+    "periodic": "When the queue is busy and one number decides the quality: larger `rounds_of` "
+    "gives closer matches for longer waits. It takes solo tickets only.",
+    "window": "One against one by rating, the usual ladder: each player accepts a difference that "
+    "widens with the wait. It acts at the exact instant at which two limits allow a match.",
+}
+"""When to use a policy; a policy without an entry stops the build."""
+
+
+def main(arguments: list[str]) -> int:
+    is_check = arguments == ["--check"]
+    stale = []
+    for name, page in PAGES.items():
+        path, fresh = REFERENCE / name, page()
+        if not path.exists() or path.read_text(encoding="utf-8") != fresh:
+            stale.append(name)
+            if not is_check:
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(fresh, encoding="utf-8")
+    for name in stale:
+        verb = "is out of date: run make docs" if is_check else "was written"
+        print(f"docs/reference/{name} {verb}")
+    return 1 if stale and is_check else 0
+
+
+# Pages
+
+
+def cli_page() -> str:
+    """Return the help of all commands."""
+    lines = _head("Command line", "What `--help` says, command by command.")
+    lines += [_help([]), ""]
+    for name in commands():
+        lines += [f"## evenmatch {name}", "", _help([name]), ""]
+    lines += [
+        "## Exit codes",
+        "",
+        "0 means success, 1 a failure, 2 bad input, 130 an interrupt.",
+        "What went wrong, and what to change, is one sentence on standard error.",
+        "With `--json` standard output holds one JSON object and nothing else.",
+    ]
+    return _page(lines)
+
+
+def policies_page() -> str:
+    """Return what the docstrings of all policies say."""
+    lines = _head("Policies", "A policy decides who plays whom; a SPEC names it.")
+    lines += [
+        "A SPEC is `name` or `name:key=value,key=value`.",
+        "A list is joined by `+`, a pair by `-`: `window:limit=150,steps=60-250+120-350`.",
+        "A name with a dot is imported: `my_policies.neighbours` is `neighbours` of `my_policies`.",
+        "[Write a policy](../howto/write-a-policy.md) shows how.",
+        "",
+    ]
+    for name, kind in sorted(POLICIES.items()):
+        doc = sections(kind)
+        lines += [f"## {name}", "", _sentences(doc["summary"]), ""]
+        lines += ["**When to use it.**", _sentences(WHEN[name]), ""]
+        lines += _parameters(kind, doc["args"])
+        lines += ["**Complexity.**", _sentences(doc["complexity"]), ""]
+        lines += ["**Source.**", _sentences(doc["source"]), ""]
+    return _page(lines)
+
+
+def http_page() -> str:
+    """Return the OpenAPI document as a page for people."""
+    from evenmatch.server.openapi import openapi_document
+
+    document = openapi_document()
+    lines = _head("HTTP", _sentences(document["info"]["description"]))
+    lines += [
+        "The server describes the same at `/openapi.json`.",
+        "Every error is `{error, message, where}`; see [Errors](errors.md).",
+        "",
+    ]
+    for path, item in document["paths"].items():
+        shared = item.get("parameters", [])
+        for method in ("get", "post", "put", "delete"):
+            if method in item:
+                lines += _operation(method, path, item[method], shared)
+    lines += ["## Types", ""]
+    for name, schema in sorted(document["components"]["schemas"].items()):
+        lines += _schema(name, schema)
+    return _page(lines)
+
+
+def errors_page() -> str:
+    """Return the tree of errors, with codes and HTTP statuses."""
+    from evenmatch.server.app import CODES
+    from evenmatch.server.responses import STATUS, BodyTooLarge, InvalidRequest
+
+    tree = (errors.__doc__ or "").partition("\n\n")[2].rstrip()
+    lines = _head("Errors", "Everything that evenmatch raises on purpose, and says over HTTP.")
+    lines += ["```text", tree, "```", ""]
+    lines += ["| error | also a | meaning |", "|---|---|---|"]
+    for kind in error_types():
+        lines.append(f"| `{kind.__name__}` | {_builtins(kind)} | {_first(kind)} |")
+    lines += ["", "The client of a server adds two:", ""]
+    for kind in (client.ServerRefused, client.ServerUnreachable):
+        lines.append(f"- `evenmatch.client.{kind.__name__}`: {_first(kind)}")
+    lines += ["", "## Over HTTP", "", "| code | status | meaning |", "|---|---|---|"]
+    refusals = [kind for kind in error_types() if issubclass(kind, errors.Refusal)]
+    for kind in [*refusals, InvalidRequest, BodyTooLarge]:
+        if kind is not errors.Refusal:
+            lines.append(f"| `{kind.code}` | {STATUS[kind.code]} | {_first(kind)} |")
+    lines += [f"| `{code}` | {status} | {_HTTP_CODES[code]} |" for status, code in CODES.items()]
+    lines += [f"| `{code}` | {status} | {text} |" for code, status, text in _OTHER_CODES]
+    lines += ["", "Answers with 429 and 503 carry `Retry-After`."]
+    return _page(lines)
+
+
+def configuration_page() -> str:
+    """Return the keys of the TOML files."""
+    lines = _head("Configuration", "The keys of a scenario, and of a server's configuration.")
+    lines += [
+        "Both are one TOML format.",
+        "A server leaves `[arrivals]` and `[attributes]` out; a simulation leaves `[server]` out.",
+        "An unknown key is refused with a sentence that names it and lists what is allowed.",
+        "Times are seconds, rates are per second.",
+        "A default of \u2013 means that the key may be absent, **required** that it may not.",
+        "",
+    ]
+    for title, shape, model in TABLES:
+        lines += [f"## {title}", "", "| key | type | default | meaning |", "|---|---|---|---|"]
+        meanings = _meanings(shape, model)
+        for field in msgspec.structs.fields(shape):
+            key = field.encode_name
+            default = _default(field, shape, model)
+            lines.append(f"| `{key}` | {_words(field.type)} | {default} | {_cell(meanings[key])} |")
+        lines.append("")
+        if shape.LATER_KEYS:
+            later = ", ".join(f"`{key}`" for key in shape.LATER_KEYS)
+            lines += [f"Reserved for a later version: {later}.", ""]
+    return _page(lines)
+
+
+def python_page() -> str:
+    """Return the public names of the package, its client and its kit for tests."""
+    lines = _head("Python", "The public names.")
+    lines += ["`import evenmatch` is quick: each name is loaded when it is first used.", ""]
+    for name in evenmatch.__all__:
+        lines += _public("evenmatch", name, getattr(evenmatch, name))
+    for name in testing.__all__:
+        lines += _public("evenmatch.testing", name, getattr(testing, name))
+    for name in CLIENT:
+        value = getattr(client, name)
+        lines += _public("evenmatch.client", name, value)
+        methods = [each for each in vars(value).items() if inspect.isfunction(each[1])]
+        public = [(key, each) for key, each in methods if not key.startswith("_")]
+        lines += [f"- `{_signature(key, each)}`: {_summary(each)}" for key, each in public] + [""]
+    return _page(lines)
+
+
+def _public(module: str, name: str, value: Any) -> list[str]:
+    doc = sections(value)
+    lines = [f"## {module}.{name}", "", f"*{_kind(value)} of `{value.__module__}`.*", ""]
+    if _kind(value) in ("class", "function"):
+        lines += ["```text", _signature(name, value), "```", ""]
+    lines += [_sentences(doc["summary"]), ""]
+    if doc["args"]:
+        lines += [_item(key, text) for key, text in doc["args"].items()] + [""]
+    if doc["returns"]:
+        lines += ["**Returns.**", _sentences(doc["returns"]), ""]
+    if doc["raises"]:
+        lines += ["**Raises.**", "", *starmap(_item, doc["raises"].items()), ""]
+    return lines
+
+
+PAGES = {
+    "cli.md": cli_page,
+    "policies.md": policies_page,
+    "http.md": http_page,
+    "errors.md": errors_page,
+    "configuration.md": configuration_page,
+    "python.md": python_page,
+}
+
+# What the sources say
+
+
+def commands() -> list[str]:
+    """Return the names of all commands."""
+    from evenmatch.cli.main import app
+
+    return sorted(name for name in app if not name.startswith("-"))
+
+
+def error_types() -> list[type[errors.MatchmakingError]]:
+    """Return the errors of the tree in the order of their definition."""
+    kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind)]
+    return [kind for kind in kinds if issubclass(kind, errors.MatchmakingError)]
+
+
+def sections(thing: Any) -> dict[str, Any]:
+    """Return a Google-style docstring by section; `args` is a dict, the rest are texts."""
+    text = inspect.getdoc(thing) or ""
+    if not text:
+        raise SystemExit(f"{thing} has no docstring")
+    parts = SECTION.split(text)
+    found: dict[str, Any] = dict.fromkeys(("args", "source", "complexity", "returns", "raises"), "")
+    paragraphs = parts[0].strip().split("\n\n")
+    found["summary"] = "\n\n".join(map(_paragraph, paragraphs))
+    for title, body in zip(parts[1::2], parts[2::2], strict=True):
+        found[title.lower()] = _joined(inspect.cleandoc(body))
+        if title in ("Args", "Raises"):
+            entries = re.findall(r"^(\w+): (.*(?:\n +.*|\n$)*)", inspect.cleandoc(body), re.M)
+            found[title.lower()] = {key: _joined(words) for key, words in entries}
+    return found
+
+
+def _builtins(kind: type) -> str:
+    """Return the builtin errors that an error of ours refines."""
+    refined = (ValueError, LookupError, RuntimeError)
+    return ", ".join(each.__name__ for each in refined if issubclass(kind, each))
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _paragraph(text: str) -> str:
+    return f"```pycon\n{text.strip()}\n```" if text.startswith(">>>") else _joined(text)
+
+
+def _sentences(text: str) -> str:
+    """Return text with one sentence a line."""
+    return re.sub(r"(?<=[a-z0-9`)][.!?]) (?=[A-Z`])", "\n", text)
+
+
+def _first(kind: type) -> str:
+    return _cell(_summary(kind))
+
+
+def _summary(thing: Any) -> str:
+    summary: str = sections(thing)["summary"]
+    return summary.partition("\n\n")[0]
+
+
+def _parameters(kind: type[msgspec.Struct], args: dict[str, str]) -> list[str]:
+    fields = msgspec.structs.fields(kind)
+    if not fields:
+        return ["It takes no parameters.", ""]
+    lines = ["| parameter | default | meaning |", "|---|---|---|"]
+    for field in fields:
+        if field.name not in args:
+            raise SystemExit(f"{kind.__name__}.{field.name} is not described under Args")
+        default = _shown(field.default)
+        lines.append(f"| `{field.name}` | {default} | {_cell(args[field.name])} |")
+    return [*lines, ""]
+
+
+def _kind(value: object) -> str:
+    if getattr(value, "_is_protocol", False):
+        return "protocol"
+    if inspect.isclass(value):
+        return "error" if issubclass(value, Exception) else "class"
+    return "function"
+
+
+def _signature(name: str, value: Any) -> str:
+    parameters = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in inspect.signature(value).parameters.values()
+        if not parameter.name.startswith("_") and parameter.name != "self"
+    ]
+    text = re.sub(r"<function (\w+) at 0x\w+>", r"\1", str(inspect.Signature(parameters)))
+    return f"{name}{text}"
+
+
+# Help texts
+
+
+def _help(arguments: list[str]) -> str:
+    environment = {**os.environ, "COLUMNS": "90", "NO_COLOR": "1", "TERM": "dumb"}
+    done = subprocess.run(
+        [sys.executable, "-m", "evenmatch.cli.main", *arguments, "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    if done.returncode:
+        raise SystemExit(f"evenmatch {' '.join(arguments)} --help failed: {done.stderr}")
+    text = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+    return f"```text\n{text}\n```"
+
+
+# HTTP
+
+_HTTP_CODES = {
+    "not_found": "There is nothing at this path.",
+    "method_not_allowed": "The method is not for this path.",
+}
+_OTHER_CODES = (
+    ("origin_not_allowed", 403, "A web page of an origin that is not configured sent a change."),
+    ("config_error", 400, "A configuration cannot be used as written."),
+    ("not_supported", 501, "The name is reserved, and this version cannot do it yet."),
+    (
+        "unavailable",
+        503,
+        "The journal did not take the record; the same request may succeed later.",
+    ),
+    ("internal", 500, "The server failed; its log says more."),
+)
+
+
+def _operation(method: str, path: str, operation: dict[str, Any], shared: list[Any]) -> list[str]:
+    lines = [f"## {method.upper()} {path}", "", f"{operation['summary']}.", ""]
+    parameters = [*shared, *operation.get("parameters", [])]
+    if parameters:
+        lines += ["| parameter | in | type | meaning |", "|---|---|---|---|"]
+        for each in parameters:
+            kind = each["schema"].get("type", "")
+            lines.append(
+                f"| `{each['name']}` | {each['in']} | {kind} | {each.get('description', '')} |"
+            )
+        lines.append("")
+    if "requestBody" in operation:
+        lines += [f"Takes {_content(operation['requestBody'])}.", ""]
+    for status, answer in operation["responses"].items():
+        if status != "default":
+            lines += [f"Answers {status} with {_content(answer)}.", ""]
+    return lines
+
+
+def _content(body: dict[str, Any]) -> str:
+    content = body.get("content", {})
+    texts = []
+    for media, entry in content.items():
+        kind = "" if media == "application/json" else f" ({media})"
+        texts.append(f"{_type(entry['schema'])}{kind}")
+    return " or ".join(texts) or "nothing"
+
+
+def _type(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return " or ".join(dict.fromkeys(_type(each) for each in schema[key]))
+    kind = schema.get("type")
+    if kind == "array":
+        items = schema.get("items") or {}
+        return f"list of {_type(items)}" if items else "list"
+    if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"map to {_type(schema['additionalProperties'])}"
+    return str(kind or "any")
+
+
+def _schema(name: str, schema: dict[str, Any]) -> list[str]:
+    doc = inspect.cleandoc(schema.get("description", ""))
+    parts = SECTION.split(doc)
+    lines = [f"### {name}", "", _sentences(_joined(parts[0])), ""]
+    meanings = {}
+    if "Args" in parts:
+        body = inspect.cleandoc(parts[parts.index("Args") + 1])
+        entries = re.findall(r"^(\w+): (.*(?:\n +.*)*)", body, re.M)
+        meanings = {key: _joined(words) for key, words in entries}
+    lines += ["| field | type | meaning |", "|---|---|---|"]
+    required = schema.get("required", [])
+    for key, each in schema.get("properties", {}).items():
+        mark = "" if key in required else " (optional)"
+        lines.append(f"| `{key}` | {_type(each)}{mark} | {_cell(meanings.get(key, ''))} |")
+    return [*lines, ""]
+
+
+# Configuration
+
+_OWN_WORDS: dict[str, dict[str, str]] = {
+    "ScenarioShape": {
+        "queue": "One table for each way to play; a file needs at least one.",
+        "arrivals": "Who arrives when; absent where a recording is given with the call.",
+        "attributes": "How each player's attributes are drawn, by name.",
+        "server": "The settings of a server.",
+        "solve_time": "Seconds until a job's result arrives; no policy of this version has jobs.",
+    },
+    "ServerShape": {
+        "limits": "How much the server takes before it refuses.",
+        "keep_days": "Days for which the journal keeps what has ended; this version keeps all.",
+    },
+    "QueueShape": {
+        "teams": "Number of teams; alone it means one player each. Without teams and players a "
+        "match is one against one.",
+        "players": "Seats per team, or a list for uneven teams: `[1, 4]`.",
+        "sides": "Names of the teams in output order; a ticket may insist on one by its attribute "
+        "`side`.",
+        "party_sizes": "Party sizes admitted; without it all that fit into a team.",
+        "silent_after": "Seconds without a heartbeat after which a ticket is dropped; without "
+        "effect, because heartbeats come with a later version.",
+        "criteria": "Soft preferences; none means that only waiting counts.",
+        "rules": "Hard constraints; a match that breaks one is never made.",
+    },
+    "CriterionShape": {
+        "kind": "`spread`: largest minus smallest of all players; `mean_gap`: mean over all pairs; "
+        "`imbalance`: largest difference between two teams.",
+        "measure": "For `imbalance`: compare the teams' `mean` or `sum`.",
+    },
+    "RuleShape": {
+        "kind": "The comparison, as for criteria, or `same`: all values are equal.",
+        "limit": "Largest gap accepted at once; it does not go with `same`.",
+    },
+    "ExpandShape": {
+        "rate": "Growth per second; exactly one of `rate`, `steps` and `curve` is given.",
+    },
+    "ScaleShape": {
+        "kind": "`linear` acts on values; `capped` and `log` act on gaps; `none` is the raw gap "
+        "and may exceed 1.",
+        "min": "`linear`: the value that counts as 0.",
+        "max": "`linear`: the value that counts as 1; `capped`, `log`: the gap that costs 1.",
+        "knee": "`log`: ln(1 + gap / knee) / ln(1 + max / knee).",
+        "cap": "`log`: values above it count as it.",
+    },
+    "DistributionShape": {
+        "distribution": "`uniform` on [min, max]; `normal`, drawn again while outside [min, max]; "
+        "`exponential`; `choice` among values; `empirical`: cells of a file's column.",
+    },
+}
+_CRITERION = "[[queue.criteria]]"
+TABLES: list[tuple[str, type[Any], type[Any]]] = [
+    ("The file", shapes.ScenarioShape, scenario_model.Scenario),
+    ("[[queue]]", shapes.QueueShape, queue_model.Queue),
+    (_CRITERION, shapes.CriterionShape, queue_model.Criterion),
+    ("scale = {...} of a criterion", shapes.ScaleShape, queue_model.Scale),
+    ("[[queue.rules]]", shapes.RuleShape, queue_model.Rule),
+    ("expand = {...} of a rule", shapes.ExpandShape, queue_model.Expansion),
+    ("[arrivals]", shapes.ArrivalsShape, scenario_model.Arrivals),
+    ("[[arrivals.classes]]", shapes.ClassShape, scenario_model.ArrivalClass),
+    ("[attributes.NAME]", shapes.DistributionShape, scenario_model.Distribution),
+    ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
+    ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
+]
+_REQUIRED = {"CriterionShape": ("attribute",), "RuleShape": ("attribute", "limit")}
+"""Keys that the shape may lack, and the meaning may not."""
+_ALLOWED: dict[str, dict[str, Any]] = {
+    "QueueShape": {"on_deadline": queue_model.OnDeadline},
+    "CriterionShape": {"kind": queue_model.CriterionKind},
+    "RuleShape": {"kind": queue_model.RuleKind},
+}
+_MODEL_DEFAULTS = (shapes.CriterionShape, shapes.RuleShape, shapes.LimitsShape)
+"""Shapes whose absent keys always get the default of the value that is built."""
+
+
+def _meanings(shape: type[Any], model: type[Any]) -> dict[str, str]:
+    said = {**(sections(model)["args"] or {}), **_OWN_WORDS.get(shape.__name__, {})}
+    for key, allowed in _ALLOWED.get(shape.__name__, {}).items():
+        said[key] += f" One of {', '.join(f'`{word}`' for word in get_args(allowed))}."
+    # In a file a key is absent; only Python knows None.
+    said = {
+        key: re.sub(r"\bNone (means|=|takes)", r"absent \1", text) for key, text in said.items()
+    }
+    for field in msgspec.structs.fields(shape):
+        if field.encode_name not in said:
+            raise SystemExit(f"key {field.encode_name} of {shape.__name__} is not described")
+    return said
+
+
+def _default(field: Any, shape: type[Any], model: type[Any]) -> str:
+    if field.required or field.encode_name in _REQUIRED.get(shape.__name__, ()):
+        return "**required**"
+    value = field.default
+    if value is msgspec.NODEFAULT:
+        value = field.default_factory()
+    if value is None and shape in _MODEL_DEFAULTS:
+        known = {each.encode_name: each.default for each in msgspec.structs.fields(model)}
+        value = known.get(field.encode_name)
+    return _shown(value)
+
+
+def _shown(value: object) -> str:
+    if value is None or value in ((), {}) or isinstance(value, msgspec.Struct):
+        return "\u2013"
+    if isinstance(value, bool):
+        return "`true`" if value else "`false`"
+    if isinstance(value, int) and value >= 10_000:
+        return f"`{value:_}`"
+    return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
+
+
+def _words(kind: Any) -> str:
+    """Return a field's type in words, from the descriptions in the shapes."""
+    options = [each for each in getattr(kind, "__args__", ()) if each is not type(None)]
+    for note in getattr(kind, "__metadata__", ()):
+        return str(note.description)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return "a table"
+    origin = getattr(kind, "__origin__", None)
+    if origin is tuple:
+        return "a list of tables"
+    if origin is dict:
+        return "a table of tables"
+    return " or ".join(_words(each) for each in options)
+
+
+# Markdown
+
+
+def _head(title: str, sentence: str) -> list[str]:
+    return [f"# {title}", "", NOTE, "", sentence, ""]
+
+
+def _item(key: str, text: str) -> str:
+    return f"- `{key}`: " + _sentences(text).replace("\n", "\n  ")
+
+
+def _cell(text: str) -> str:
+    return _joined(text).replace("|", "\\|")
+
+
+def _page(lines: list[str]) -> str:
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

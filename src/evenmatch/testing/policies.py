@@ -1,0 +1,95 @@
+"""`check_policy`: prove that a policy keeps the promises on which the engine relies.
+
+Each check is one promise, in one function, on many random scripts. A broken promise raises
+AssertionError, whose message starts with the promise; `policy_promises.py` holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evenmatch.cost.rules import Rules
+from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.model.queue import Queue
+from evenmatch.policies.base import FunctionPolicy, Policy
+from evenmatch.policies.registry import parse_policy
+from evenmatch.testing.play import Case
+from evenmatch.testing.policy_promises import PROMISES
+from evenmatch.testing.scripts import QUEUES
+
+SEEDS = range(12)
+"""Scripts for each queue."""
+
+ACCEPTS = "at least one queue is accepted"
+
+
+def check_policy(
+    policy: Policy | str, *, queue: Queue | None = None, seeds: Iterable[int] = SEEDS
+) -> None:
+    """Raise AssertionError with a sentence unless the policy keeps every promise.
+
+    A policy may be lazy: nothing says which matches it must make. But the matches that it makes
+    must be legal and must follow from who waits, since when and with what, not from ids, from
+    restarts, from how often it is asked, or from where the clock began.
+
+    Args:
+        policy: A policy, a function under `@policy`, or a SPEC such as `window:limit=150`.
+        queue: The queue to check it on; None takes every kind in `scripts.QUEUES` that the
+            policy does not refuse with ConfigError, and one at least it must accept. A function
+            under `@policy` cannot refuse, so None takes duels without rules for it.
+        seeds: One random script is played for each; more seeds find rarer faults.
+
+    Raises:
+        AssertionError: A promise is broken; the message starts with the promise and names the
+            policy, the queue, the seed and the tickets.
+        ConfigError: The SPEC names no policy.
+
+    Complexity:
+        About ten runs with 20 tickets for each queue and seed, a second in all for a quick policy.
+
+    Example:
+        >>> from evenmatch import policy
+        >>> @policy(every=2.0)
+        ... def pairs(pool, now):
+        ...     return zip(pool[::2], pool[1::2])
+        >>> check_policy(pairs)
+    """
+    chosen = parse_policy(policy) if isinstance(policy, str) else policy
+    name = policy if isinstance(policy, str) else name_of(chosen)
+    refusals: list[str] = []
+    accepted = 0
+    all_seeds = tuple(seeds)
+    for each in _queues_for(chosen) if queue is None else (queue,):
+        if (refusal := _refusal(chosen, each, name)) is not None:
+            refusals.append(f"{each.name}: {refusal}")
+            continue
+        accepted += 1
+        for seed in all_seeds:
+            case = Case(chosen, name, each, seed)
+            for check in PROMISES.values():
+                check(case)
+    if not accepted:
+        raise AssertionError(f"{ACCEPTS}: policy {name} refused {'; '.join(refusals)}")
+
+
+def name_of(policy: Policy) -> str:
+    """Return what to call a policy: its function's or its class's name."""
+    if isinstance(policy, FunctionPolicy):
+        return getattr(policy.function, "__name__", "function")
+    return type(policy).__name__
+
+
+def _queues_for(policy: Policy) -> Iterable[Queue]:
+    if not isinstance(policy, FunctionPolicy):
+        return QUEUES
+    return [each for each in QUEUES if each.format.is_duel and Rules(each).are_none]
+
+
+def _refusal(policy: Policy, queue: Queue, name: str) -> str | None:
+    """Return why the policy cannot work on a queue, or None if it can."""
+    try:
+        policy.matcher(queue, seed=0)
+        Case(policy, name, queue, 0)
+    except (ConfigError, NotSupported) as error:
+        return str(error)
+    return None

@@ -1,0 +1,242 @@
+"""The promises of a policy, each a function that tries to break it.
+
+`evenmatch.testing.policies` runs them; `play.py` drives the matcher and checks every match.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+
+from evenmatch.cost.expansion import TICKS
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Decision
+from evenmatch.testing.play import LEFT, LEGAL, Case, Guard, Made, Play
+from evenmatch.testing.scripts import Script
+
+SHIFT_BY = 4096.0
+AFTER_THE_END = 1000.0
+"""Seconds for which a policy that waits for nothing is still asked."""
+
+_Check: TypeAlias = Callable[[Case], None]
+PROMISES: dict[str, _Check] = {}
+"""Sentence -> the function that tries to break it, in the order in which they are tried."""
+
+
+def _promise(sentence: str) -> Callable[[_Check], _Check]:
+    def keep(check: _Check) -> _Check:
+        PROMISES[sentence] = check
+        return check
+
+    return keep
+
+
+@_promise(LEGAL)
+def _is_legal(case: Case) -> None:
+    case.made = Play(case).run()
+
+
+@_promise(LEFT)
+def _lets_go(case: Case) -> None:
+    _Leaving(case).run()
+
+
+class _Leaving(Play):
+    """Anyone may leave at any time, sometimes everyone at once."""
+
+    promise = LEFT
+
+    def between(self, until: float) -> None:
+        if self.waiting and self.rng.random() < 0.3:
+            now = self.rng.choice(instants(self.now, until))
+            everyone = list(self.waiting)
+            count = len(everyone) if self.rng.random() < 0.2 else 1
+            for ticket_id in self.rng.sample(everyone, count):
+                self.leave(ticket_id, now)
+            self.now = now
+            self.decide(now, fired=False)
+
+
+EQUAL = "equal calls and seed give equal results"
+
+
+@_promise(EQUAL)
+def _is_deterministic(case: Case) -> None:
+    first, second = Play(case), Play(case)
+    case.expect_same(EQUAL, first.run(), "a second run")
+    case.expect_same(EQUAL, second.run(), "a third run")
+    for one, other in zip(first.said, second.said, strict=True):
+        if one != other:
+            case.broken(EQUAL, f"{_called(one)}, and the next time {_called(other)}")
+
+
+TWICE = "a second decide at the same instant is empty and says the same wake_at"
+
+
+@_promise(TWICE)
+def _decides_once(case: Case) -> None:
+    case.expect_same(TWICE, _Twice(case).run(), "asking twice at each instant")
+
+
+class _Twice(Play):
+    """Each call comes twice."""
+
+    promise = TWICE
+
+    def decided(self, now: float, fired: bool, decision: Decision) -> None:
+        again = self.ask(now, fired)
+        if again.matches:
+            ids = "+".join(again.matches[0].tickets)
+            self.case.broken(TWICE, f"the second decide({now}, fired={fired}) matched {ids}")
+        if again.wake_at != decision.wake_at:
+            one, other = (now, fired, decision.wake_at), (now, fired, again.wake_at)
+            self.case.broken(TWICE, f"{_called(one)}, and then {_called(other)}")
+
+
+TIMER = "no match waits for somebody else to ask: before wake_at there is nothing to do"
+
+
+@_promise(TIMER)
+def _keeps_timers(case: Case) -> None:
+    _Impatient(case).run()
+
+
+class _Impatient(Play):
+    """Somebody asks whether anything is due, all the time before wake_at."""
+
+    promise = TIMER
+
+    def between(self, until: float) -> None:
+        for now in instants(self.now, until):
+            promised = self.wake_at
+            decision = self.ask(now, fired=True)
+            if decision.matches:
+                ids = "+".join(decision.matches[0].tickets)
+                self.case.broken(
+                    TIMER,
+                    f"asked at {now} s it matched {ids}, though its wake_at was {promised}",
+                )
+
+
+EXTRA = "extra calls of decide change nothing"
+
+
+@_promise(EXTRA)
+def _ignores_extra_calls(case: Case) -> None:
+    case.expect_same(EXTRA, _Extra(case).run(), "an extra call of decide")
+
+
+class _Extra(Play):
+    """Calls with `fired=False` up to the very next instant, and `fired=True` after inputs."""
+
+    promise = EXTRA
+
+    def between(self, until: float) -> None:
+        calls = [(self.now, False), (self.now, True)]
+        times = instants(self.now, until)[1:]
+        calls += [(now, False) for now in times if self.rng.random() < 0.7]
+        if until < self.script.until:
+            calls.append((until, False))
+        for now, fired in calls:
+            decision = self.ask(now, fired)
+            if decision.matches:
+                ids = "+".join(decision.matches[0].tickets)
+                self.case.broken(EXTRA, f"an extra decide({now}, fired={fired}) matched {ids}")
+
+
+SHIFT = "shifting all times shifts the matches and changes nothing else"
+
+
+@_promise(SHIFT)
+def _shifts(case: Case) -> None:
+    steps = tuple(
+        msgspec.structs.replace(
+            step,
+            at=step.at + SHIFT_BY,
+            enters=tuple(
+                msgspec.structs.replace(ticket, enqueued_at=ticket.enqueued_at + SHIFT_BY)
+                for ticket in step.enters
+            ),
+        )
+        for step in case.script.steps
+    )
+    shifted = Play(case, Script(steps, case.script.until + SHIFT_BY)).run()
+    back = [msgspec.structs.replace(made, at=made.at - SHIFT_BY) for made in shifted]
+    case.expect_same(SHIFT, back, f"{SHIFT_BY:g} s more on every clock")
+
+
+LABEL = "other ids of tickets and players change nothing"
+
+
+@_promise(LABEL)
+def _ignores_ids(case: Case) -> None:
+    old: dict[str, str] = {}
+
+    def relabel(ticket: Ticket) -> Ticket:
+        players = tuple(
+            msgspec.structs.replace(player, id=_mirrored(player.id)) for player in ticket.players
+        )
+        name = _mirrored(ticket.id)
+        old[name] = ticket.id
+        return msgspec.structs.replace(ticket, id=name, players=players)
+
+    steps = tuple(
+        msgspec.structs.replace(step, enters=tuple(relabel(ticket) for ticket in step.enters))
+        for step in case.script.steps
+    )
+    found = Play(case, Script(steps, case.script.until)).run()
+    back = [Made(made.at, tuple(old[name] for name in made.tickets), made.bots) for made in found]
+    case.expect_same(LABEL, back, "naming the tickets in the reverse order")
+
+
+RESTORE = "a matcher restored half-way gives the same rest"
+
+
+@_promise(RESTORE)
+def _restores(case: Case) -> None:
+    case.expect_same(RESTORE, _Restored(case).run(), "a restart")
+
+
+class _Restored(Play):
+    """New matchers take over, with what the old one's memory says after a trip through JSON."""
+
+    promise = RESTORE
+
+    def between(self, until: float) -> None:
+        if self.rng.random() < 0.6:
+            return
+        now = self.rng.choice(instants(self.now, until))
+        with Guard(self.case, RESTORE, "making a new matcher with memory()"):
+            memory = msgspec.json.decode(msgspec.json.encode(self.matcher.memory()))
+            self.matcher = self.case.policy.matcher(self.queue, seed=self.case.seed, memory=memory)
+        for ticket in sorted(self.waiting.values(), key=lambda ticket: ticket.age_key):
+            self.enter(ticket, now)
+        decision = self.ask(now, fired=True)
+        if decision.matches:
+            ids = "+".join(decision.matches[0].tickets)
+            self.case.broken(RESTORE, f"restored at {now} s it matched {ids} at once")
+
+
+def instants(now: float, until: float) -> list[float]:
+    """Return instants from `now` on, the first and last possible ones before `until` among them.
+
+    >>> instants(0.0, 4.0)[::2]
+    [0.0, 1.0, 3.9999990463256836]
+    """
+    end = until if until < math.inf else now + AFTER_THE_END
+    tick = 1 / TICKS
+    found = [now, now + tick, now + (end - now) / 4, now + (end - now) / 2, end - tick]
+    return sorted({at for at in found if now <= at < until})
+
+
+def _mirrored(name: str) -> str:
+    """Return an id of another look that sorts the other way round."""
+    return "id" + "".join(chr(ord("~") - ord(letter) + ord("!")) for letter in name)
+
+
+def _called(said: tuple[float, bool, float]) -> str:
+    now, fired, wake_at = said
+    return f"decide({now}, fired={fired}) returned wake_at {wake_at}"

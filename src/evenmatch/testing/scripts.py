@@ -1,0 +1,146 @@
+"""What happens to the policies under test: queues of many kinds, and who enters and leaves when.
+
+A script is drawn from a seed and from nothing else. Times and values lie on coarse grids, so that
+ties, equal gaps and timers that fall on arrivals are common; they are scaled to the queue's rules
+and deadline, so that limits widen while tickets come and go.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+
+import msgspec
+
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import Player, Ticket, Value
+from evenmatch.testing.builders import rule
+
+TICKETS = 20
+"""Tickets that enter in one script."""
+PAUSES = (0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 5, 13, 34)
+"""Units of time between two steps."""
+STEPS_TO_TOP = 16
+"""Values lie on so many steps of a grid above the lowest."""
+
+_RATING = Criterion("spread", "rating", scale=Scale(min=1000.0, max=1400.0))
+QUEUES: tuple[Queue, ...] = (
+    Queue("duel", criteria=(_RATING,)),
+    Queue("rated", rules=(rule(limit=100, rate=25.0),), wait_max=24.0),
+    Queue("stepped", rules=(rule(limit=50, steps=((2.0, 100.0), (6.5, 200.0))),)),
+    Queue("relative", rules=(rule(limit=0.0625, rate=0.015625, unit="relative"),)),
+    Queue("sided", Format(sides=("cat", "mouse")), rules=(rule(limit=100, rate=30.0),)),
+    Queue("bots", criteria=(_RATING,), wait_max=6.0, on_deadline="bots"),
+    Queue("kept", rules=(rule(limit=100, rate=10.0),), wait_max=8.0, on_deadline="keep"),
+    Queue("three", Format((1, 1, 1)), (_RATING,), wait_max=12.0),
+    Queue(
+        "squads",
+        Format((2, 2)),
+        (Criterion("imbalance", "rating", scale=Scale("none")),),
+        (rule(limit=150, rate=20.0),),
+    ),
+)
+"""The queues on which a policy is checked; it may refuse some."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One input: tickets enter together, or one leaves, or the last that left comes back.
+
+    Args:
+        at: Its instant.
+        enters: New tickets.
+        leaves: Where in the order of age the leaving ticket is among the waiting, in [0, 1).
+        returns: Whether the last that left enters again, with its old `enqueued_at`.
+    """
+
+    at: float
+    enters: tuple[Ticket, ...] = ()
+    leaves: float | None = None
+    returns: bool = False
+
+
+class Script(msgspec.Struct, frozen=True):
+    """All inputs in order, and the instant after which nothing is looked at any more."""
+
+    steps: tuple[Step, ...]
+    until: float
+
+
+def draw_script(queue: Queue, rules: tuple[Rule, ...], seed: int) -> Script:
+    """Return a script for a queue.
+
+    Args:
+        queue: As configured.
+        rules: All its rules, those of the policy included.
+        seed: All chance comes from it.
+    """
+    rng = random.Random(seed)
+    unit, span = _times(queue, rules)
+    at = rng.choice((0.0, 3.0))
+    steps: list[Step] = []
+    entered: list[Ticket] = []
+    while len(entered) < TICKETS:
+        at += unit * rng.choice(PAUSES)
+        kind = rng.random()
+        if kind < 0.2:
+            steps.append(Step(at, leaves=rng.random()))
+        elif kind < 0.28:
+            steps.append(Step(at, returns=True))
+        else:
+            count = rng.choice((1, 1, 1, 1, 2, 3))
+            first = len(entered) + 1
+            bulk = tuple(
+                _draw_ticket(rng, queue, rules, sequence, at)
+                for sequence in range(first, first + count)
+            )
+            entered.extend(bulk)
+            steps.append(Step(at, bulk))
+    return Script(tuple(steps), at + span)
+
+
+def _times(queue: Queue, rules: tuple[Rule, ...]) -> tuple[float, float]:
+    """Return the unit of the time grid, a power of two, and how long to look after the end."""
+    slowest = 8.0
+    for each in rules:
+        expand = each.expand
+        if expand is not None:
+            points = expand.steps or expand.curve
+            rise = STEPS_TO_TOP * (each.limit or 1.0) / (expand.rate or 1.0)
+            slowest = points[-1][0] if points else rise
+    wait_max = queue.wait_max or 0.0
+    shortest = min(slowest, wait_max) if wait_max else slowest
+    unit = 2.0 ** math.floor(math.log2(max(shortest, 2.0**-10) / 24))
+    return unit, 2 * slowest + 2 * wait_max
+
+
+def _draw_ticket(
+    rng: random.Random, queue: Queue, rules: tuple[Rule, ...], sequence: int, at: float
+) -> Ticket:
+    sizes = [size for size in range(1, max(queue.format.players) + 1) if queue.format.admits(size)]
+    players = tuple(
+        _draw_player(rng, queue, rules, f"p{sequence:02d}{letter}")
+        for letter in "abcdefghijklmnopqrstuvwxyz"[: rng.choice(sizes)]
+    )
+    side = rng.choice(("", *queue.format.sides))
+    attributes: dict[str, Value] = {"side": side} if side else {}
+    return Ticket(f"t{sequence:02d}", sequence, at, players, (queue.name,), attributes)
+
+
+def _draw_player(
+    rng: random.Random, queue: Queue, rules: tuple[Rule, ...], player_id: str
+) -> Player:
+    rating = 1000.0 + 25.0 * rng.randrange(STEPS_TO_TOP + 1)
+    attributes: dict[str, Value] = {}
+    for criterion in queue.criteria:
+        scale = criterion.scale
+        part = rng.randrange(STEPS_TO_TOP + 1) / STEPS_TO_TOP
+        attributes[criterion.attribute] = scale.min + part * (scale.max - scale.min)
+    for each in rules:
+        if each.kind == "same":
+            attributes[each.attribute] = rng.choice(("red", "blue"))
+            continue
+        step = (each.limit or 1.0) * (1000.0 if each.unit == "relative" else 1.0)
+        attributes[each.attribute] = 1000.0 + step * rng.randrange(STEPS_TO_TOP + 1)
+    drawn = attributes.pop("rating", rating)
+    return Player(player_id, Rating(drawn if isinstance(drawn, float) else rating), attributes)

@@ -1,0 +1,86 @@
+"""The runner: `python -m tests.bench [NAME ...] [--quick] [--json OUT] [--data DIR]`."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from tests.bench import engine, journal, memory, server
+from tests.bench.report import (
+    Result,
+    Row,
+    Setting,
+    as_json,
+    load_average,
+    show,
+    show_machine,
+    this_machine,
+)
+
+BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
+    "engine": engine.run,
+    "memory": memory.run,
+    "journal": journal.run,
+    "server": server.run,
+}
+WIDTH = 150
+"""Columns of the tables where standard output is no terminal."""
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = _parser()
+    chosen = parser.parse_args(argv)
+    for name in chosen.names:
+        if name not in BENCHES:
+            parser.error(f"no bench is called {name!r}; there is {', '.join(BENCHES)}")
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    errors = Console(stderr=True)
+    with tempfile.TemporaryDirectory(prefix="evenmatch-bench-", dir=chosen.data) as directory:
+        machine = this_machine(Path(directory))
+        show_machine(console, machine, quick=chosen.quick)
+        results: list[Result] = []
+        failures: dict[str, str] = {}
+        for name in chosen.names or BENCHES:
+            data = Path(directory, name)
+            data.mkdir(exist_ok=True)
+            try:
+                with errors.status(f"measuring {name}"):
+                    result = _measure(name, Setting(chosen.quick, data))
+            except Exception as error:  # noqa: BLE001
+                failures[name] = f"{type(error).__name__}: {error}"
+                errors.print(f"{name} failed: {failures[name]}", markup=False)
+                continue
+            results.append(result)
+            show(console, result)
+    if chosen.json is not None:
+        chosen.json.write_bytes(as_json(machine, results, failures, quick=chosen.quick))
+    return int(bool(failures))
+
+
+def _measure(name: str, setting: Setting) -> Result:
+    load, began = load_average(), time.perf_counter()
+    rows = tuple(BENCHES[name](setting))
+    gc.collect()
+    return Result(name, rows, time.perf_counter() - began, load, load_average())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHES)}")
+    parser.add_argument("--quick", action="store_true", help="rough figures in half a minute")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write the figures to a file")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="where journals go, instead of the usual /tmp"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

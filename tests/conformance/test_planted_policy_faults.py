@@ -1,0 +1,283 @@
+"""The policy kit finds faults: each policy here breaks one promise, and the kit names it.
+
+`Pairs` and `Rounds` are right; each fault changes a few lines of one of them.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evenmatch.cost.rules import Rules
+from evenmatch.errors import ConfigError
+from evenmatch.model.match import OpenMatch
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
+from evenmatch.testing import check_policy
+
+
+class Pairs(NoJobs):
+    """Plays every pair of a duel as soon as the rules allow it, the longest waiting first."""
+
+    def __init__(self, queue: Queue, memory: Memory) -> None:
+        if not queue.format.is_duel:
+            raise ConfigError("duels only")
+        self.rules = Rules(queue)
+        self.pool: list[Ticket] = []
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        assert isinstance(entry, Ticket)
+        self.pool.append(entry)
+        self.pool.sort(key=self.order)
+
+    def leave(self, entry_id: str, now: float) -> None:
+        self.pool = [ticket for ticket in self.pool if ticket.id != entry_id]
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        matches = []
+        for first, second, at in self.pairs():
+            born = max(first.enqueued_at, second.enqueued_at)
+            due = at < now or (at == now and (fired or at == born))
+            if due and self.free(first, second):
+                matches.append(Grouping((first.id, second.id)))
+                self.take(first, second)
+        return Decision(tuple(matches), self.next())
+
+    def order(self, ticket: Ticket) -> Any:
+        return ticket.age_key
+
+    def pairs(self) -> Iterator[tuple[Ticket, Ticket, float]]:
+        pool = list(self.pool)
+        for index, first in enumerate(pool):
+            for second in pool[index + 1 :]:
+                yield first, second, self.ready_at(first, second)
+
+    def ready_at(self, first: Ticket, second: Ticket) -> float:
+        return self.rules.pair_ready_at(first, second)
+
+    def free(self, first: Ticket, second: Ticket) -> bool:
+        return first in self.pool and second in self.pool
+
+    def take(self, first: Ticket, second: Ticket) -> None:
+        self.pool.remove(first)
+        self.pool.remove(second)
+
+    def next(self) -> float:
+        return min((at for _, _, at in self.pairs()), default=math.inf)
+
+
+class ForgetsTimer(Pairs):
+    """Forgets its next timer when somebody leaves, until somebody enters."""
+
+    forgets = False
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        super().enter(entry, now)
+        self.forgets = False
+
+    def leave(self, entry_id: str, now: float) -> None:
+        super().leave(entry_id, now)
+        self.forgets = True
+
+    def next(self) -> float:
+        return math.inf if self.forgets else super().next()
+
+
+class MatchesLeft(Pairs):
+    """Does not hear of it when somebody leaves."""
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        if entry not in self.pool:
+            super().enter(entry, now)
+
+    def leave(self, entry_id: str, now: float) -> None:
+        pass
+
+
+class UsesTwice(Pairs):
+    """Looks at the pool as it was before the first match."""
+
+    def free(self, first: Ticket, second: Ticket) -> bool:
+        return True
+
+    def take(self, first: Ticket, second: Ticket) -> None:
+        self.pool = [ticket for ticket in self.pool if ticket not in (first, second)]
+
+
+class DependsOnIds(Pairs):
+    """Lets the tickets choose in the order of their ids."""
+
+    def order(self, ticket: Ticket) -> Any:
+        return ticket.id
+
+
+class PlaysTooEarly(Pairs):
+    """Believes that a pair may play when the rules allow it within two seconds."""
+
+    def ready_at(self, first: Ticket, second: Ticket) -> float:
+        at = super().ready_at(first, second)
+        return max(at - 2.0, first.enqueued_at, second.enqueued_at)
+
+
+class Crashes(Pairs):
+    """Takes it for impossible that the longest waiting ticket leaves."""
+
+    def leave(self, entry_id: str, now: float) -> None:
+        self.pool.remove(next(ticket for ticket in self.pool[1:] if ticket.id == entry_id))
+
+
+class Rounds(NoJobs):
+    """Plays whoever is there every three seconds, counted from the first entry."""
+
+    every = 3.0
+
+    def __init__(self, queue: Queue, memory: Memory) -> None:
+        if not queue.format.is_duel or not Rules(queue).are_none:
+            raise ConfigError("duels without rules only")
+        self.pool: list[Ticket] = []
+        self.anchor: float | None = memory.get("anchor")
+        self.round_at: float | None = memory.get("round_at")
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        assert isinstance(entry, Ticket)
+        self.pool.append(entry)
+        self.pool.sort(key=lambda ticket: ticket.age_key)
+        if self.anchor is None:
+            self.anchor = now
+        if self.round_at is None:
+            self.round_at = self.after(now)
+
+    def leave(self, entry_id: str, now: float) -> None:
+        self.pool = [ticket for ticket in self.pool if ticket.id != entry_id]
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        matches = []
+        if self.round_at is not None and (self.round_at < now or (self.round_at == now and fired)):
+            while len(self.pool) > 1:
+                matches.append(Grouping((self.pool.pop(0).id, self.pool.pop(0).id)))
+            self.round_at = self.after(now)
+        return Decision(tuple(matches), math.inf if self.round_at is None else self.round_at)
+
+    def after(self, now: float) -> float:
+        assert self.anchor is not None
+        return self.anchor + ((now - self.anchor) // self.every + 1) * self.every
+
+    def memory(self) -> Memory:
+        return {"anchor": self.anchor, "round_at": self.round_at}
+
+
+class DependsOnCalls(Rounds):
+    """Begins its three seconds again whenever it is asked."""
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        decision = super().decide(now, fired)
+        if self.round_at is not None and self.round_at > now:
+            self.round_at = now + self.every
+        return Decision(
+            decision.matches, decision.wake_at if self.round_at is None else self.round_at
+        )
+
+
+class RoundsByTheClock(Rounds):
+    """Plays at multiples of three seconds, wherever the clock began."""
+
+    def after(self, now: float) -> float:
+        return (now // self.every + 1) * self.every
+
+
+class ForgetsItsRounds(Rounds):
+    """Begins its rounds anew after a restart."""
+
+    def memory(self) -> Memory:
+        return {}
+
+
+class GoesBack(Rounds):
+    """Says when the round before this one was."""
+
+    def after(self, now: float) -> float:
+        return super().after(now) - self.every
+
+
+class DecidesAgain(Rounds):
+    """Plays one pair a call and expects to be called again."""
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        assert self.anchor is None or now >= self.anchor
+        matches = []
+        if len(self.pool) > 1:
+            matches.append(Grouping((self.pool.pop(0).id, self.pool.pop(0).id)))
+        return Decision(tuple(matches))
+
+
+class Dice(Pairs):
+    """Goes on counting from one matcher to the next."""
+
+    made = 0
+
+    def ready_at(self, first: Ticket, second: Ticket) -> float:
+        return super().ready_at(first, second) + Dice.made % 2
+
+    def take(self, first: Ticket, second: Ticket) -> None:
+        super().take(first, second)
+        Dice.made += 1
+
+
+class Made:
+    """A policy whose matchers are of the given kind."""
+
+    def __init__(self, kind: Callable[[Queue, Memory], Matcher], name: str) -> None:
+        self.kind = kind
+        self.__class__ = type(name, (Made,), {})
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        return self.kind(queue, memory or {})
+
+
+TIMER = "no match waits for somebody else to ask: before wake_at there is nothing to do: "
+LEFT = "a ticket may leave at any time, and is never matched after that: "
+LEGAL = "every match is legal, full, and of waiting tickets, each used once: "
+EXTRA = "extra calls of decide change nothing: "
+LABEL = "other ids of tickets and players change nothing: "
+SHIFT = "shifting all times shifts the matches and changes nothing else: "
+RESTORE = "a matcher restored half-way gives the same rest: "
+AHEAD = "wake_at lies ahead: "
+TWICE = "a second decide at the same instant is empty and says the same wake_at: "
+EQUAL = "equal calls and seed give equal results: "
+
+FAULTS: list[tuple[type[Pairs] | type[Rounds], str, str]] = [
+    (ForgetsTimer, TIMER, r"asked at \d.* s it matched t\d\d\+t\d\d, though its wake_at was inf$"),
+    (MatchesLeft, LEFT, r"the match t\d\d\+t\d\d at \d.* s has t\d\d, which has left$"),
+    (UsesTwice, LEGAL, r"the match t\d\d\+t\d\d at \d.* s uses t\d\d twice$"),
+    (DependsOnCalls, EXTRA, r"an extra call of decide turned .* into .*$"),
+    (DependsOnIds, LABEL, r"naming the tickets in the reverse order turned t\d\d\+.* into t\d\d.*"),
+    (PlaysTooEarly, LEGAL, r"the match .* is allowed by the rules only from \d.* s on$"),
+    (Crashes, LEFT, r"leave\('t\d\d', \d.*\) raised StopIteration: $"),
+    (RoundsByTheClock, SHIFT, r"4096 s more on every clock turned .* into .*$"),
+    (ForgetsItsRounds, RESTORE, r"a restart turned .* into .*$"),
+    (GoesBack, AHEAD, r"decide\(.*\) returned wake_at .*$"),
+    (DecidesAgain, TWICE, r"the second decide\(.*\) matched t\d\d\+t\d\d$"),
+    (Dice, EQUAL, r"a third run turned .* into .*$"),
+]
+
+
+@pytest.mark.parametrize("kind", [Pairs, Rounds], ids=lambda kind: kind.__name__)
+def test_right_version_keeps_every_promise(kind: type[Pairs] | type[Rounds]) -> None:
+    check_policy(Made(kind, kind.__name__))
+
+
+@pytest.mark.parametrize(
+    ("kind", "promise", "detail"), FAULTS, ids=[kind.__name__ for kind, _, _ in FAULTS]
+)
+def test_planted_fault_is_found(
+    kind: type[Pairs] | type[Rounds], promise: str, detail: str
+) -> None:
+    start = rf"policy {kind.__name__} on queue \w+, seed \d+: "
+    with pytest.raises(AssertionError) as caught:
+        check_policy(Made(kind, kind.__name__))
+    assert str(caught.value).startswith(promise)
+    rest = str(caught.value).removeprefix(promise)
+    with pytest.raises(AssertionError, match="^" + start + detail):
+        raise AssertionError(rest)

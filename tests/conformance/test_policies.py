@@ -1,0 +1,117 @@
+"""The policy kit on every policy of the package, and on functions as users write them."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+import evenmatch.testing
+from evenmatch.errors import ConfigError
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Policy, policy
+from evenmatch.policies.registry import POLICIES
+from evenmatch.testing import check_policy, rule
+from evenmatch.testing.policy_promises import PROMISES, _mirrored
+from evenmatch.testing.scripts import QUEUES
+
+SPECS = [
+    "greedy",
+    "window",
+    "window:pick=nearest",
+    "window:limit=100",
+    "window:limit=100,rate=12.5",
+    "window:limit=100,rate=7,limit_max=220,pick=nearest",
+    "window:limit=60,steps=2-120+5-180+9-500",
+    "window:limit=150,steps=60-250+120-350,limit_max=300",
+    "window:limit=0.05,rate=0.01,unit=relative",
+    "window:limit=0.05,steps=10-0.1+20-0.15,unit=relative,pick=nearest",
+    "periodic",
+    "periodic:rounds_of=1",
+    "periodic:rounds_of=2",
+    "periodic:rounds_of=5,sort=rating",
+]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_policy_keeps_every_promise(spec: str) -> None:
+    check_policy(spec)
+
+
+def test_every_policy_of_the_registry_is_checked() -> None:
+    assert {spec.partition(":")[0] for spec in SPECS} == set(POLICIES)
+
+
+@policy()
+def in_pairs(pool: Sequence[Ticket], now: float) -> Iterator[tuple[Ticket, Ticket]]:
+    return zip(pool[::2], pool[1::2], strict=False)
+
+
+@policy(every=2.0)
+def like_with_like(pool: Sequence[Ticket], now: float) -> Iterator[tuple[Ticket, Ticket]]:
+    by_rating = sorted(pool, key=lambda t: t.players[0].rating.mean)  # type: ignore[union-attr]
+    return zip(by_rating[::2], by_rating[1::2], strict=False)
+
+
+@policy(every=0.1)
+def after_three_seconds(pool: Sequence[Ticket], now: float) -> list[list[str]]:
+    ready = [ticket.id for ticket in pool if now - ticket.enqueued_at >= 3.0]
+    return [ready[:2]] if len(ready) >= 2 else []
+
+
+@policy()
+def one_pair_at_a_time(pool: Sequence[Ticket], now: float) -> list[Sequence[Ticket]]:
+    return [pool[:2]] if len(pool) >= 2 else []
+
+
+@policy()
+def in_threes(pool: Sequence[Ticket], now: float) -> list[Sequence[Ticket]]:
+    return [pool[at : at + 3] for at in range(0, len(pool) - 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "function", [in_pairs, like_with_like, after_three_seconds, one_pair_at_a_time]
+)
+def test_function_keeps_every_promise(function: Policy) -> None:
+    check_policy(function)
+
+
+def test_function_is_checked_on_the_queue_that_it_is_for() -> None:
+    (three,) = [queue for queue in QUEUES if queue.name == "three"]
+    check_policy(in_threes, queue=three)
+    with pytest.raises(AssertionError, match="does not fill the teams exactly"):
+        check_policy(in_threes)
+
+
+def test_policy_that_refuses_every_queue_is_not_proven() -> None:
+    with pytest.raises(AssertionError, match=r"^at least one queue is accepted: policy window:"):
+        check_policy("window:accept=either")
+
+
+def test_spec_that_names_no_policy_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no policy is called"):
+        check_policy("windows")
+
+
+def test_kit_finds_its_values_in_the_rules_of_a_queue_of_yours() -> None:
+    blitz = rule("blitz", 40, rate=10)
+    check_policy("greedy", queue=Queue("mine", rules=(blitz, rule("wins", 3, steps=((5.0, 9.0),)))))
+
+
+def test_mirrored_ids_sort_the_other_way_round() -> None:
+    ids = [f"t{number:02d}" for number in range(30)]
+    assert sorted(ids, key=_mirrored) == ids[::-1]
+    assert len({_mirrored(name) for name in ids}) == len(ids)
+
+
+def test_every_promise_is_a_sentence() -> None:
+    assert all(len(sentence.split()) >= 4 for sentence in PROMISES)
+
+
+def test_kit_lists_its_public_names() -> None:
+    kit = evenmatch.testing
+    assert kit.__all__ == sorted(kit._PUBLIC)
+    assert set(kit.__all__) <= set(dir(kit))
+    for name in kit.__all__:
+        assert getattr(kit, name).__module__ == kit._PUBLIC[name]
+    with pytest.raises(AttributeError, match="has no attribute 'check_nothing'"):
+        _ = kit.check_nothing

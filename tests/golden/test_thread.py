@@ -1,0 +1,78 @@
+"""The examples of the thread "Matching players in an online 1vs1 game", through the engine."""
+
+import pytest
+
+from evenmatch.engine.engine import Engine
+from evenmatch.model.inputs import Advance, Configure, Enqueue
+from evenmatch.model.queue import Queue
+from evenmatch.policies.registry import parse_policy
+from evenmatch.testing import new_ticket, queue, rule
+
+Met = tuple[float, set[str]]
+"""When a match was made, and between whom."""
+
+STEPS = ((60.0, 250.0), (120.0, 350.0), (180.0, 450.0), (240.0, 550.0))
+FRACTIONS = tuple((10.0 * count, (5 + 5 * count) / 100) for count in range(1, 31))
+
+
+def spec(steps: tuple[tuple[float, float], ...]) -> str:
+    return "+".join(f"{wait:g}-{limit:g}" for wait, limit in steps)
+
+
+def play(given: Queue, arrivals: list[tuple[float, str, float]], until: float) -> list[Met]:
+    """Let players of these ratings arrive; return who met when, by `until`."""
+    engine = Engine(lambda each: parse_policy(each.policy))
+    engine.step(Configure(0.0, (given,)))
+    for at, name, rating in arrivals:
+        while engine.next_wakeup < at:
+            engine.step(Advance(engine.next_wakeup))
+        engine.step(Enqueue(at, (new_ticket(name, rating),)))
+    while engine.next_wakeup <= until:
+        engine.step(Advance(engine.next_wakeup))
+    assert not engine.faults
+    matches = [kept.match for kept in engine.tables.matches.values()]
+    return [(match.at, {name for team in match.players for name in team}) for match in matches]
+
+
+@pytest.mark.parametrize("pick", ["oldest", "nearest"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        queue(policy=f"window:limit=150,limit_max=500,steps={spec(STEPS)}"),
+        queue(policy="window", rules=(rule(limit=150, steps=STEPS, limit_max=500),)),
+    ],
+    ids=["policy", "rule"],
+)
+def test_limit_that_widens_in_steps(given: Queue, pick: str) -> None:
+    pair = f"{given.policy}{',' if ':' in given.policy else ':'}pick={pick}"
+    arrivals = [(0.0, "2300", 2300), (0.0, "2000", 2000), (60.0, "2050", 2050)]
+    arrivals.append((60.0, "1900", 1900))
+    met = play(queue(policy=pair, rules=given.rules), arrivals, 1000.0)
+    assert met == [(60.0, {"2000", "2050"}), (240.0, {"2300", "1900"})]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        queue(policy=f"window:limit=0.05,unit=relative,steps={spec(FRACTIONS)}"),
+        queue(policy="window", rules=(rule(limit=0.05, unit="relative", steps=FRACTIONS),)),
+        queue(policy="greedy", rules=(rule(limit=0.05, unit="relative", steps=FRACTIONS),)),
+    ],
+    ids=["policy", "rule", "greedy"],
+)
+def test_limit_that_is_a_share_of_ones_own_rating(given: Queue) -> None:
+    arrivals: list[tuple[float, str, float]] = [(0.0, "800", 800), (300.0, "2000", 2000)]
+    assert play(given, arrivals, 409.999) == []
+    assert play(given, arrivals, 1000.0) == [(410.0, {"800", "2000"})]
+
+
+def test_players_within_the_limit_meet_at_once_and_the_longest_waiting_first() -> None:
+    given = queue(policy="window:limit=150,rate=2,limit_max=500")
+    arrivals = [(0.0, "1500", 1500), (1.0, "1800", 1800), (2.0, "1650", 1650)]
+    assert play(given, arrivals, 3.0) == [(2.0, {"1500", "1650"})]
+
+
+def test_gap_beyond_the_clamp_never_meets() -> None:
+    given = queue(policy="window:limit=150,rate=2,limit_max=500")
+    arrivals: list[tuple[float, str, float]] = [(0.0, "1500", 1500), (0.0, "2001", 2001)]
+    assert play(given, arrivals, 1e6) == []

@@ -1,0 +1,189 @@
+"""The documentation is complete, true and up to date."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import evenmatch
+from evenmatch import errors, testing
+from evenmatch.policies.registry import POLICIES
+from evenmatch.toml import shapes
+
+ROOT = Path(__file__).parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+GENERATED = "<!-- Written by `make docs`; do not edit. -->"
+FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
+LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+TWO_SENTENCES = re.compile(r"[a-z0-9`)][.!?] +[A-Z`\[]")
+ABBREVIATIONS = ("e.g. ", "i.e. ")
+
+
+def reference(name: str) -> str:
+    return (REFERENCE / name).read_text(encoding="utf-8")
+
+
+def prose(page: Path) -> str:
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def page_id(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def script(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / name), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"\n{done.stdout}{done.stderr}"
+
+
+# Up to date
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    script("build.py")
+
+
+@pytest.mark.slow
+def test_programs_and_commands_in_the_pages_print_what_the_pages_say() -> None:
+    if shutil.which("curl") is None or shutil.which("bash") is None:
+        pytest.skip("the pages use bash and curl")
+    script("results.py")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/howto/write-a-policy.md"])
+def test_page_shows_the_example_policy_as_it_is(page: str) -> None:
+    source = (ROOT / "examples" / "my_policies.py").read_text(encoding="utf-8")
+    assert f"```py\n{source}```" in (ROOT / page).read_text(encoding="utf-8")
+
+
+# Complete
+
+
+def commands() -> Iterator[str]:
+    from evenmatch.cli.main import app
+
+    return (name for name in app if not name.startswith("-"))
+
+
+@pytest.mark.parametrize("command", sorted(commands()))
+def test_command_is_documented(command: str) -> None:
+    assert f"\n## evenmatch {command}\n" in reference("cli.md")
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_policy_and_its_parameters_are_documented(name: str) -> None:
+    text = reference("policies.md").partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    assert "**When to use it.**" in text
+    for field in msgspec.structs.fields(POLICIES[name]):
+        assert f"| `{field.name}` |" in text, field.name
+
+
+def shape_types() -> list[type[msgspec.Struct]]:
+    found = [each for each in vars(shapes).values() if isinstance(each, type)]
+    return [each for each in found if issubclass(each, msgspec.Struct) and each.__struct_fields__]
+
+
+@pytest.mark.parametrize("shape", shape_types(), ids=lambda shape: shape.__name__)
+def test_every_setting_is_documented(shape: type[msgspec.Struct]) -> None:
+    text = reference("configuration.md")
+    tables = [set(re.findall(r"^\| `(\w+)` \|", part, re.M)) for part in text.split("\n## ")]
+    keys = {field.encode_name for field in msgspec.structs.fields(shape)}
+    assert keys in tables
+
+
+def error_types() -> list[type]:
+    found = [each for each in vars(errors).values() if isinstance(each, type)]
+    return [each for each in found if issubclass(each, errors.MatchmakingError)]
+
+
+@pytest.mark.parametrize("kind", error_types(), ids=lambda kind: kind.__name__)
+def test_error_is_documented_and_drawn(kind: type) -> None:
+    assert f"| `{kind.__name__}` |" in reference("errors.md")
+    assert kind.__name__ in (errors.__doc__ or "")
+
+
+def test_every_code_over_http_is_documented() -> None:
+    from evenmatch.server.responses import STATUS
+
+    documented = set(re.findall(r"^\| `([a-z_]+)` \| \d{3} \|", reference("errors.md"), re.M))
+    assert set(STATUS) <= documented
+    source = "".join(
+        path.read_text(encoding="utf-8")
+        for path in sorted((ROOT / "src" / "evenmatch" / "server").glob("*.py"))
+    )
+    assert set(re.findall(r'Problem\(\s*"([a-z_]+)"', source)) <= documented
+
+
+def test_every_route_is_documented() -> None:
+    source = (ROOT / "src" / "evenmatch" / "server" / "app.py").read_text(encoding="utf-8")
+    routes = re.findall(r'Route\("([^"]+)", (?!later)[^\n]*methods=\["(\w+)"\]', source)
+    assert len(routes) > 10
+    text = reference("http.md")
+    for path, method in routes:
+        if path not in ("/", "/openapi.json"):
+            assert f"\n## {method} {path}\n" in text
+
+
+PUBLIC = [
+    *(f"evenmatch.{name}" for name in evenmatch.__all__),
+    *(f"evenmatch.testing.{name}" for name in testing.__all__),
+    "evenmatch.client.AsyncClient",
+    "evenmatch.client.Client",
+]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_name_is_documented(name: str) -> None:
+    assert f"\n## {name}\n" in reference("python.md")
+
+
+def test_index_names_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    linked = {(index.parent / target).resolve() for target in LINK.findall(prose(index))}
+    pages = {page for page in PAGES if page.is_relative_to(index.parent) and page != index}
+    assert pages <= linked
+
+
+# Sound
+
+
+def anchors(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.*)$", prose(page), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_links_resolve(page: Path) -> None:
+    for target in LINK.findall(prose(page)):
+        if target.startswith(("https://", "http://")):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        assert path.exists(), target
+        if anchor:
+            assert anchor in anchors(path), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_markdown_has_one_sentence_a_line(page: Path) -> None:
+    for line in prose(page).splitlines():
+        if line.startswith("|") or any(each in line for each in ABBREVIATIONS):
+            continue
+        plain = re.sub(r"`[^`]*`", "code", line)
+        assert not TWO_SENTENCES.search(plain), line

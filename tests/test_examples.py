@@ -1,0 +1,34 @@
+"""Every example runs from top to bottom and prints what stands in its `.out` file."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+NUMBERED = sorted(EXAMPLES.glob("[0-9][0-9]_*.py"))
+
+
+def test_there_are_examples() -> None:
+    assert len(NUMBERED) >= 3
+
+
+@pytest.mark.parametrize("example", NUMBERED, ids=lambda path: path.stem)
+def test_example_prints_what_its_out_file_says(example: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(example)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONWARNINGS": "error", "COLUMNS": "80"},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == example.with_suffix(".out").read_text(encoding="utf-8")
+
+
+def test_every_out_file_belongs_to_an_example() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.out")} == {path.stem for path in NUMBERED}
