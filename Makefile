@@ -46,8 +46,8 @@ results: $(STAMP_DEV) ## compute every number that the documentation quotes
 serve: $(STAMP_DEMO) ## start a server: make serve CONFIG=my.toml ARGS="--port 9000"
 	@$(BIN)/evenmatch serve $(or $(CONFIG),scenarios/duel.toml) $(ARGS)
 
-fault: $(STAMP_DEV) ## run the fault simulation: make fault SEEDS=200
-	@$(BIN)/python -m pytest tests/fault -m "fault" --seeds=$(or $(SEEDS),50) -q $(ARGS)
+fault: $(STAMP_DEV) ## kill a real server at random under load: make fault SEEDS=200
+	@EVENMATCH_KILLS=$(or $(SEEDS),50) $(BIN)/python -m pytest tests/integration/test_kill.py -q $(ARGS)
 
 load: ## put a running server under load
 	@echo "make load comes with a later version of evenmatch." >&2; exit 1

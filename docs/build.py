@@ -216,9 +216,9 @@ PAGES = {
 
 def commands() -> list[str]:
     """Return the names of all commands."""
-    from evenmatch.cli.main import app
+    from evenmatch.cli.main import COMMANDS
 
-    return sorted(name for name in app if not name.startswith("-"))
+    return sorted(COMMANDS)
 
 
 def error_types() -> list[type[errors.MatchmakingError]]:

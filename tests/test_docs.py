@@ -76,9 +76,9 @@ def test_page_shows_the_example_policy_as_it_is(page: str) -> None:
 
 
 def commands() -> Iterator[str]:
-    from evenmatch.cli.main import app
+    from evenmatch.cli.main import COMMANDS
 
-    return (name for name in app if not name.startswith("-"))
+    return iter(COMMANDS)
 
 
 @pytest.mark.parametrize("command", sorted(commands()))

@@ -23,7 +23,7 @@ from evenmatch.toml.queues import build_queues, queue_place
 from evenmatch.toml.shapes import LimitsShape, ScenarioShape, ServerShape
 
 BYTES_MAX = 1_000_000
-SPEED_MAX = 10_000.0
+SPEED_MAX = 1_000_000.0
 KEEP_DAYS_MAX = 3650.0
 LIMIT_MAX = 1_000_000_000
 ORIGIN = re.compile(r"\*|https?://[^\s/?#]+")
@@ -166,7 +166,7 @@ def _settings(shape: ServerShape) -> ServerSettings:
 
 def _at_most(value: float, most: float, at: Place) -> float:
     if not 0.0 < value <= most:
-        at.refuse_value(f"above 0 and at most {most:,g}", value)
+        at.refuse_value(f"above 0 and at most {most:,.0f}", value)
     return value
 
 

@@ -31,6 +31,9 @@ TRACE = Arrivals(
 )
 # TrueSkill points: half of the players lie within 4 points of the mean, and a gap of 4 wins 72 %.
 CONFIG = f"""
+[server]
+clock_speed = %r
+
 [[queue]]
 name = "{QUEUE}"
 teams = 2
@@ -68,9 +71,9 @@ def server(speed: float) -> Iterator[str]:
     """Run `evenmatch serve` on a journal in a temporary directory; yield its address."""
     with tempfile.TemporaryDirectory(prefix="evenmatch-demo-") as folder:
         config = Path(folder) / "demo.toml"
-        config.write_text(CONFIG, encoding="utf-8")
+        config.write_text(CONFIG % speed, encoding="utf-8")
         command = [sys.executable, "-m", "evenmatch.cli.main", "serve", str(config)]
-        command += ["--port", "0", "--data", folder, "--clock-speed", repr(speed)]
+        command += ["--port", "0", "--data", folder]
         with (Path(folder) / "server.log").open("w+", encoding="utf-8") as errors:
             process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True

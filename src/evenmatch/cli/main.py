@@ -13,22 +13,41 @@ BAD_INPUT = 2
 FAILURE = 1
 INTERRUPTED = 130
 
-app = App(
-    name="evenmatch",
-    help="Decide who plays whom, and see what that costs before you ship it.",
-    version=evenmatch.__version__,
-)
-app.command("evenmatch.cli.serve:serve", name="serve")
-app.command("evenmatch.cli.demo:demo", name="demo")
-app.command("evenmatch.cli.simulate:simulate", name="simulate")
-app.command("evenmatch.cli.compare:compare", name="compare")
-app.command("evenmatch.cli.check:check", name="check")
+COMMANDS = {
+    "serve": "Take tickets and make matches, over HTTP.",
+    "demo": "Show a server at work on real arrivals.",
+    "simulate": "Play a scenario in virtual time and print what came of it.",
+    "compare": "Play a scenario under several policies, on the same arrivals.",
+    "check": "Check a configuration and say in words what it means.",
+}
+
+
+def make_app(command: str = "") -> App:
+    """Return the command line.
+
+    A command's module is loaded only when it is called; until then its summary stands for its
+    help, which is longer.
+    """
+    made = App(
+        name="evenmatch",
+        help="Decide who plays whom, and see what that costs before you ship it.",
+        version=evenmatch.__version__,
+    )
+    for name, summary in COMMANDS.items():
+        short = {} if name == command else {"help": summary}
+        made.command(f"evenmatch.cli.{name}:{name}", name=name, **short)
+    return made
 
 
 def main(tokens: list[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 2 for bad input, 1 for a failure."""
+    # A policy with a dotted name is found in the present folder, as `python -m` finds a module.
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    given = sys.argv[1:] if tokens is None else tokens
+    app = make_app(given[0] if given else "")
     try:
-        result = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        result = app(given, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         return _say(str(error), BAD_INPUT)
     except (ConfigError, ArrivalsError, NotSupported) as error:

@@ -46,8 +46,6 @@ def describe(pool: Pool) -> Iterator[str]:
             "A player of a live match may not queue again until it is finished, "
             f"or {_seconds(queue.match_max)} have passed."
         )
-    if queue.silent_after is not None:
-        yield f"A server drops a ticket after {_seconds(queue.silent_after)} without a heartbeat."
 
 
 def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
-
-import msgspec
-from cyclopts import Parameter
 
 from evenmatch.errors import ConfigError, NotSupported
 
@@ -18,7 +15,6 @@ def serve(
     port: int = 8080,
     data: Path | None = None,
     journal: str | None = None,
-    clock_speed: Annotated[float | None, Parameter(show=False)] = None,
 ) -> None:
     """Take tickets and make matches, over HTTP.
 
@@ -35,21 +31,29 @@ def serve(
         port: 0 takes a free one.
         data: Directory of the journal; it is made if it is missing.
         journal: Reserved for a later version.
-        clock_speed: Engine seconds per real second, in place of the configuration's.
     """
     if journal is not None:
         raise NotSupported(f"--journal {journal} comes with a later version; use --data DIR")
     if not 0 <= port <= 65_535:
         raise ConfigError(f"--port must be from 0 to 65535, got {port}")
     # Imported here so that --help needs no server.
+    needs_server()
     from evenmatch.config import load_server
     from evenmatch.server import serving
     from evenmatch.server.recovery import Plan
 
     queues, settings, seed = load_server(config)
-    if clock_speed is not None:
-        settings = msgspec.structs.replace(settings, clock_speed=clock_speed)
     serving.serve(Plan(queues, seed, settings), serving.Place(host, port, data), _announce)
+
+
+def needs_server() -> None:
+    """Check that what a server needs is installed.
+
+    Raises:
+        NotSupported: It is not; the sentence says how to get it.
+    """
+    if find_spec("uvicorn") is None or find_spec("starlette") is None:
+        raise NotSupported("a server needs more packages: pip install 'evenmatch[server]'")
 
 
 def _announce(address: str) -> None:

@@ -124,13 +124,19 @@ def with_policy(
     if policy is None:
         return queues, lambda queue: parse_policy(queue.policy)
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
-    name = policy if isinstance(policy, str) else type(policy).__name__
+    name = policy if isinstance(policy, str) else _name_of(policy)
     if isinstance(chosen, type) or not hasattr(chosen, "matcher"):
         raise ConfigError(
             f"policy must be a SPEC such as 'greedy', or a Policy (it has a method matcher), "
             f"got {policy!r}"
         )
     return tuple(msgspec.structs.replace(q, policy=name) for q in queues), lambda _: chosen
+
+
+def _name_of(policy: Policy) -> str:
+    """Return what errors call a policy that has no SPEC."""
+    function = getattr(policy, "function", None)
+    return getattr(function, "__name__", type(policy).__name__)
 
 
 def _seeds(seed: int | np.random.SeedSequence) -> np.random.SeedSequence:

@@ -82,11 +82,6 @@ def _build_queue(shape: QueueShape, at: Place) -> Queue:
         group=check_name(shape.group, at.at("group")),
         exclusive_match=shape.exclusive_match,
         match_max=at.at("match_max").positive(shape.match_max, "s"),
-        silent_after=(
-            None
-            if shape.silent_after is None
-            else at.at("silent_after").positive(shape.silent_after, "s")
-        ),
         attributes=_attributes(shape.attributes, at.at("attributes")),
     )
 

@@ -76,7 +76,13 @@ class RuleShape(_Shape, frozen=True, kw_only=True):
 class QueueShape(_Shape, frozen=True, kw_only=True):
     """`[[queue]]`."""
 
-    LATER_KEYS: ClassVar[tuple[str, ...]] = ("roles", "players_min", "accept", "rules_file")
+    LATER_KEYS: ClassVar[tuple[str, ...]] = (
+        "roles",
+        "players_min",
+        "accept",
+        "rules_file",
+        "silent_after",
+    )
 
     name: Text = "main"
     teams: Whole | None = None
@@ -90,7 +96,6 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     group: Text = "default"
     exclusive_match: Flag = False
     match_max: Number = 7200.0
-    silent_after: Number | None = None
     criteria: tuple[CriterionShape, ...] = ()
     rules: tuple[RuleShape, ...] = ()
     attributes: Texts = ()

@@ -29,14 +29,13 @@ def check(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> str:
 
 
 def test_queue_is_told_in_sentences(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    text = QUEUE + 'wait_max = 60.0\npolicy = "window"\nsilent_after = 30.0\n' + RULE
+    text = QUEUE + 'wait_max = 60.0\npolicy = "window"\n' + RULE
     told = check(capsys, tmp_path, text + "expand = {rate = 2.0, max = 200.0}")
     assert "Queue duel: one player against one." in told
     assert "The policy window decides." in told
     assert "At first the largest difference in rating between its players may be 150" in told
     assert "widens by 2 for each second of waiting, up to 200" in told
     assert "A ticket waits 60 s at the most, then expires without a match." in told
-    assert "without a heartbeat" in told
     assert "No criterion is set" in told
     assert "warning" not in told
 
