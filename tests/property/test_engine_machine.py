@@ -43,7 +43,7 @@ CAPPED = NaiveQueue(
     "capped", limit=0.0, rate=7.0, limit_max=150.0, wait_max=4.0, on_deadline="keep"
 )
 STEPPED = NaiveQueue("stepped", limit=50.0, steps=((1.5, 100.0), (4.0, 250.0)))
-SHARE = NaiveQueue("share", limit=0.03125, rate=0.0125, relative=True, wait_max=20.0)
+SHARE = NaiveQueue("share", limit=0.0625, rate=0.05, relative=True, wait_max=20.0)
 NEAREST = NaiveQueue("nearest", limit=25.0, steps=((2.0, 100.0), (3.0, 150.0)), nearest=True)
 BOTS = NaiveQueue("bots", limit=50.0, rate=10.0, wait_max=5.0, on_deadline="bots")
 KEPT = NaiveQueue("kept", players=3, wait_max=2.0, on_deadline="keep")
@@ -66,7 +66,7 @@ CONFIGURATIONS: list[tuple[NaiveQueue, ...]] = [
 ]
 
 PLAYERS = st.integers(0, 30).map(lambda number: f"p{number}")
-RATINGS = st.integers(0, 12).map(lambda step: 500.0 + 25.0 * step)
+RATINGS = st.integers(0, 12).map(lambda step: 100.0 + 25.0 * step)
 LATER = st.sampled_from((0.0, 0.0, 0.0, 0.25, 0.5, 1.0, 2.75, 9.0))
 FEW = st.integers(0, 40)
 

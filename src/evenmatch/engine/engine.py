@@ -308,6 +308,8 @@ class Engine:
                 decision = pool.decide(now, fired)
                 pool.wake_at = decision.wake_at
                 self._carry_out(pool, decision, now, fired)
+            if not self._dirty:
+                return
             names = [name for name in self.pools if name in self._dirty]
         self._dirty.clear()
 

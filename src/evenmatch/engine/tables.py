@@ -196,13 +196,10 @@ class Tables(msgspec.Struct):
 
     def fold(self, given: Input, event: Event) -> None:
         """Fold one event of the record that is being made or applied."""
-        kind = type(event)
-        if kind is Accepted:
+        if isinstance(event, Accepted):
             assert isinstance(given, Enqueue)
-            assert isinstance(event, Accepted)
             self._accept(given, event)
-        elif kind is Matched:
-            assert isinstance(event, Matched)
+        elif isinstance(event, Matched):
             self._match(given.now, event.match)
         else:
             self._fold_rare(given, event)
