@@ -34,7 +34,7 @@ def simulate(
 
     For example:
 
-        evenmatch simulate scenarios/duel.toml --policy window:limit=100,rate=5 --report duel.html
+        evenmatch simulate scenarios/duel.toml --policy periodic:rounds_of=2 --report duel.html
 
     Args:
         scenario: A TOML file.
