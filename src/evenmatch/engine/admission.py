@@ -43,7 +43,7 @@ def admit(new: NewTicket, tables: Tables, objectives: dict[str, Objective], limi
     """
     if len(tables.waiting) >= limits.waiting_max:
         raise Overloaded(f"{limits.waiting_max} tickets wait already; try again later")
-    if new.id is not None and (new.id in tables.waiting or new.id in tables.ended):
+    if new.id is not None and tables.knows(new.id):
         raise InvalidTicket(f"the ticket id {new.id[:64]!r} was given before", where="/id")
     _check_players(new, limits)
     queues = new.queues or (next(iter(tables.queues)),)

@@ -10,7 +10,15 @@ from evenmatch.cost.objective import Objective
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import NOTHING, Decision, Memory, Policy, rules_of
+from evenmatch.policies.base import (
+    NOTHING,
+    Decision,
+    FunctionPolicy,
+    Grouping,
+    Memory,
+    Policy,
+    rules_of,
+)
 
 
 class Pool:
@@ -36,6 +44,13 @@ class Pool:
         self._newest = 0
         self.wake_at = math.inf
         self.fault: PolicyError | None = None
+
+    @classmethod
+    def stopped(cls, queue: Queue, why: str) -> Pool:
+        """Return a pool whose policy is not to be had: it keeps tickets and makes no matches."""
+        pool = cls(queue, FunctionPolicy(_no_matches), seed=0)
+        pool.fault = PolicyError(f"policy {queue.policy} of queue {queue.name}: {why}")
+        return pool
 
     def enter(self, ticket: Ticket, now: float) -> None:
         """Take a ticket in, in the place that its age gives it."""
@@ -64,10 +79,21 @@ class Pool:
         """Return the matcher's decision; nothing once the policy has failed."""
         if self.fault is None:
             try:
-                return self.matcher.decide(now, fired)
+                return check_decision(self, self.matcher.decide(now, fired), now, fired)
+            except PolicyError as fault:
+                self.fault = fault
             except Exception as error:  # noqa: BLE001 - see _fail
                 self._fail("decide", error)
         return NOTHING
+
+    def memory(self) -> Memory:
+        """Return what the matcher knows beyond its tickets; nothing once the policy has failed."""
+        if self.fault is None:
+            try:
+                return self.matcher.memory()
+            except Exception as error:  # noqa: BLE001 - see _fail
+                self._fail("memory", error)
+        return {}
 
     def _fail(self, verb: str, error: Exception) -> None:
         """Stop asking the policy.
@@ -89,3 +115,26 @@ class Pool:
             if other.id != ticket.id and ready_at(other, ticket) <= now:
                 return other.age_key
         return (math.inf, 0)
+
+
+def _no_matches(*_: object) -> tuple[()]:
+    return ()
+
+
+def check_decision(pool: Pool, decision: Decision, now: float, fired: bool) -> Decision:
+    """Return a decision after a look at all of it that does not belong to one match.
+
+    Raises:
+        PolicyError: It is no Decision, has a wake-up in the past, or a job.
+    """
+    name = f"policy {pool.queue.policy} of queue {pool.name}"
+    if type(decision) is not Decision or type(decision.matches) is not tuple:
+        raise PolicyError(f"{name}: decide must return a Decision with a tuple of matches")
+    if any(type(grouping) is not Grouping for grouping in decision.matches):
+        raise PolicyError(f"{name}: each match of a Decision must be a Grouping")
+    wake_at = decision.wake_at
+    if not (wake_at > now or (wake_at == now and not fired)):
+        raise PolicyError(f"{name}: wake_at must be later than {now}, got {wake_at}")
+    if decision.job is not None:
+        raise PolicyError(f"{name}: jobs come with a later version")
+    return decision

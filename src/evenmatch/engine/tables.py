@@ -43,6 +43,10 @@ KEEP_MATCHES = 86_400.0
 """Seconds for which matches are kept."""
 KEEP_MATCHES_MOST = 100_000
 """Matches kept at the most."""
+KEEP_ENDED_MOST = 500_000
+"""Ended tickets kept at the most; beyond, the oldest are forgotten sooner."""
+KEYS_MOST = 500_000
+"""Idempotency keys kept at the most; beyond, new ones are refused."""
 FORGET_EVERY = 10.0
 """Seconds between two looks at what is too old."""
 
@@ -188,6 +192,10 @@ class Tables(msgspec.Struct):
             assignment,
         )
 
+    def knows(self, ticket_id: str) -> bool:
+        """Return whether a ticket waits or is kept under this id."""
+        return ticket_id in self.waiting or ticket_id in self.ended
+
     def apply(self, record: Record) -> None:
         """Fold a whole record, as recovery does."""
         for event in record.events:
@@ -326,18 +334,21 @@ class Tables(msgspec.Struct):
 
         In batches: walking past the deleted front of a dict at every record would be quadratic.
         """
-        if self.now < self.forget_at and len(self.matches) < 2 * KEEP_MATCHES_MOST:
+        is_over = (
+            len(self.ended) >= 2 * KEEP_ENDED_MOST or len(self.matches) >= 2 * KEEP_MATCHES_MOST
+        )
+        if self.now < self.forget_at and not is_over:
             return
         self.forget_at = self.now + FORGET_EVERY
         before = self.now - KEEP_ENDED
-        for ticket_id in _first(self.ended, lambda end: end.ended_at < before):
+        for ticket_id in _first(self.ended, lambda end: end.ended_at < before, KEEP_ENDED_MOST):
             del self.ended[ticket_id]
-        for key in _first(self.keys, lambda key: key.at < before):
+        for key in _first(self.keys, lambda key: key.at < before, KEYS_MOST):
             del self.keys[key]
-        surplus = len(self.matches) - KEEP_MATCHES_MOST
         before = self.now - KEEP_MATCHES
-        old = _first(self.matches, lambda kept: kept.match.at < before and not kept.live)
-        for match_id in max(old, list(islice(self.matches, max(0, surplus))), key=len):
+        for match_id in _first(
+            self.matches, lambda kept: kept.match.at < before and not kept.live, KEEP_MATCHES_MOST
+        ):
             self._finish(match_id)
             self.forgotten_to = self.matches.pop(match_id).made
 
@@ -356,6 +367,8 @@ class Tables(msgspec.Struct):
         assert index == seen, "I1: the index of players differs from the tickets"
 
 
-def _first(rows: dict[str, Row], is_old: Callable[[Row], bool]) -> list[str]:
-    """Return the ids of the rows at the front that are old."""
-    return [row_id for row_id, _ in takewhile(lambda item: is_old(item[1]), rows.items())]
+def _first(rows: dict[str, Row], is_old: Callable[[Row], bool], most: int) -> list[str]:
+    """Return the ids of the rows at the front that are old, or more than are kept."""
+    old = [row_id for row_id, _ in takewhile(lambda item: is_old(item[1]), rows.items())]
+    surplus = len(rows) - most
+    return old if len(old) >= surplus else list(islice(rows, surplus))

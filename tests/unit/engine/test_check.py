@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from evenmatch.engine.check import check_decision, check_grouping, describe
-from evenmatch.engine.pool import Pool
+from evenmatch.engine.check import check_grouping, describe
+from evenmatch.engine.pool import Pool, check_decision
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.ticket import Ticket

@@ -303,6 +303,16 @@ def test_line_that_is_no_record_is_a_corrupt_journal(line: bytes) -> None:
 
 
 def test_refusals_and_repeats_change_nothing() -> None:
-    assert not changes_state(())
-    assert not changes_state((Refused(0, "overloaded", "later"), Existing(1, "s0-1")))
-    assert changes_state((Refused(0, "overloaded", "later"), Accepted(1, "s0-1", 1)))
+    given = Enqueue(1.0, ())
+    repeated = (Refused(0, "overloaded", "later"), Existing(1, "s0-1"))
+
+    assert not changes_state(given, ())
+    assert not changes_state(given, repeated)
+    assert changes_state(given, (Refused(0, "overloaded", "later"), Accepted(1, "s0-1", 1)))
+
+
+def test_answer_to_a_key_is_kept_unless_all_was_refused() -> None:
+    keyed = Enqueue(1.0, (), key="k")
+
+    assert changes_state(keyed, (Existing(0, "s0-1"),))
+    assert not changes_state(keyed, (Refused(0, "overloaded", "later"),))
