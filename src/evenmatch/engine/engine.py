@@ -204,7 +204,7 @@ class Engine:
         entered: list[Ticket] = []
         for item, new in enumerate(given.tickets):
             try:
-                admit(new, self.tables, self._objectives, self.limits)
+                admit(new, self.tables, self._objectives, self.limits, strict=given.strict)
             except (AlreadyWaiting, Overloaded) as refusal:
                 live = existing(new, self.tables)
                 self._emit(Existing(item, live) if live else refused(item, refusal))

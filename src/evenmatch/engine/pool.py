@@ -63,7 +63,7 @@ class Pool:
         if self.fault is None:
             try:
                 self.matcher.enter(ticket, now)
-            except Exception as error:  # noqa: BLE001 - see _fail
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("enter", error)
 
     def leave(self, ticket_id: str, now: float) -> None:
@@ -72,7 +72,7 @@ class Pool:
         if self.fault is None:
             try:
                 self.matcher.leave(ticket_id, now)
-            except Exception as error:  # noqa: BLE001 - see _fail
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("leave", error)
 
     def decide(self, now: float, fired: bool) -> Decision:
@@ -82,7 +82,7 @@ class Pool:
                 return check_decision(self, self.matcher.decide(now, fired), now, fired)
             except PolicyError as fault:
                 self.fault = fault
-            except Exception as error:  # noqa: BLE001 - see _fail
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("decide", error)
         return NOTHING
 
@@ -91,11 +91,11 @@ class Pool:
         if self.fault is None:
             try:
                 return self.matcher.memory()
-            except Exception as error:  # noqa: BLE001 - see _fail
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("memory", error)
         return {}
 
-    def _fail(self, verb: str, error: Exception) -> None:
+    def _fail(self, verb: str, error: BaseException) -> None:
         """Stop asking the policy.
 
         A policy may be anybody's code. Whatever it raises must not stop the engine half-way
