@@ -47,7 +47,7 @@ def check_grouping(
     if seating is None:
         raise _broken(pool, "the tickets do not fill the teams exactly", ids)
     if seating.ready_at > now:
-        raise _broken(pool, f"a rule holds only from {seating.ready_at} on, not at {now}", ids)
+        raise _broken(pool, pool.objective.rules.objection(seating.teams, now), ids)
     return tickets, seating
 
 

@@ -104,7 +104,7 @@ class Pool:
         """
         self.fault = PolicyError(
             f"policy {self.queue.policy} of queue {self.name} failed in {verb}: "
-            f"{type(error).__name__}: {error}"
+            f"{type(error).__name__}: {error}{_place_of(error)}"
         )
         self.fault.__cause__ = error
 
@@ -115,6 +115,17 @@ class Pool:
             if other.id != ticket.id and ready_at(other, ticket) <= now:
                 return other.age_key
         return (math.inf, 0)
+
+
+def _place_of(error: BaseException) -> str:
+    """Return the file and line that raised an error, in parentheses."""
+    trace = error.__traceback__
+    if trace is None:
+        return ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    name = trace.tb_frame.f_code.co_filename.replace("\\", "/").rpartition("/")[2]
+    return f" ({name}, line {trace.tb_lineno})"
 
 
 def _no_matches(*_: object) -> tuple[()]:
