@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evenmatch.cost.valid import check_queue
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import ConfigError
@@ -12,9 +13,11 @@ def check_configuration(given: Configure, tables: Tables) -> None:
     """Check that queues may come into force; their policies are checked by making them.
 
     Raises:
-        ConfigError: No queue, two of one name, a pause of no queue, or another group for a queue
-            with waiting tickets.
+        ConfigError: A queue that cannot be played, no queue, two of one name, a pause of no
+            queue, or another group for a queue with waiting tickets.
     """
+    for queue in given.queues:
+        check_queue(queue)
     names = [queue.name for queue in given.queues]
     if not names or len(set(names)) != len(names):
         raise ConfigError("queues must have different names, and there must be at least one")

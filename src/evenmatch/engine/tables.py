@@ -143,7 +143,7 @@ class Tables(msgspec.Struct):
         players: Live ticket by player, by group.
         busy: Live exclusive match by player, by group.
         counters: Totals.
-        forgotten_to: Highest record whose matches are no longer kept.
+        forgotten: Highest record whose matches are no longer kept, by queue.
         forget_at: Instant from which old rows are looked for again.
     """
 
@@ -160,7 +160,7 @@ class Tables(msgspec.Struct):
     players: dict[str, dict[str, str]] = {}
     busy: dict[str, dict[str, str]] = {}
     counters: Counters = msgspec.field(default_factory=Counters)
-    forgotten_to: int = 0
+    forgotten: dict[str, int] = {}
     forget_at: float = 0.0
 
     def view(self, ticket_id: str, now: float | None = None) -> TicketView:
@@ -263,7 +263,7 @@ class Tables(msgspec.Struct):
     def shallow_copy(self) -> Tables:
         """Return a consistent snapshot that later folds do not touch."""
         copied = msgspec.structs.replace(self, counters=msgspec.structs.replace(self.counters))
-        for name in ("queues", "waiting", "ended", "matches", "keys"):
+        for name in ("queues", "waiting", "ended", "matches", "keys", "forgotten"):
             setattr(copied, name, dict(getattr(self, name)))
         copied.players = {group: dict(players) for group, players in self.players.items()}
         copied.busy = {group: dict(players) for group, players in self.busy.items()}
@@ -350,7 +350,8 @@ class Tables(msgspec.Struct):
             self.matches, lambda kept: kept.match.at < before and not kept.live, KEEP_MATCHES_MOST
         ):
             self._finish(match_id)
-            self.forgotten_to = self.matches.pop(match_id).made
+            kept = self.matches.pop(match_id)
+            self.forgotten[kept.match.queue] = kept.made
 
     def _check(self) -> None:
         """Assert what must hold between records: I1, I2, I3 and the index of players."""

@@ -226,7 +226,7 @@ def test_old_matches_are_forgotten_and_live_ones_kept(monkeypatch: pytest.Monkey
 
     assert old not in tables.matches
     assert live in tables.matches
-    assert tables.forgotten_to == 4
+    assert tables.forgotten == {"free": 4}
 
 
 def test_surplus_of_matches_is_forgotten_oldest_first_even_if_live(
@@ -244,7 +244,7 @@ def test_surplus_of_matches_is_forgotten_oldest_first_even_if_live(
 
     assert list(tables.matches) == [matches[2], fourth]
     assert tables.busy["default"].keys() == {"a3.0", "b3.0", "a4", "b4"}
-    assert tables.forgotten_to == 7
+    assert tables.forgotten == {"main": 7}
 
 
 def test_shallow_copy_is_not_touched_by_later_records() -> None:
