@@ -1,6 +1,6 @@
 """The engine, behind a shard, against the naive model of `naive.py`, under random inputs.
 
-By default 200 runs of 30 rules, always the same. A million operations take about ten minutes:
+By default 200 runs of 30 rules, always the same. A million rules take a quarter of an hour:
 
     EVENMATCH_MACHINE=long .venv/bin/python -m pytest tests/property/test_engine_machine.py
 """
