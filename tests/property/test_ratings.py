@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evenmatch import rate
 
-SPECS = ["elo", "glicko", "glicko2", "glicko2:tau=1.2", "weng_lin"]
+SPECS = ["elo", "glicko", "glicko2", "glicko2:tau=1.2", "weng_lin", "weng_lin:tau=0"]
 NAMES = "abcdefgh"
 
 given_ratings = st.dictionaries(
@@ -17,7 +17,7 @@ given_ratings = st.dictionaries(
     st.fixed_dictionaries(
         {
             "mean": st.floats(-4000.0, 6000.0),
-            "deviation": st.floats(0.5, 350.0),
+            "deviation": st.floats(0.5, 350.0) | st.just(0.0),
             "volatility": st.floats(0.01, 0.3),
         }
     ),
@@ -45,11 +45,11 @@ def outcome(draw: st.DrawFn, size: int | None = None) -> dict[str, Any]:
 def test_ratings_stay_finite_and_deviations_bounded(
     spec: str, ratings: dict[str, Any], outcomes: list[dict[str, Any]]
 ) -> None:
-    largest = {"weng_lin": math.hypot(25 / 3, 25 / 300)}.get(spec, 350.0)
+    largest = {"weng_lin": math.hypot(25 / 3, 25 / 300), "weng_lin:tau=0": 25 / 3}.get(spec, 350.0)
     for player, rating in rate(spec, ratings, outcomes).items():
         before = ratings.get(player, {"deviation": largest})["deviation"]
         assert math.isfinite(rating["mean"])
-        assert 0.0 < rating["deviation"] <= max(before, largest) * (1 + 1e-12)
+        assert 0.0 <= rating["deviation"] <= max(before, largest) * (1 + 1e-12)
         assert rating["volatility"] is None or 0.0 < rating["volatility"] < math.inf
 
 

@@ -28,7 +28,7 @@ class Ratings(NamedTuple):
 
     Args:
         mean: Estimates, in the system's points.
-        deviation: Standard deviations in the same points, > 0 where the system uses them.
+        deviation: Standard deviations in the same points, >= 0; 0 is a player of known strength.
         volatility: Glicko-2's volatility; NaN in other systems.
     """
 

@@ -73,8 +73,11 @@ def find_evidence(ratings: Ratings, outcomes: Outcomes) -> Evidence:
 
 
 def step(mean: FloatArray, variance: FloatArray, evidence: Evidence) -> tuple[FloatArray, ...]:
-    """Return means in points and deviations in logits, given prior variances in logits."""
-    posterior = 1.0 / (1.0 / variance + evidence.information)
+    """Return means in points and deviations in logits, given prior variances in logits squared.
+
+    A variance of 0 stays 0: such a player is a fixed point that others are measured against.
+    """
+    posterior = variance / (1.0 + variance * evidence.information)
     return mean + POINTS_PER_LOGIT * posterior * evidence.surprise, np.sqrt(posterior)
 
 

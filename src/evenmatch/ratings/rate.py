@@ -69,7 +69,7 @@ def rate(
         system: `elo`, `glicko`, `glicko2` or `weng_lin`, with parameters as in
             `glicko2:tau=0.5`.
         ratings: For each player `mean`, `deviation` and `volatility`; what is missing or None is
-            a newcomer's.
+            a newcomer's. Points, as the system counts them, but for the volatility.
         outcomes: For each match `teams` (player ids by team) and `ranks` (lower is better, equal
             is a draw) or `points` (higher is better), and if need be `handicap` (points given
             to each team), `quitters` (player ids) and `wide` (see `Outcome`).
@@ -133,9 +133,9 @@ def _read_rating(player: str, value: object, start: Rating) -> Rating:
             f"rating of {player!r}: mean must be a finite number of at most {POINTS_MAX:g} "
             f"either way, got {mean!r}"
         )
-    if not 0.0 < deviation <= POINTS_MAX:
+    if not 0.0 <= deviation <= POINTS_MAX:
         raise ConfigError(
-            f"rating of {player!r}: deviation must be > 0 and at most {POINTS_MAX:g}, "
+            f"rating of {player!r}: deviation must be >= 0 and at most {POINTS_MAX:g}, "
             f"got {deviation!r}"
         )
     if volatility is not None and not 0.0 < volatility <= 10.0:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from evenmatch.errors import ConfigError
 from evenmatch.model.rating import Rating
 from evenmatch.ratings.adjust import settle_gap
 from evenmatch.ratings.base import (
@@ -49,6 +50,8 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("deviation", "beta", "kappa"):
             require_positive(f"weng_lin:{name}", getattr(self, name))
         require_not_negative("weng_lin:tau", self.tau)
+        if self.kappa >= 1.0:
+            raise ConfigError(f"weng_lin:kappa must be < 1, got {self.kappa!r}")
 
     @property
     def newcomer(self) -> Rating:
@@ -104,5 +107,6 @@ class WengLin(msgspec.Struct, frozen=True, kw_only=True):
         if outcomes.quits is not None:
             lost = add_up(mine, own / c * -chance, teams)
             won = np.where(outcomes.quits, lost[team], won)
-        share = variance[outcomes.player] / team_variance[team]
+        certain = team_variance == 0.0  # with tau = 0: nobody in the team can change
+        share = variance[outcomes.player] / np.where(certain, 1.0, team_variance)[team]
         return share * won, np.maximum(1.0 - share * delta[team], self.kappa)

@@ -121,8 +121,8 @@ def test_a_spec_that_cannot_be_used_is_refused(spec: str, sentence: str) -> None
     [
         ({"a": {"mean": math.nan}}, duel(1, 2), "rating of 'a': mean must be a finite number"),
         ({"a": {"mean": math.inf}}, duel(1, 2), "rating of 'a': mean must be a finite number"),
-        ({"a": {"deviation": 0.0}}, duel(1, 2), "rating of 'a': deviation must be > 0"),
-        ({"a": {"deviation": math.nan}}, duel(1, 2), "rating of 'a': deviation must be > 0"),
+        ({"a": {"deviation": -1.0}}, duel(1, 2), "rating of 'a': deviation must be >= 0"),
+        ({"a": {"deviation": math.nan}}, duel(1, 2), "rating of 'a': deviation must be >= 0"),
         ({"a": {"volatility": -1.0}}, duel(1, 2), "rating of 'a': volatility must be > 0"),
         ({"a": {"average": 1.0}}, duel(1, 2), "rating of 'a'"),
         ({"a": {"mean": "high"}}, duel(1, 2), "rating of 'a'"),

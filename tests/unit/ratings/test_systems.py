@@ -185,6 +185,30 @@ def test_volatility_is_a_root_of_glickmans_equation(tau: float) -> None:
     assert np.all(f(x - 2e-6) * f(x + 2e-6) <= 0.0)
 
 
+def test_bracket_of_the_volatility_widens_where_one_step_is_too_short() -> None:
+    # A large volatility and hardly any spread: the root is far below a.
+    found = solve_volatility(np.full(2, 3.0), np.full(2, 1e-6), np.zeros(2), tau=0.1)
+    assert np.all((found > 0.0) & (found < 3.0))
+    wide = solve_volatility(np.array([1e8]), np.array([1e-9]), np.array([0.0]), tau=9.0)
+    x, a = 2 * np.log(wide[0]), 2 * np.log(1e8)
+    assert -0.5 - (x - a) / 81.0 == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("system", [Elo(), Glicko(), Glicko2(), WengLin()])
+def test_elo_alone_forgets_nothing(system: Elo) -> None:
+    rested = system.rest(EXAMPLE._replace(deviation=np.full(4, 2.0)), 3.0)
+    assert rested.mean.tolist() == EXAMPLE.mean.tolist()
+    assert np.all(rested.deviation > 2.0) == (not isinstance(system, Elo))
+
+
+@pytest.mark.parametrize("system", [Glicko(), WengLin(tau=0.0)])
+def test_a_player_of_known_strength_does_not_move(system: Glicko) -> None:
+    start = newcomers(system, 2)._replace(deviation=np.array([0.0, 5.0]))
+    after = system.update(start, duels([0], [1], [0.0]))
+    assert after.mean[0] == start.mean[0]
+    assert after.mean[1] > start.mean[1]
+
+
 def test_a_period_without_matches_grows_deviations_only() -> None:
     nothing = duels(np.empty(0, int), np.empty(0, int), [])
     glicko = Glicko(growth=50.0).update(EXAMPLE, nothing)
@@ -284,8 +308,18 @@ def test_win_probability(system: Elo | Glicko, expected: float) -> None:
     mine = Ratings(np.array([1700.0]), np.array([150.0]), np.array([0.06]))
     theirs = Ratings(np.array([1400.0]), np.array([math.sqrt(12500)]), np.array([0.06]))
     assert system.win_probability(mine, theirs)[0] == pytest.approx(expected)
+    if isinstance(system, Glicko):
+        assert Glicko2().win_probability(mine, theirs)[0] == pytest.approx(expected)
     other_side = system.win_probability(theirs, mine)[0]
     assert other_side == pytest.approx(1.0 - expected)
+
+
+def test_win_probability_of_weng_lin_is_the_chance_that_its_update_uses() -> None:
+    mine = Ratings(np.array([30.0]), np.array([3.0]), np.array([np.nan]))
+    theirs = Ratings(np.array([22.0]), np.array([4.0]), np.array([np.nan]))
+    c = math.sqrt(9 + 16 + 2 * (25 / 6) ** 2)
+    chance = WengLin().win_probability(mine, theirs)[0]
+    assert chance == pytest.approx(1 / (1 + math.exp(-8 / c)))
 
 
 @pytest.mark.parametrize(
@@ -295,6 +329,7 @@ def test_win_probability(system: Elo | Glicko, expected: float) -> None:
         (lambda: Glicko(growth=-1.0), "glicko:growth must be a finite number >= 0, got -1.0"),
         (lambda: Glicko(deviation_min=400.0), "glicko:deviation_min must not exceed"),
         (lambda: Glicko2(tau=math.nan), "glicko2:tau must be a finite number > 0, got nan"),
+        (lambda: WengLin(kappa=1.0), "weng_lin:kappa must be < 1, got 1.0"),
         (lambda: WengLin(beta=math.inf), "weng_lin:beta must be a finite number > 0, got inf"),
     ],
 )
