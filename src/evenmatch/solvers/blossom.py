@@ -27,10 +27,12 @@ from evenmatch.solvers.forest import (
     EVEN,
     FIRST,
     FREE,
+    GROUP,
     HEAD,
     HERE,
     INSIDE,
     LABEL,
+    LARGEST,
     LAST,
     MARK,
     MATE,
@@ -40,9 +42,11 @@ from evenmatch.solvers.forest import (
     ODD,
     OPEN,
     OUTSIDE,
+    OWN_GROUP,
     PREVIOUS,
     REACH,
     SCAN_COUNT,
+    SIZE,
     SPARE,
     SPARE_COUNT,
     THERE,
@@ -59,6 +63,7 @@ from evenmatch.solvers.forest import (
     scan,
     scan_all,
     set_label,
+    top_of,
     width,
 )
 from evenmatch.solvers.kernel import kernel
@@ -105,7 +110,7 @@ def _rebase(s: Ints, stack: Ints, count: int, b: int, v: int) -> None:
 def _augment(s: Ints, stack: Ints, count: int, v: int, partner: int) -> None:
     """Match EVEN vertex v with a vertex outside the tree (or none), and so on up to the root."""
     while True:
-        b = s[TOP, v]
+        b = top_of(s, v)
         before = s[MATE, s[BASE, b]]
         _rebase(s, stack, count, b, v)
         s[MATE, v] = partner
@@ -113,7 +118,7 @@ def _augment(s: Ints, stack: Ints, count: int, v: int, partner: int) -> None:
             s[MATE, partner] = v
         if before == NONE:
             break
-        odd = s[TOP, before]
+        odd = top_of(s, before)
         partner, v = s[INSIDE, odd], s[OUTSIDE, odd]
         _rebase(s, stack, count, odd, partner)
 
@@ -124,7 +129,7 @@ def _parent(s: Ints, b: int) -> int:
     before = s[MATE, s[BASE, b]]
     if before == NONE:
         return NONE
-    above: int = s[TOP, s[OUTSIDE, s[TOP, before]]]
+    above: int = top_of(s, s[OUTSIDE, top_of(s, before)])
     return above
 
 
@@ -156,31 +161,31 @@ def _link(s: Ints, one: int, two: int, here: int, there: int) -> None:
 @kernel("void(int64[:,::1], int64, int64, int64)")
 def _link_cycle(s: Ints, x: int, y: int, top: int) -> None:
     """Link the nodes of the cycle that edge (x, y) closes, from `top` by x and y back to it."""
-    node = s[TOP, x]
-    _link(s, node, s[TOP, y], x, y)
+    node = top_of(s, x)
+    _link(s, node, top_of(s, y), x, y)
     while node != top:
         before = s[MATE, s[BASE, node]]
-        odd = s[TOP, before]
-        above = s[TOP, s[OUTSIDE, odd]]
+        odd = top_of(s, before)
+        above = top_of(s, s[OUTSIDE, odd])
         _link(s, odd, node, before, s[BASE, node])
         _link(s, above, odd, s[OUTSIDE, odd], s[INSIDE, odd])
         node = above
-    node = s[TOP, y]
+    node = top_of(s, y)
     while node != top:
         before = s[MATE, s[BASE, node]]
-        odd = s[TOP, before]
-        above = s[TOP, s[OUTSIDE, odd]]
+        odd = top_of(s, before)
+        above = top_of(s, s[OUTSIDE, odd])
         _link(s, node, odd, s[BASE, node], before)
         _link(s, odd, above, s[INSIDE, odd], s[OUTSIDE, odd])
         node = above
 
 
 @kernel("void(int64[:,::1], int64, int64)")
-def _set_top(s: Ints, b: int, top: int) -> None:
-    """Write the outermost blossom of all vertices of b."""
+def _set_group(s: Ints, b: int, group: int) -> None:
+    """Write the group of all vertices of a node."""
     v = s[FIRST, b]
     while True:
-        s[TOP, v] = top
+        s[GROUP, v] = group
         if v == s[LAST, b]:
             break
         v = s[AFTER, v]
@@ -192,13 +197,18 @@ def _shrink(s: Ints, r: Ints, top: int) -> int:
     r[SPARE_COUNT] -= 1
     b: int = s[SPARE, r[SPARE_COUNT]]
     r[SCAN_COUNT] = 0
-    child = top
+    largest, size, child = top, 0, top
     while True:
+        # Duals are written down while the old label stands; those of EVEN vertices go on as before.
         was_odd = s[LABEL, child] == ODD
-        if was_odd or s[FIRST, child] != s[LAST, child]:
-            # Its vertices' duals and its own are written down while its label still stands.
-            set_label(s, r, child, s[LABEL, child])
+        if was_odd:
+            set_label(s, r, child, ODD)
+        else:
+            s[WIDTH, child] = width(s, r, child)
         s[AROUND, child] = b
+        size += s[SIZE, child]
+        if s[SIZE, child] > s[SIZE, largest]:
+            largest = child
         s[AFTER, s[LAST, child]] = s[FIRST, s[NEXT, child]]
         v = s[FIRST, child]
         while was_odd:
@@ -213,7 +223,15 @@ def _shrink(s: Ints, r: Ints, top: int) -> int:
     s[FIRST, b], s[LAST, b] = s[FIRST, top], s[LAST, s[PREVIOUS, top]]
     s[HEAD, b], s[BASE, b], s[AROUND, b] = top, s[BASE, top], NONE
     s[WIDTH, b], s[WIDTH_STAMP, b], s[LABEL, b], s[MARK, b] = 0, r[DELTA], EVEN, 0
-    _set_top(s, b, b)
+    s[SIZE, b], s[LARGEST, b], s[OWN_GROUP, b] = size, largest, s[OWN_GROUP, largest]
+    s[TOP, s[OWN_GROUP, b]] = b
+    child = top
+    while True:
+        if child != largest:
+            _set_group(s, child, s[OWN_GROUP, b])
+        child = s[NEXT, child]
+        if child == top:
+            break
     return b
 
 
@@ -259,7 +277,9 @@ def _open(
         if child == entry:
             distance = place
         s[AROUND, child], s[LABEL, child] = NONE, FREE
-        _set_top(s, child, child)
+        s[TOP, s[OWN_GROUP, child]] = child
+        if child != s[LARGEST, b]:
+            _set_group(s, child, s[OWN_GROUP, child])
         place += 1
         child = s[NEXT, child]
         if child == head:
@@ -291,7 +311,7 @@ def _reach(
     y: int,
 ) -> bool:
     """Let the tree take FREE vertex y over a tight edge; return whether that ends it."""
-    b = s[TOP, y]
+    b = top_of(s, y)
     mate = s[MATE, s[BASE, b]]
     if mate == NONE:
         _rebase(s, stack, count, b, y)
@@ -301,8 +321,8 @@ def _reach(
     s[INSIDE, b], s[OUTSIDE, b] = y, x
     if b >= count:
         push(heap, r, r[DELTA] + s[WIDTH, b] // 2, 4 * b + OPEN)
-    set_label(s, r, s[TOP, mate], EVEN)
-    scan_all(s, r, heap, starts, slots, edges, queued, s[TOP, mate])
+    set_label(s, r, top_of(s, mate), EVEN)
+    scan_all(s, r, heap, starts, slots, edges, queued, top_of(s, mate))
     return False
 
 
@@ -321,9 +341,9 @@ def _take_edge(
 ) -> bool:
     """Act on an edge that may be tight; return whether that ends the tree."""
     x, y = edges[0, e], edges[1, e]
-    if s[LABEL, s[TOP, x]] != EVEN:
+    if s[LABEL, top_of(s, x)] != EVEN:
         x, y = y, x
-    one, two = s[TOP, x], s[TOP, y]
+    one, two = top_of(s, x), top_of(s, y)
     if one == two or s[LABEL, one] != EVEN or s[LABEL, two] == ODD:
         return False
     slack = dual(s, r, x) + dual(s, r, y) - edges[2, e]
@@ -372,12 +392,12 @@ def grow(
         count: Number of vertices.
     """
     for root in range(count):
-        if s[MATE, s[BASE, s[TOP, root]]] != NONE or s[BASE, s[TOP, root]] != root:
+        if s[MATE, s[BASE, top_of(s, root)]] != NONE or s[BASE, top_of(s, root)] != root:
             continue
         if s[DUAL, root] == 0:
             continue
-        set_label(s, r, s[TOP, root], EVEN)
-        scan_all(s, r, heap, starts, slots, edges, queued, s[TOP, root])
+        set_label(s, r, top_of(s, root), EVEN)
+        scan_all(s, r, heap, starts, slots, edges, queued, top_of(s, root))
         is_over = False
         while not is_over:
             event = pop(heap, r)

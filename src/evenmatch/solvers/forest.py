@@ -29,19 +29,21 @@ FREE, EVEN, ODD = 0, 1, 2
 NONE = -1
 
 # Rows of the state table. Of vertices: the partner; the dual; DELTA when it was written; the next
-# vertex in the list of a blossom's vertices; the outermost blossom.
-MATE, DUAL, STAMP, AFTER, TOP = range(5)
+# vertex in the list of a blossom's vertices; its group. Of groups: the outermost node. When nodes
+# become one, the largest keeps its group and only the vertices of the others change theirs.
+MATE, DUAL, STAMP, AFTER, GROUP, TOP = range(6)
 # Of vertices and blossoms: the label of an outermost one; the blossom around it; the vertex that
-# is matched outside; the list of its vertices; a mark for walks up the tree.
-LABEL, AROUND, BASE, FIRST, LAST, MARK = range(5, 11)
+# is matched outside; the list of its vertices; a mark for walks up the tree; the number of
+# vertices; its own group.
+LABEL, AROUND, BASE, FIRST, LAST, MARK, SIZE, OWN_GROUP = range(6, 14)
 # The next and last child in the cycle of the blossom around, and the edge to the next child: its
 # end here and its end there. The edge by which an ODD one was reached: end inside, end outside.
-NEXT, PREVIOUS, HERE, THERE, INSIDE, OUTSIDE = range(11, 17)
-# Of blossoms: the child with the base; the dual, and DELTA when it was written.
-HEAD, WIDTH, WIDTH_STAMP = range(17, 20)
+NEXT, PREVIOUS, HERE, THERE, INSIDE, OUTSIDE = range(14, 20)
+# Of blossoms: the child with the base; the dual, and DELTA when it was written; the largest child.
+HEAD, WIDTH, WIDTH_STAMP, LARGEST = range(20, 24)
 # Lists of vertices: those seen by the tree; those to scan; whether seen; spare blossoms.
-SEEN, TO_SCAN, IS_SEEN, SPARE = range(20, 24)
-ROWS = 24
+SEEN, TO_SCAN, IS_SEEN, SPARE = range(24, 28)
+ROWS = 28
 
 # Registers.
 DELTA, HEAP_SIZE, SEEN_COUNT, SPARE_COUNT, WALK, SCAN_COUNT = range(6)
@@ -63,8 +65,8 @@ def new_state(count: int, duals: Ints, mates: Ints) -> tuple[Ints, Ints]:
     s: Ints = np.full((ROWS, nodes), NONE, dtype=np.int64)
     for row in (LABEL, MARK, WIDTH, WIDTH_STAMP, STAMP, IS_SEEN):
         s[row] = 0
-    s[DUAL, :count], s[MATE, :count] = duals, mates
-    for row in (TOP, BASE, FIRST, LAST):
+    s[DUAL, :count], s[MATE, :count], s[SIZE, :count] = duals, mates, 1
+    for row in (GROUP, TOP, BASE, FIRST, LAST, OWN_GROUP):
         s[row, :count] = np.arange(count)
     r: Ints = np.zeros(REGISTERS, dtype=np.int64)
     spare = nodes - count
@@ -111,10 +113,17 @@ def pop(heap: Ints, r: Ints) -> int:
     return event
 
 
+@kernel("int64(int64[:,::1], int64)")
+def top_of(s: Ints, v: int) -> int:
+    """Return the outermost node that holds a vertex."""
+    top: int = s[TOP, s[GROUP, v]]
+    return top
+
+
 @kernel("int64(int64[:,::1], int64[::1], int64)")
 def dual(s: Ints, r: Ints, v: int) -> int:
     """Return the dual of a vertex now."""
-    label = s[LABEL, s[TOP, v]]
+    label = s[LABEL, top_of(s, v)]
     value: int = s[DUAL, v]
     if label == EVEN:
         value -= r[DELTA] - s[STAMP, v]
@@ -168,14 +177,14 @@ def scan(
     v: int,
 ) -> None:
     """Put the events of an EVEN vertex into the heap; of a FREE one, those of EVEN neighbours."""
-    top, mine, delta = s[TOP, v], dual(s, r, v), r[DELTA]
+    top, mine, delta = top_of(s, v), dual(s, r, v), r[DELTA]
     is_even = s[LABEL, top] == EVEN
     if is_even:
         push(heap, r, delta + mine, 4 * v + EMPTY)
     for slot in range(starts[v], starts[v + 1]):
         e = slots[slot]
         other = edges[0, e] + edges[1, e] - v
-        other_top = s[TOP, other]
+        other_top = top_of(s, other)
         label = s[LABEL, other_top]
         if other_top == top or label == ODD or not (is_even or label == EVEN):
             continue
@@ -220,7 +229,7 @@ def finish_tree(s: Ints, r: Ints, heap: Ints, queued: NDArray[np.int8]) -> None:
         s[DUAL, v] = dual(s, r, v)
         s[IS_SEEN, v] = 0
     for i in range(r[SEEN_COUNT]):
-        b = s[TOP, s[SEEN, i]]
+        b = top_of(s, s[SEEN, i])
         if s[LABEL, b] != FREE:
             s[WIDTH, b] = width(s, r, b)
             s[LABEL, b] = FREE
