@@ -31,6 +31,8 @@ from evenmatch.solvers.forest import (
     HEAD,
     HERE,
     INSIDE,
+    IS_FRACTIONAL,
+    IS_HALF,
     LABEL,
     LARGEST,
     LAST,
@@ -296,6 +298,29 @@ def _open(
     r[SPARE_COUNT] += 1
 
 
+@kernel("void(int64[:,::1], int64)")
+def _halve_cycle(s: Ints, top: int) -> None:
+    """Note that all edges of a linked cycle of vertices are half matched."""
+    at = top
+    while True:
+        s[IS_HALF, at] = 1
+        at = s[NEXT, at]
+        if at == top:
+            break
+
+
+@kernel("void(int64[:,::1], int64)")
+def _break_cycle(s: Ints, v: int) -> None:
+    """Match the vertices of a half matched cycle in pairs and leave v unmatched."""
+    s[IS_HALF, v], s[MATE, v] = 0, NONE
+    at = s[NEXT, v]
+    while at != v:
+        then = s[NEXT, at]
+        s[IS_HALF, at], s[IS_HALF, then] = 0, 0
+        s[MATE, at], s[MATE, then] = then, at
+        at = s[NEXT, then]
+
+
 @kernel(f"boolean({_STATE}, {_GRAPH}, int64[::1], int64, int64, int64)")
 def _reach(
     s: Ints,
@@ -312,6 +337,8 @@ def _reach(
 ) -> bool:
     """Let the tree take FREE vertex y over a tight edge; return whether that ends it."""
     b = top_of(s, y)
+    if r[IS_FRACTIONAL] == 1 and s[IS_HALF, y] == 1:
+        _break_cycle(s, y)
     mate = s[MATE, s[BASE, b]]
     if mate == NONE:
         _rebase(s, stack, count, b, y)
@@ -360,13 +387,17 @@ def _take_edge(
         return _reach(s, r, heap, starts, slots, edges, queued, stack, count, x, y)
     top = _meeting_point(s, r, one, two)
     _link_cycle(s, x, y, top)
+    if r[IS_FRACTIONAL] == 1:
+        _halve_cycle(s, top)
+        _augment(s, stack, count, top, NONE)
+        return True
     _shrink(s, r, top)
     for i in range(r[SCAN_COUNT]):
         scan(s, r, heap, starts, slots, edges, queued, s[TO_SCAN, i])
     return False
 
 
-@kernel(f"void({_STATE}, {_GRAPH}, int64[::1], int64)")
+@kernel(f"void({_STATE}, {_GRAPH}, int64[::1], int64, int64)")
 def grow(
     s: Ints,
     r: Ints,
@@ -377,6 +408,7 @@ def grow(
     queued: Flags,
     stack: Ints,
     count: int,
+    is_fractional: int,
 ) -> None:
     """Match every vertex or bring its dual to 0.
 
@@ -390,11 +422,15 @@ def grow(
         queued: Shape (m,), zeros: which events of an edge are in the heap.
         stack: Room for `_rebase`.
         count: Number of vertices.
+        is_fractional: 1 to solve the relaxation in which an odd cycle may be half matched: no
+            blossoms, small trees, and one vertex of each such cycle is left unmatched. It makes
+            a good start for the true problem, 0.
     """
+    r[IS_FRACTIONAL] = is_fractional
     for root in range(count):
         if s[MATE, s[BASE, top_of(s, root)]] != NONE or s[BASE, top_of(s, root)] != root:
             continue
-        if s[DUAL, root] == 0:
+        if s[DUAL, root] == 0 or (is_fractional == 1 and s[IS_HALF, root] == 1):
             continue
         set_label(s, r, top_of(s, root), EVEN)
         scan_all(s, r, heap, starts, slots, edges, queued, top_of(s, root))

@@ -41,13 +41,14 @@ LABEL, AROUND, BASE, FIRST, LAST, MARK, SIZE, OWN_GROUP = range(6, 14)
 NEXT, PREVIOUS, HERE, THERE, INSIDE, OUTSIDE = range(14, 20)
 # Of blossoms: the child with the base; the dual, and DELTA when it was written; the largest child.
 HEAD, WIDTH, WIDTH_STAMP, LARGEST = range(20, 24)
-# Lists of vertices: those seen by the tree; those to scan; whether seen; spare blossoms.
-SEEN, TO_SCAN, IS_SEEN, SPARE = range(24, 28)
-ROWS = 28
+# Lists of vertices: those seen by the tree; those to scan; whether seen; spare blossoms. Whether a
+# vertex is in an odd cycle of half matched edges.
+SEEN, TO_SCAN, IS_SEEN, SPARE, IS_HALF = range(24, 29)
+ROWS = 29
 
 # Registers.
-DELTA, HEAP_SIZE, SEEN_COUNT, SPARE_COUNT, WALK, SCAN_COUNT = range(6)
-REGISTERS = 6
+DELTA, HEAP_SIZE, SEEN_COUNT, SPARE_COUNT, WALK, SCAN_COUNT, IS_FRACTIONAL = range(7)
+REGISTERS = 7
 
 # Kinds of events, in the two low bits of an event's name; the rest is an edge, vertex or blossom.
 REACH, MEET, EMPTY, OPEN = range(4)
@@ -63,7 +64,7 @@ def new_state(count: int, duals: Ints, mates: Ints) -> tuple[Ints, Ints]:
     """
     nodes = count + count // 2 + 1
     s: Ints = np.full((ROWS, nodes), NONE, dtype=np.int64)
-    for row in (LABEL, MARK, WIDTH, WIDTH_STAMP, STAMP, IS_SEEN):
+    for row in (LABEL, MARK, WIDTH, WIDTH_STAMP, STAMP, IS_SEEN, IS_HALF):
         s[row] = 0
     s[DUAL, :count], s[MATE, :count], s[SIZE, :count] = duals, mates, 1
     for row in (GROUP, TOP, BASE, FIRST, LAST, OWN_GROUP):

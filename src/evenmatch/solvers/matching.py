@@ -152,7 +152,19 @@ class _Graph:
         heap: Ints = np.zeros((2, 2 * edge_count + 2 * nodes + 1), dtype=np.int64)
         queued: NDArray[np.int8] = np.zeros(edge_count, dtype=np.int8)
         stack: Ints = np.zeros(4 * nodes, dtype=np.int64)
-        grow(state, registers, heap, starts, slots, self.edges, queued, stack, self.count)
+        for is_fractional in (1, 0):
+            grow(
+                state,
+                registers,
+                heap,
+                starts,
+                slots,
+                self.edges,
+                queued,
+                stack,
+                self.count,
+                is_fractional,
+            )
         self.mates = state[MATE, : self.count].copy()
         self.duals = state[DUAL, : self.count].copy()
         self.around, self.widths = state[AROUND].copy(), state[WIDTH].copy()
