@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from evenmatch.solvers.blossom import grow
 from evenmatch.solvers.forest import AROUND, DUAL, MATE, NONE, WIDTH, Ints, new_state
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import Floats, nearest, overlooked, pair_costs
+from evenmatch.solvers.pairs import Floats, nearest, nesting, overlooked, pair_costs
 
 NEAREST = 6
 """Partners of each point in the first graph."""
@@ -138,10 +138,8 @@ class _Graph:
 
     def _absorb(self) -> None:
         """Share the duals of blossoms among their vertices, which keeps all duals feasible."""
-        above = self.around[: self.count].copy()
-        while (inside := above >= 0).any():
-            self.duals[inside] += self.widths[above[inside]] // 2
-            above[inside] = self.around[above[inside]]
+        nest = nesting(self.around, self.widths, self.count)
+        self.duals = self.duals + nest[3, : self.count] // 2
 
     def solve(self) -> None:
         """Compute the best matching, from the duals and partners of the last one."""
@@ -171,14 +169,15 @@ class _Graph:
 
     def dual_cost(self) -> int:
         """Return the integer cost that the duals prove for the graph's own pairs."""
-        sizes = np.zeros(len(self.around), dtype=np.int64)
-        above = self.around[: self.count].copy()
-        while (inside := above >= 0).any():
-            np.add.at(sizes, above[inside], 1)
-            above[inside] = self.around[above[inside]]
-        halves = np.maximum(sizes - 1, 0) // 2
+        # A blossom of 2 m + 1 vertices counts m times its dual: half of what its vertices are in,
+        # and half a dual less.
+        nest = nesting(self.around, self.widths, self.count)
+        held = nest[3, : self.count] // 2
+        # Only blossoms that still stand have a depth.
+        stands = nest[1, self.count :] >= 0
+        once = self.widths[self.count :][stands] // 2
         total = sum(self.alone.tolist()) - sum(self.duals.tolist())
-        return int(total - sum((self.widths * halves).tolist()))
+        return int(total - sum(held.tolist()) + sum(once.tolist()))
 
 
 def _first_pairs(fields: Sequence[Field], scale: float, most: int) -> Ints:
@@ -197,6 +196,7 @@ def _first_pairs(fields: Sequence[Field], scale: float, most: int) -> Ints:
 def _overlooked(fields: Sequence[Field], graph: _Graph) -> tuple[Ints, Ints]:
     """Return the overlooked pairs, and the largest lack of each number."""
     worths = graph.alone - graph.duals
+    nest = nesting(graph.around, graph.widths, graph.count)
     lacks: Ints = np.zeros(graph.count, dtype=np.int64)
     found = []
     for field in fields:
@@ -212,8 +212,7 @@ def _overlooked(fields: Sequence[Field], graph: _Graph) -> tuple[Ints, Ints]:
                 field.ids,
                 graph.scale,
                 worths,
-                graph.around,
-                graph.widths,
+                nest,
                 worst,
                 out,
             )

@@ -115,28 +115,60 @@ def nearest(points: Floats, terms: Floats, gates: Floats, price: float, most: in
     return found
 
 
-@kernel("int64(int64[::1], int64[::1], int64[::1], int64[::1], int64, int64)")
-def shared_width(
-    around: Ints, widths: Ints, marks: Ints, marker: Ints, first: int, second: int
-) -> int:
-    """Return the sum of the duals of the blossoms that hold both vertices."""
-    marker[0] += 1
-    total, node = 0, around[first]
-    while node >= 0:
-        marks[node] = marker[0]
-        node = around[node]
-    node = around[second]
-    while node >= 0:
-        if marks[node] == marker[0]:
-            total += widths[node]
-        node = around[node]
+@kernel("int64[:,::1](int64[::1], int64[::1], int64)")
+def nesting(around: Ints, widths: Ints, count: int) -> Ints:
+    """Return what `shared_width` needs to know of the blossoms around `count` vertices.
+
+    Rows: the blossom around, the depth, a jump some levels up, and the sum of the duals of the
+    node and of all around it. Jumps make a walk up a nest logarithmic: nests may be deep.
+
+    Source:
+        Myers, An Applicative Random-Access Stack (1983).
+    """
+    nodes = around.shape[0]
+    nest = np.full((4, nodes), -1, dtype=np.int64)
+    path = np.zeros(nodes, dtype=np.int64)
+    for v in range(count):
+        length, node = 0, v
+        while node >= 0 and nest[1, node] < 0:
+            path[length] = node
+            length, node = length + 1, around[node]
+        for at in range(length - 1, -1, -1):
+            child = path[at]
+            above = around[child]
+            own = widths[child] if child >= count else 0
+            nest[0, child] = above
+            if above < 0:
+                nest[1, child], nest[2, child], nest[3, child] = 0, child, own
+                continue
+            jump = nest[2, above]
+            is_even = nest[1, above] - nest[1, jump] == nest[1, jump] - nest[1, nest[2, jump]]
+            nest[1, child] = nest[1, above] + 1
+            nest[2, child] = nest[2, jump] if is_even else above
+            nest[3, child] = nest[3, above] + own
+    return nest
+
+
+@kernel("int64(int64[:,::1], int64, int64)")
+def shared_width(nest: Ints, first: int, second: int) -> int:
+    """Return the sum of the duals of the blossoms that hold both of two vertices: O(log n)."""
+    if nest[1, first] < nest[1, second]:
+        first, second = second, first
+    while nest[1, first] > nest[1, second]:
+        jump = nest[2, first]
+        first = jump if nest[1, jump] >= nest[1, second] else nest[0, first]
+    while first != second:
+        if nest[1, first] == 0:
+            return 0
+        if nest[2, first] != nest[2, second]:
+            first, second = nest[2, first], nest[2, second]
+        else:
+            first, second = nest[0, first], nest[0, second]
+    total: int = nest[3, first]
     return total
 
 
-@kernel(
-    f"int64({_FIELD}, int64[::1], float64, int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[:,::1])"
-)
+@kernel(f"int64({_FIELD}, int64[::1], float64, int64[::1], int64[:,::1], int64[::1], int64[:,::1])")
 def overlooked(
     points: Floats,
     terms: Floats,
@@ -145,8 +177,7 @@ def overlooked(
     ids: Ints,
     scale: float,
     worths: Ints,
-    around: Ints,
-    widths: Ints,
+    nest: Ints,
     worst: Ints,
     out: Ints,
 ) -> int:
@@ -160,8 +191,7 @@ def overlooked(
         ids: Number of each point, ascending in no particular order.
         scale: See above; a power of two.
         worths: What each number's point is worth, an integer cost.
-        around: Blossom around each node, -1 for none.
-        widths: Dual of each blossom.
+        nest: The blossoms, by `nesting`.
         worst: Filled with the largest lack of each number's point.
         out: Shape (4, room): filled with numbers, integer cost and lack of pairs.
 
@@ -180,8 +210,6 @@ def overlooked(
     rest = tops.copy()
     for b in range(blocks - 1, -1, -1):
         rest[b] = max(rest[b], rest[b + 1])
-    marks = np.zeros(widths.shape[0], dtype=np.int64)
-    marker = np.zeros(1, dtype=np.int64)
     total = 0
     for i in range(count):
         mine = worths[ids[i]]
@@ -202,7 +230,7 @@ def overlooked(
                 even = 2 * round(cost * scale)
                 lack = limit - even
                 if lack > 0:
-                    lack -= shared_width(around, widths, marks, marker, ids[i], ids[j])
+                    lack -= shared_width(nest, ids[i], ids[j])
                 if lack > 0:
                     worst[ids[i]] = max(worst[ids[i]], lack)
                     worst[ids[j]] = max(worst[ids[j]], lack)
