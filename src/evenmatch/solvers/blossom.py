@@ -17,8 +17,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.solvers.cycles import (
+    augment,
+    break_cycle,
+    halve_cycle,
+    link_cycle,
+    meeting_point,
+    rebase,
+    set_group,
+    shrink,
+)
 from evenmatch.solvers.forest import (
-    AFTER,
     AROUND,
     BASE,
     DELTA,
@@ -27,7 +36,6 @@ from evenmatch.solvers.forest import (
     EVEN,
     FIRST,
     FREE,
-    GROUP,
     HEAD,
     HERE,
     INSIDE,
@@ -36,7 +44,6 @@ from evenmatch.solvers.forest import (
     LABEL,
     LARGEST,
     LAST,
-    MARK,
     MATE,
     MEET,
     NEXT,
@@ -48,15 +55,12 @@ from evenmatch.solvers.forest import (
     PREVIOUS,
     REACH,
     SCAN_COUNT,
-    SIZE,
     SPARE,
     SPARE_COUNT,
     THERE,
     TO_SCAN,
     TOP,
-    WALK,
     WIDTH,
-    WIDTH_STAMP,
     Ints,
     dual,
     finish_tree,
@@ -73,168 +77,6 @@ from evenmatch.solvers.kernel import kernel
 Flags = NDArray[np.int8]
 _STATE = "int64[:,::1], int64[::1]"
 _GRAPH = "int64[:,::1], int64[::1], int64[::1], int64[:,::1], int8[::1]"
-
-
-@kernel("void(int64[:,::1], int64[::1], int64, int64, int64)")
-def _rebase(s: Ints, stack: Ints, count: int, b: int, v: int) -> None:
-    """Let vertex v be the base of node b: swap matched and other edges inside, at all depths.
-
-    The children of a blossom other than the one with the base pair up in the order of the cycle.
-    `stack` takes pairs (blossom, vertex) that are still to do.
-    """
-    size = 0
-    if b >= count:
-        stack[0], stack[1], size = b, v, 2
-    while size > 0:
-        size -= 2
-        b, v = stack[size], stack[size + 1]
-        child = v
-        while s[AROUND, child] != b:
-            child = s[AROUND, child]
-        s[HEAD, b] = child
-        s[BASE, b] = v
-        if child >= count:
-            stack[size], stack[size + 1], size = child, v, size + 2
-        at = s[NEXT, child]
-        while at != child:
-            then = s[NEXT, at]
-            x, y = s[HERE, at], s[THERE, at]
-            if s[MATE, x] != y or s[MATE, y] != x:
-                s[MATE, x], s[MATE, y] = y, x
-                if at >= count:
-                    stack[size], stack[size + 1], size = at, x, size + 2
-                if then >= count:
-                    stack[size], stack[size + 1], size = then, y, size + 2
-            at = s[NEXT, then]
-
-
-@kernel("void(int64[:,::1], int64[::1], int64, int64, int64)")
-def _augment(s: Ints, stack: Ints, count: int, v: int, partner: int) -> None:
-    """Match EVEN vertex v with a vertex outside the tree (or none), and so on up to the root."""
-    while True:
-        b = top_of(s, v)
-        before = s[MATE, s[BASE, b]]
-        _rebase(s, stack, count, b, v)
-        s[MATE, v] = partner
-        if partner != NONE:
-            s[MATE, partner] = v
-        if before == NONE:
-            break
-        odd = top_of(s, before)
-        partner, v = s[INSIDE, odd], s[OUTSIDE, odd]
-        _rebase(s, stack, count, odd, partner)
-
-
-@kernel("int64(int64[:,::1], int64)")
-def _parent(s: Ints, b: int) -> int:
-    """Return the EVEN node above an EVEN node, -1 for the root."""
-    before = s[MATE, s[BASE, b]]
-    if before == NONE:
-        return NONE
-    above: int = top_of(s, s[OUTSIDE, top_of(s, before)])
-    return above
-
-
-@kernel("int64(int64[:,::1], int64[::1], int64, int64)")
-def _meeting_point(s: Ints, r: Ints, one: int, two: int) -> int:
-    """Return the lowest EVEN node above both of two EVEN nodes."""
-    r[WALK] += 1
-    walk = r[WALK]
-    while True:
-        if one != NONE:
-            if s[MARK, one] == walk:
-                return one
-            s[MARK, one] = walk
-            one = _parent(s, one)
-        one, two = two, one
-        if one == NONE:
-            one, two = two, one
-
-
-@kernel("void(int64[:,::1], int64, int64, int64, int64)")
-def _link(s: Ints, one: int, two: int, here: int, there: int) -> None:
-    """Make child `two` follow child `one` in a cycle, by the edge (here, there)."""
-    s[NEXT, one] = two
-    s[PREVIOUS, two] = one
-    s[HERE, one] = here
-    s[THERE, one] = there
-
-
-@kernel("void(int64[:,::1], int64, int64, int64)")
-def _link_cycle(s: Ints, x: int, y: int, top: int) -> None:
-    """Link the nodes of the cycle that edge (x, y) closes, from `top` by x and y back to it."""
-    node = top_of(s, x)
-    _link(s, node, top_of(s, y), x, y)
-    while node != top:
-        before = s[MATE, s[BASE, node]]
-        odd = top_of(s, before)
-        above = top_of(s, s[OUTSIDE, odd])
-        _link(s, odd, node, before, s[BASE, node])
-        _link(s, above, odd, s[OUTSIDE, odd], s[INSIDE, odd])
-        node = above
-    node = top_of(s, y)
-    while node != top:
-        before = s[MATE, s[BASE, node]]
-        odd = top_of(s, before)
-        above = top_of(s, s[OUTSIDE, odd])
-        _link(s, node, odd, s[BASE, node], before)
-        _link(s, odd, above, s[INSIDE, odd], s[OUTSIDE, odd])
-        node = above
-
-
-@kernel("void(int64[:,::1], int64, int64)")
-def _set_group(s: Ints, b: int, group: int) -> None:
-    """Write the group of all vertices of a node."""
-    v = s[FIRST, b]
-    while True:
-        s[GROUP, v] = group
-        if v == s[LAST, b]:
-            break
-        v = s[AFTER, v]
-
-
-@kernel("int64(int64[:,::1], int64[::1], int64)")
-def _shrink(s: Ints, r: Ints, top: int) -> int:
-    """Make a blossom of a linked cycle; list the vertices that were ODD in TO_SCAN."""
-    r[SPARE_COUNT] -= 1
-    b: int = s[SPARE, r[SPARE_COUNT]]
-    r[SCAN_COUNT] = 0
-    largest, size, child = top, 0, top
-    while True:
-        # Duals are written down while the old label stands; those of EVEN vertices go on as before.
-        was_odd = s[LABEL, child] == ODD
-        if was_odd:
-            set_label(s, r, child, ODD)
-        else:
-            s[WIDTH, child] = width(s, r, child)
-        s[AROUND, child] = b
-        size += s[SIZE, child]
-        if s[SIZE, child] > s[SIZE, largest]:
-            largest = child
-        s[AFTER, s[LAST, child]] = s[FIRST, s[NEXT, child]]
-        v = s[FIRST, child]
-        while was_odd:
-            s[TO_SCAN, r[SCAN_COUNT]] = v
-            r[SCAN_COUNT] += 1
-            if v == s[LAST, child]:
-                break
-            v = s[AFTER, v]
-        child = s[NEXT, child]
-        if child == top:
-            break
-    s[FIRST, b], s[LAST, b] = s[FIRST, top], s[LAST, s[PREVIOUS, top]]
-    s[HEAD, b], s[BASE, b], s[AROUND, b] = top, s[BASE, top], NONE
-    s[WIDTH, b], s[WIDTH_STAMP, b], s[LABEL, b], s[MARK, b] = 0, r[DELTA], EVEN, 0
-    s[SIZE, b], s[LARGEST, b], s[OWN_GROUP, b] = size, largest, s[OWN_GROUP, largest]
-    s[TOP, s[OWN_GROUP, b]] = b
-    child = top
-    while True:
-        if child != largest:
-            _set_group(s, child, s[OWN_GROUP, b])
-        child = s[NEXT, child]
-        if child == top:
-            break
-    return b
 
 
 @kernel("void(int64[:,::1], int64[::1], int64[:,::1], int64, int64, boolean, int64)")
@@ -281,7 +123,7 @@ def _open(
         s[AROUND, child], s[LABEL, child] = NONE, FREE
         s[TOP, s[OWN_GROUP, child]] = child
         if child != s[LARGEST, b]:
-            _set_group(s, child, s[OWN_GROUP, child])
+            set_group(s, child, s[OWN_GROUP, child])
         place += 1
         child = s[NEXT, child]
         if child == head:
@@ -296,29 +138,6 @@ def _open(
             break
     s[SPARE, r[SPARE_COUNT]] = b
     r[SPARE_COUNT] += 1
-
-
-@kernel("void(int64[:,::1], int64)")
-def _halve_cycle(s: Ints, top: int) -> None:
-    """Note that all edges of a linked cycle of vertices are half matched."""
-    at = top
-    while True:
-        s[IS_HALF, at] = 1
-        at = s[NEXT, at]
-        if at == top:
-            break
-
-
-@kernel("void(int64[:,::1], int64)")
-def _break_cycle(s: Ints, v: int) -> None:
-    """Match the vertices of a half matched cycle in pairs and leave v unmatched."""
-    s[IS_HALF, v], s[MATE, v] = 0, NONE
-    at = s[NEXT, v]
-    while at != v:
-        then = s[NEXT, at]
-        s[IS_HALF, at], s[IS_HALF, then] = 0, 0
-        s[MATE, at], s[MATE, then] = then, at
-        at = s[NEXT, then]
 
 
 @kernel(f"boolean({_STATE}, {_GRAPH}, int64[::1], int64, int64, int64)")
@@ -338,11 +157,11 @@ def _reach(
     """Let the tree take FREE vertex y over a tight edge; return whether that ends it."""
     b = top_of(s, y)
     if r[IS_FRACTIONAL] == 1 and s[IS_HALF, y] == 1:
-        _break_cycle(s, y)
+        break_cycle(s, y)
     mate = s[MATE, s[BASE, b]]
     if mate == NONE:
-        _rebase(s, stack, count, b, y)
-        _augment(s, stack, count, x, y)
+        rebase(s, stack, count, b, y)
+        augment(s, stack, count, x, y)
         return True
     set_label(s, r, b, ODD)
     s[INSIDE, b], s[OUTSIDE, b] = y, x
@@ -385,13 +204,13 @@ def _take_edge(
         return False
     if not meets:
         return _reach(s, r, heap, starts, slots, edges, queued, stack, count, x, y)
-    top = _meeting_point(s, r, one, two)
-    _link_cycle(s, x, y, top)
+    top = meeting_point(s, r, one, two)
+    link_cycle(s, x, y, top)
     if r[IS_FRACTIONAL] == 1:
-        _halve_cycle(s, top)
-        _augment(s, stack, count, top, NONE)
+        halve_cycle(s, top)
+        augment(s, stack, count, top, NONE)
         return True
-    _shrink(s, r, top)
+    shrink(s, r, top)
     for i in range(r[SCAN_COUNT]):
         scan(s, r, heap, starts, slots, edges, queued, s[TO_SCAN, i])
     return False
@@ -420,7 +239,7 @@ def grow(
         slots: Edge of each slot.
         edges: Shape (3, m): two ends and an even weight.
         queued: Shape (m,), zeros: which events of an edge are in the heap.
-        stack: Room for `_rebase`.
+        stack: Room for `rebase`.
         count: Number of vertices.
         is_fractional: 1 to solve the relaxation in which an odd cycle may be half matched: no
             blossoms, small trees, and one vertex of each such cycle is left unmatched. It makes
@@ -439,7 +258,7 @@ def grow(
             event = pop(heap, r)
             kind, name = event & 3, event >> 2
             if kind == EMPTY:
-                _augment(s, stack, count, name, NONE)
+                augment(s, stack, count, name, NONE)
                 is_over = True
             elif kind == OPEN:
                 # The blossom may have gone into another one since.

@@ -220,7 +220,7 @@ def schlup(
         ConfigError: A number is out of range.
     """
     _check(k=k, rate=rate, wait_max=wait_max)
-    _check_counts(k=k, rounds_of=rounds_of, brackets=brackets, criteria=criteria)
+    _check_counts(rounds_of=rounds_of, brackets=brackets, criteria=criteria)
     best_n = n_opt(k=k, rate=rate, wait_max=wait_max)
     best_r = r_opt(k=k, rate=rate, wait_max=wait_max, criteria=criteria, printed=printed)
 
@@ -266,7 +266,7 @@ def _check(*, k: int, rate: float, wait_max: float) -> None:
             raise ConfigError(f"{name} must be > 0 {unit} and finite, got {value:g}")
 
 
-def _check_counts(*, k: int, rounds_of: int | None, brackets: int | None, criteria: int) -> None:
+def _check_counts(*, rounds_of: int | None, brackets: int | None, criteria: int) -> None:
     given = (("rounds_of", rounds_of), ("brackets", brackets), ("criteria", criteria))
     for name, value in given:
         if value is not None and not 1 <= value <= TERMS_MAX:
