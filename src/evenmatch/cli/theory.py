@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import json
 import math
-import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import NoneType, UnionType
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
-from evenmatch.errors import ConfigError, MatchmakingError
+from cyclopts import Parameter
+
+from evenmatch.errors import ConfigError
 
 Formula = Callable[..., dict[str, Any]]
 
@@ -23,23 +24,26 @@ FORMULAS: dict[str, str] = {
 the values, and those without default must be given."""
 
 
-def theory(name: str, *settings: str, json_output: bool = False) -> None:
+def theory(
+    name: str,
+    /,
+    *settings: str,
+    as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
+) -> None:
     """Compute figures from theory: formulas and small exact models.
 
-    Example:
+    For example:
+
         evenmatch theory schlup k=2 rate=10 wait_max=5 --json
 
     Args:
-        name: schlup or floor.
-        settings: key=value pairs; an unknown name or key is answered with what is allowed.
-        json_output: Print one JSON object and nothing else.
+        name: `schlup`, the formulas of "Automatic Game Matching" (costs per match), or `floor`,
+            the least that any policy without foreknowledge pays.
+        settings: Texts key=value; an unknown key is answered with those that are allowed.
+        as_json: Print one JSON object and nothing else.
     """
-    try:
-        figures = compute(name, settings)
-    except MatchmakingError as error:
-        print(error, file=sys.stderr)
-        raise SystemExit(2) from None
-    if json_output:
+    figures = compute(name, settings)
+    if as_json:
         print(json.dumps(figures, allow_nan=False))
         return
     width = max(map(len, figures))

@@ -168,6 +168,22 @@ def shared_width(nest: Ints, first: int, second: int) -> int:
     return total
 
 
+@kernel("UniTuple(int64[::1], 2)(int64[::1], int64[::1])")
+def _block_tops(worths: Ints, ids: Ints) -> tuple[Ints, Ints]:
+    """Return the highest worth in each block of points, and from each block to the end.
+
+    The second says when a search may stop, the first what it may skip.
+    """
+    blocks = (ids.shape[0] + BLOCK - 1) // BLOCK
+    tops = np.zeros(blocks + 1, dtype=np.int64)
+    for i in range(ids.shape[0]):
+        tops[i // BLOCK] = max(tops[i // BLOCK], worths[ids[i]])
+    rest = tops.copy()
+    for b in range(blocks - 1, -1, -1):
+        rest[b] = max(rest[b], rest[b + 1])
+    return tops, rest
+
+
 @kernel(f"int64({_FIELD}, int64[::1], float64, int64[::1], int64[:,::1], int64[::1], int64[:,::1])")
 def overlooked(
     points: Floats,
@@ -202,14 +218,8 @@ def overlooked(
         O(n * points within the time that the highest worth of a block pays for).
     """
     count = points.shape[1]
-    blocks = (count + BLOCK - 1) // BLOCK
-    tops = np.zeros(blocks + 1, dtype=np.int64)
-    for i in range(count):
-        tops[i // BLOCK] = max(tops[i // BLOCK], worths[ids[i]])
-    # The highest worth from a block to the end says when to stop; each block's own, what to skip.
-    rest = tops.copy()
-    for b in range(blocks - 1, -1, -1):
-        rest[b] = max(rest[b], rest[b + 1])
+    tops, rest = _block_tops(worths, ids)
+    blocks = tops.shape[0] - 1
     total = 0
     for i in range(count):
         mine = worths[ids[i]]

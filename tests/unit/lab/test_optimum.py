@@ -99,6 +99,7 @@ def brute_force(queue: Queue, arrivals: list[Arrival], alone: list[float]) -> fl
     return rest(0)
 
 
+STEPS = Expansion(steps=((1, 0.3), (3, 0.7)))
 RULES = [
     (Rule(kind="spread", attribute="c0", limit=0.2),),
     (Rule(kind="spread", attribute="c0", limit=0.1, expand=Expansion(rate=0.1, max=0.6)),),
@@ -134,6 +135,9 @@ def test_optimum_with_rules_equals_brute_force(rules: tuple[Rule, ...], seed: in
     assert found.cost == pytest.approx(brute_force(queue, arrivals, alone), abs=1e-9)
 
 
+SPECS = ["greedy", "periodic:rounds_of=2", "window:attribute=c0,limit=0.3"]
+
+
 def run_of(queue: Queue, arrivals: list[Arrival], spec: str) -> History:
     history = History(queue.name)
     played = Queue(
@@ -143,9 +147,7 @@ def run_of(queue: Queue, arrivals: list[Arrival], spec: str) -> History:
     return history
 
 
-@pytest.mark.parametrize(
-    "spec", ["greedy", "periodic:rounds_of=2", "window:attribute=c0,limit=0.3"]
-)
+@pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("on_deadline", ["bots", "expire", "keep"])
 def test_no_policy_beats_the_optimum(spec: str, on_deadline: str) -> None:
     queue = Queue(criteria=SCHLUP.criteria, wait_max=5.0, on_deadline=on_deadline)
