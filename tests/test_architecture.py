@@ -60,8 +60,10 @@ TABLE: dict[str, Row] = {
         "model cost solvers policies engine config ratings rules forecast sim journals theory",
         "msgspec numpy scipy pyarrow jinja2 matplotlib",
     ),
-    "wire": row("model", "msgspec"),
-    "client": row("wire", "msgspec websockets"),
+    "explain": row("", "msgspec"),
+    "wire": row("model explain", "msgspec"),
+    "connection": row("", "msgspec"),
+    "client": row("wire connection", "msgspec websockets"),
     "server": row(
         "model cost solvers policies engine config ratings rules journals forecast wire",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from evenmatch.connection import RESUME_SECONDS, Answer, Connection, retry_after
 from evenmatch.errors import ConfigError, MatchmakingError
 from evenmatch.wire import (
     CreateTicket,
@@ -28,7 +29,6 @@ from evenmatch.wire import (
 )
 
 POLL_SECONDS = 25.0
-RESUME_SECONDS = 1.0
 HEAD_MAX = 65_536
 
 ShapeT = TypeVar("ShapeT")
@@ -41,9 +41,12 @@ class ServerRefused(MatchmakingError):
     Args:
         status: The HTTP status.
         problem: What the server said.
+        retry_after: After how many seconds the same may be tried again, where that helps.
     """
 
-    def __init__(self, status: int, problem: Problem) -> None:
+    def __init__(
+        self, status: int, problem: Problem, *, retry_after: float = RESUME_SECONDS
+    ) -> None:
         super().__init__(f"{problem.message} ({problem.error})")
         self.status = status
         self.code = problem.error
@@ -51,41 +54,17 @@ class ServerRefused(MatchmakingError):
         self.where = problem.where
         self.ticket = problem.ticket
         self.match = problem.match
+        self.next = problem.next
+        self.retry_after = retry_after
+
+    @property
+    def is_passing(self) -> bool:
+        """Return whether the same request may succeed later."""
+        return self.status in (429, 503)
 
 
 class ServerUnreachable(MatchmakingError, ConnectionError):
     """No answer came: the server is away, or too slow."""
-
-
-class _Connection:
-    """One kept-alive connection."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self.writer = writer
-        self.is_used = False
-
-    async def head(self) -> tuple[int, dict[bytes, bytes]]:
-        """Return the status and the headers of the next response."""
-        raw = await self.reader.readuntil(b"\r\n\r\n")
-        first, *lines = raw[:-4].split(b"\r\n")
-        pairs = (line.partition(b":") for line in lines)
-        return int(first.split(b" ", 2)[1]), {k.strip().lower(): v.strip() for k, _, v in pairs}
-
-    async def body(self, headers: dict[bytes, bytes]) -> bytes:
-        """Return the body of a response."""
-        if headers.get(b"transfer-encoding", b"").lower() != b"chunked":
-            return await self.reader.readexactly(int(headers.get(b"content-length", b"0")))
-        return b"".join([chunk async for chunk in self.chunks()])
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the parts of a chunked body."""
-        while True:
-            size = int((await self.reader.readline()).split(b";")[0] or b"0", 16)
-            chunk = await self.reader.readexactly(size + 2)
-            if size == 0:
-                return
-            yield chunk[:-2]
 
 
 class AsyncClient:
@@ -105,7 +84,7 @@ class AsyncClient:
         self.timeout = timeout
         self._host = parts.hostname
         self._port = parts.port or 80
-        self._idle: list[_Connection] = []
+        self._idle: list[Connection] = []
         self._turn = asyncio.Semaphore(connections_max)
 
     async def __aenter__(self) -> AsyncClient:
@@ -166,18 +145,31 @@ class AsyncClient:
 
     # Matches and queues
 
-    async def page(self, queue: str, after: int = 0, *, wait: float = 0.0) -> FeedPage:
-        """Return the matches that came after a record."""
-        path = f"/v1/queues/{_id(queue)}/matches?after={after}&wait={wait:g}"
+    async def page(self, queue: str, after: int | None = None, *, wait: float = 0.0) -> FeedPage:
+        """Return the matches after a record; without one, from the oldest that is kept.
+
+        Raises:
+            ServerRefused: `forgotten`: matches after it are gone, and `next` says where to go on.
+        """
+        known = "" if after is None else f"&after={after}"
+        path = f"/v1/queues/{_id(queue)}/matches?wait={wait:g}{known}"
         return await self._ask("GET", path, FeedPage, wait=wait)
 
-    async def matches(self, queue: str, after: int = 0) -> AsyncIterator[FeedMatch]:
-        """Yield every match of a queue, for ever; go on after the last `seq` that was handled."""
+    async def matches(self, queue: str, after: int | None = None) -> AsyncIterator[FeedMatch]:
+        """Yield every match of a queue, for ever; go on after the last `seq` that was handled.
+
+        It survives restarts and a server that is overloaded or cannot write for a while.
+        """
         while True:
             try:
                 page = await self.page(queue, after, wait=POLL_SECONDS)
             except ServerUnreachable:
                 await asyncio.sleep(RESUME_SECONDS)
+                continue
+            except ServerRefused as refusal:
+                if not refusal.is_passing:
+                    raise
+                await asyncio.sleep(refusal.retry_after)
                 continue
             for match in page.matches:
                 yield match
@@ -186,10 +178,9 @@ class AsyncClient:
     async def healthz(self) -> bool:
         """Return whether the server lives."""
         try:
-            status, _ = await self._exchange("GET", "/healthz")
+            return (await self._exchange("GET", "/healthz")).status == 200
         except ServerUnreachable:
             return False
-        return status == 200
 
     # HTTP
 
@@ -203,10 +194,10 @@ class AsyncClient:
         key: str | None = None,
         wait: float = 0.0,
     ) -> ShapeT:
-        status, answer = await self._exchange(method, path, body=body, key=key, wait=wait)
-        if status >= 400:
-            raise ServerRefused(status, _problem(answer))
-        return msgspec.json.decode(answer, type=shape)
+        answer = await self._exchange(method, path, body=body, key=key, wait=wait)
+        if answer.status >= 400:
+            raise _refused(answer)
+        return msgspec.json.decode(answer.body, type=shape)
 
     async def _exchange(
         self,
@@ -216,9 +207,10 @@ class AsyncClient:
         body: bytes = b"",
         key: str | None = None,
         wait: float = 0.0,
-    ) -> tuple[int, bytes]:
-        """Return the status and the body of one answer."""
-        request = self._request(method, path, body, {"Idempotency-Key": key} if key else {})
+    ) -> Answer:
+        """Return one answer."""
+        more = {} if key is None else {"Idempotency-Key": key}
+        request = self._request(method, path, body, more)
         may_repeat = method in ("GET", "DELETE") or key is not None
         async with self._turn:
             try:
@@ -228,7 +220,7 @@ class AsyncClient:
                 reason = "it took too long" if isinstance(error, TimeoutError) else str(error)
                 raise ServerUnreachable(f"no answer from {self.url}: {reason}") from None
 
-    async def _send(self, request: bytes, may_repeat: bool) -> tuple[int, bytes]:
+    async def _send(self, request: bytes, may_repeat: bool) -> Answer:
         connection = await self._connection()
         was_used = connection.is_used
         try:
@@ -238,7 +230,7 @@ class AsyncClient:
                 raise
         return await self._answer(await self._connect(), request)
 
-    async def _answer(self, connection: _Connection, request: bytes) -> tuple[int, bytes]:
+    async def _answer(self, connection: Connection, request: bytes) -> Answer:
         try:
             connection.writer.write(request)
             status, headers = await connection.head()
@@ -251,9 +243,9 @@ class AsyncClient:
         else:
             connection.is_used = True
             self._idle.append(connection)
-        return status, body
+        return Answer(status, headers, body)
 
-    async def _connection(self) -> _Connection:
+    async def _connection(self) -> Connection:
         while self._idle:
             connection = self._idle.pop()
             if not (connection.writer.is_closing() or connection.reader.at_eof()):
@@ -261,9 +253,9 @@ class AsyncClient:
             connection.writer.close()
         return await self._connect()
 
-    async def _connect(self) -> _Connection:
+    async def _connect(self) -> Connection:
         reader, writer = await asyncio.open_connection(self._host, self._port, limit=HEAD_MAX)
-        return _Connection(reader, writer)
+        return Connection(reader, writer)
 
     def _request(self, method: str, path: str, body: bytes, more: dict[str, str]) -> bytes:
         lines = [f"{method} {path} HTTP/1.1", f"Host: {self._host}:{self._port}"]
@@ -278,6 +270,7 @@ class AsyncClient:
         """Yield the data of server-sent events, and resume after interruptions."""
         last = ""
         while True:
+            pause = RESUME_SECONDS
             try:
                 connection = await self._connect()
                 try:
@@ -288,18 +281,22 @@ class AsyncClient:
                     connection.writer.close()
             except _Ended:
                 return
-            except (OSError, asyncio.IncompleteReadError):
+            except ServerRefused as refusal:
+                if not refusal.is_passing:
+                    raise
+                pause = refusal.retry_after
+            except (OSError, asyncio.IncompleteReadError, ValueError):
                 pass
-            await asyncio.sleep(RESUME_SECONDS)
+            await asyncio.sleep(pause)
 
     async def _stream(
-        self, connection: _Connection, path: str, last: str
+        self, connection: Connection, path: str, last: str
     ) -> AsyncIterator[tuple[str, bytes]]:
         more = {"Accept": "text/event-stream", **({"Last-Event-ID": last} if last else {})}
         connection.writer.write(self._request("GET", path, b"", more))
         status, headers = await connection.head()
         if status >= 400:
-            raise ServerRefused(status, _problem(await connection.body(headers)))
+            raise _refused(Answer(status, headers, await connection.body(headers)))
         if status == 204:
             raise _Ended
         text = b""
@@ -353,11 +350,11 @@ class Client:
         """Yield a ticket's present state, then each new one, until it ends."""
         return self._iterate(self._client.events(ticket))
 
-    def page(self, queue: str, after: int = 0, *, wait: float = 0.0) -> FeedPage:
+    def page(self, queue: str, after: int | None = None, *, wait: float = 0.0) -> FeedPage:
         """Return the matches that came after a record."""
         return self._run(self._client.page(queue, after, wait=wait))
 
-    def matches(self, queue: str, after: int = 0) -> Iterator[FeedMatch]:
+    def matches(self, queue: str, after: int | None = None) -> Iterator[FeedMatch]:
         """Yield every match of a queue, for ever."""
         return self._iterate(self._client.matches(queue, after))
 
@@ -389,11 +386,12 @@ class _Status(msgspec.Struct, frozen=True, gc=False):
     status: int
 
 
-def _problem(body: bytes) -> Problem:
+def _refused(answer: Answer) -> ServerRefused:
     try:
-        return msgspec.json.decode(body, type=Problem)
-    except msgspec.MsgspecError:
-        return Problem("http_error", body[:200].decode(errors="replace"))
+        problem = msgspec.json.decode(answer.body, type=Problem)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        problem = Problem("http_error", answer.body[:200].decode(errors="replace"))
+    return ServerRefused(answer.status, problem, retry_after=retry_after(answer.headers))
 
 
 def _id(name: str) -> str:

@@ -13,18 +13,20 @@ from pathlib import Path
 
 import msgspec
 
+from evenmatch.cost.valid import check_queue
 from evenmatch.errors import ConfigError, MatchmakingError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Limits, Scenario, ServerSettings
+from evenmatch.policies.base import rules_of
 from evenmatch.policies.registry import parse_policy
 from evenmatch.toml.arrivals import build_arrivals
-from evenmatch.toml.decode import Place, decode
+from evenmatch.toml.decode import SECONDS, WAITS, Bounds, Place, decode
 from evenmatch.toml.queues import build_queues, queue_place
 from evenmatch.toml.shapes import LimitsShape, ScenarioShape, ServerShape
 
 BYTES_MAX = 1_000_000
-SPEED_MAX = 1_000_000.0
-KEEP_DAYS_MAX = 3650.0
+SPEEDS = Bounds(1e-6, 1e6)
+DAYS = Bounds(1e-6, 3650.0)
 LIMIT_MAX = 1_000_000_000
 ORIGIN = re.compile(r"\*|https?://[^\s/?#]+")
 ROOT = Place()
@@ -77,7 +79,7 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
     """
     shape = _shape(text)
     queues = _queues(shape)
-    until = None if shape.until is None else ROOT.at("until").positive(shape.until, "s")
+    until = None if shape.until is None else ROOT.at("until").within(shape.until, SECONDS)
     if shape.arrivals is None and shape.attributes:
         ROOT.at("attributes").refuse("are drawn only for arrivals; add [arrivals]")
     folder = None if base_dir is None else Path(base_dir)
@@ -90,8 +92,8 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
         ),
         seed=_seed(shape),
         until=until,
-        solve_time=ROOT.at("solve_time").not_negative(shape.solve_time, "s"),
-        warmup=ROOT.at("warmup").not_negative(shape.warmup, "s"),
+        solve_time=ROOT.at("solve_time").within(shape.solve_time, WAITS),
+        warmup=ROOT.at("warmup").within(shape.warmup, WAITS),
     )
 
 
@@ -133,16 +135,17 @@ def _shape(text: str) -> ScenarioShape:
 def _queues(shape: ScenarioShape) -> tuple[Queue, ...]:
     queues = build_queues(shape.queue, ROOT)
     for queue in queues:
-        _check_policy(queue.policy, queue_place(ROOT, queue.name).at("policy"))
+        check_queue(queue)
+        _check_policy(queue, queue_place(ROOT, queue.name).at("policy"))
     return queues
 
 
-def _check_policy(spec: str, at: Place) -> None:
-    """Refuse a SPEC that no policy understands."""
+def _check_policy(queue: Queue, at: Place) -> None:
+    """Refuse a SPEC that no policy understands, or that contradicts the queue's own rules."""
     try:
-        parse_policy(spec)
+        rules_of(parse_policy(queue.policy), queue)
     except MatchmakingError as error:
-        at.refuse(f'= "{spec}": {error}')
+        at.refuse(f'= "{queue.policy}": {error}')
 
 
 def _seed(shape: ScenarioShape) -> int:
@@ -157,17 +160,11 @@ def _settings(shape: ServerShape) -> ServerSettings:
                 'an origin such as "https://example.com", or "*"', origin
             )
     return ServerSettings(
-        clock_speed=_at_most(shape.clock_speed, SPEED_MAX, at.at("clock_speed")),
-        keep_days=_at_most(shape.keep_days, KEEP_DAYS_MAX, at.at("keep_days")),
+        clock_speed=at.at("clock_speed").within(shape.clock_speed, SPEEDS),
+        keep_days=at.at("keep_days").within(shape.keep_days, DAYS),
         origins=shape.origins,
         limits=_limits(shape.limits, at.at("limits")),
     )
-
-
-def _at_most(value: float, most: float, at: Place) -> float:
-    if not 0.0 < value <= most:
-        at.refuse_value(f"above 0 and at most {most:,.0f}", value)
-    return value
 
 
 def _limits(shape: LimitsShape, at: Place) -> Limits:

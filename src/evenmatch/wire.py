@@ -7,15 +7,15 @@ name of the interface is written down.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+import unicodedata
 from typing import TypeVar
 
 import msgspec
 
 from evenmatch.errors import InvalidTicket, Refusal
+from evenmatch.explain import BAD, explained
+from evenmatch.explain import InvalidRequest as InvalidRequest
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player, Value
 
 BATCH_MAX = 1_000
@@ -68,6 +68,7 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         where: JSON pointer to the offending part of the request, or "".
         ticket: The live ticket that stands in the way.
         match: The match that came first.
+        next: Where a feed goes on whose older matches are no longer kept.
     """
 
     error: str
@@ -75,6 +76,7 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     where: str = msgspec.field(default_factory=str)
     ticket: str | None = None
     match: str | None = None
+    next: int | None = None
 
 
 class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -143,13 +145,18 @@ class FeedPage(msgspec.Struct, frozen=True, gc=False):
 
 
 class QueueState(msgspec.Struct, frozen=True, gc=False):
-    """A queue's name, seats per team, deadline in seconds and policy."""
+    """A queue's name, seats per team, deadline in seconds and policy.
+
+    Args:
+        fault: Why the queue makes no matches any more; null while all is well.
+    """
 
     name: str
     players: tuple[int, ...]
     wait_max: float | None
     policy: str
     waiting: int
+    fault: str | None = None
 
 
 class WaitStats(msgspec.Struct, frozen=True, gc=False):
@@ -178,107 +185,85 @@ class QueueStats(msgspec.Struct, frozen=True, gc=False):
 _create: msgspec.json.Decoder[CreateTicket | tuple[CreateTicket, ...]] = msgspec.json.Decoder(
     CreateTicket | tuple[CreateTicket, ...]
 )
-_AT = re.compile(r" - at `(?:key in )?\$(.*)`$")
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+_one: msgspec.json.Decoder[CreateTicket] = msgspec.json.Decoder(CreateTicket)
+_items = msgspec.json.Decoder(tuple[msgspec.Raw, ...])
 
 
 def decode_create(
     body: bytes, *, batch_max: int = BATCH_MAX
-) -> CreateTicket | tuple[CreateTicket, ...]:
-    """Return the ticket or the tickets of a create.
+) -> CreateTicket | tuple[CreateTicket | Refusal, ...]:
+    """Return the ticket or the tickets of a create; in an array, what is wrong with an item.
 
     Raises:
-        InvalidTicket: The body is not what a create takes; `where` points into it.
+        InvalidTicket: The body is not a ticket; `where` points into it.
+        InvalidRequest: The body is neither a ticket nor an array.
     """
+    created: CreateTicket | tuple[CreateTicket | Refusal, ...]
     try:
         created = _create.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise explained(error) from None
+    except BAD as error:
+        if body.lstrip()[:1] != b"[":
+            raise explained(error, body, CreateTicket, "a ticket or an array of them") from None
+        created = _decode_items(body, batch_max)
     if type(created) is tuple and not 1 <= len(created) <= batch_max:
         raise InvalidTicket(f"an array holds 1 to {batch_max} tickets, got {len(created)}")
     return created
 
 
-def decode(body: bytes, shape: type[ShapeT]) -> ShapeT:
-    """Return a request's body as this type.
+def _decode_items(body: bytes, batch_max: int) -> tuple[CreateTicket | Refusal, ...]:
+    """Decode an array that has malformed items one by one, so that the others are taken."""
+    try:
+        items = _items.decode(body)
+    except BAD as error:
+        raise explained(error, body, CreateTicket, "an array of tickets") from None
+    found: list[CreateTicket | Refusal] = []
+    # Beyond the limit the array is refused for its length; only that still counts.
+    for raw in items if len(items) <= batch_max else ():
+        try:
+            found.append(_one.decode(raw))
+        except BAD as error:
+            refusal = explained(error, bytes(raw), CreateTicket, "a ticket", subject="an item")
+            found.append(InvalidTicket(refusal.message, where=refusal.where))
+    if not found:
+        raise InvalidTicket(f"an array holds 1 to {batch_max} tickets, got {len(items)}")
+    return tuple(found)
+
+
+def decode(body: bytes, shape: type[ShapeT], what: str) -> ShapeT:
+    """Return a request's body, `what` in words, as this type.
 
     Raises:
-        InvalidTicket: The body is something else; `where` points into it.
+        InvalidRequest: The body is something else; `where` points into it.
     """
     try:
         return msgspec.json.decode(body, type=shape)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise explained(error) from None
-
-
-def explained(error: Exception) -> Refusal:
-    """Return the refusal that tells a client what is wrong with its body, and where."""
-    if isinstance(error, msgspec.ValidationError):
-        text = str(error)
-        found = _AT.search(text)
-        where = _pointer(found.group(1)) if found else ""
-        return InvalidTicket(_AT.sub("", text), where=where)
-    if isinstance(error, RecursionError):
-        return InvalidTicket("the JSON nests too deep")
-    if isinstance(error, UnicodeDecodeError):
-        return InvalidTicket("the body must be JSON in UTF-8")
-    return InvalidTicket(f"the body must be JSON: {error}")
-
-
-def declared(queues: Iterable[Queue]) -> frozenset[str]:
-    """Return the attributes that tickets of these queues may carry."""
-    names = {"side"}
-    for queue in queues:
-        names.update(queue.attributes)
-        names.update(criterion.attribute for criterion in queue.criteria)
-        names.update(rule.attribute for rule in queue.rules)
-    return frozenset(names)
-
-
-def check_attributes(created: CreateTicket, allowed: frozenset[str]) -> None:
-    """Refuse attributes that none of the ticket's queues declares.
-
-    Raises:
-        InvalidTicket: It names the attribute and those that are allowed.
-    """
-    _check_names(created.attributes, allowed, "/attributes")
-    for at, player in enumerate(created.players):
-        if player.attributes:
-            _check_names(player.attributes, allowed, f"/players/{at}/attributes")
+    except BAD as error:
+        refusal = explained(error, body, shape, what)
+        raise InvalidRequest(refusal.message, where=refusal.where) from None
 
 
 def new_ticket(created: CreateTicket) -> NewTicket:
-    """Return the engine's ticket; sets of words are sorted, so that equal sets are equal."""
+    """Return the engine's ticket; sets of words are sorted, so that equal sets are equal.
+
+    Raises:
+        InvalidTicket: A player's id cannot be read, or the ticket names roles.
+    """
     _sort_sets(created.attributes)
-    for player in created.players:
+    for at, player in enumerate(created.players):
         _sort_sets(player.attributes)
+        if player.roles:
+            raise InvalidTicket(
+                "roles comes with a later version of evenmatch; leave it out",
+                where=f"/players/{at}/roles",
+            )
+        if not player.id.isprintable() or player.id.isspace():
+            _check_id(player.id, f"/players/{at}/id")
     return NewTicket(created.players, created.queues, created.attributes)
 
 
 def match_state(match: Match, assignment: dict[str, str] | None = None) -> MatchState:
     """Return a match as it goes over HTTP."""
-    return MatchState(*_columns(match), assignment)
-
-
-def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> FeedMatch:
-    """Return a match as the feed shows it."""
-    return FeedMatch(*_columns(match), assignment, seq)
-
-
-def _columns(
-    match: Match,
-) -> tuple[
-    str,
-    str,
-    float,
-    tuple[str, ...],
-    tuple[tuple[str, ...], ...],
-    int,
-    float,
-    float | None,
-    tuple[tuple[str, ...], ...],
-]:
-    return (
+    return MatchState(
         match.id,
         match.queue,
         match.at,
@@ -288,16 +273,35 @@ def _columns(
         match.cost,
         match.quality,
         match.players,
+        assignment,
     )
 
 
-def _check_names(values: dict[str, Value], allowed: frozenset[str], where: str) -> None:
-    for name in values:
-        if name not in allowed:
+def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> FeedMatch:
+    """Return a match as the feed shows it."""
+    return FeedMatch(
+        match.id,
+        match.queue,
+        match.at,
+        match.tickets,
+        match.teams,
+        match.bots,
+        match.cost,
+        match.quality,
+        match.players,
+        assignment,
+        seq,
+    )
+
+
+def _check_id(name: str, where: str) -> None:
+    """Refuse ids that are blank or hold control characters; joined emoji are fine."""
+    if name.isspace():
+        raise InvalidTicket("a player's id may not be blank", where=where)
+    for character in name:
+        if unicodedata.category(character) in ("Cc", "Zl", "Zp"):
             raise InvalidTicket(
-                f"attribute {name[:64]!r} is not declared by the ticket's queues; "
-                f"allowed: {', '.join(sorted(allowed))}",
-                where=f"{where}/{_escaped(name[:64])}",
+                f"a player's id may not hold control characters, got {character!r}", where=where
             )
 
 
@@ -305,13 +309,3 @@ def _sort_sets(values: dict[str, Value]) -> None:
     for name, value in values.items():
         if type(value) is tuple:
             values[name] = tuple(sorted(set(value)))
-
-
-def _pointer(path: str) -> str:
-    """Return msgspec's path as a JSON pointer, up to the first value of a map: it has no name."""
-    steps = _STEP.findall(path.split("[...]")[0])
-    return "".join(f"/{_escaped(name or index)}" for name, index in steps)
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -1,6 +1,7 @@
 """A real `evenmatch serve` in a subprocess, on a free port of this machine."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -40,7 +41,14 @@ class Reply(NamedTuple):
 class Server:
     """One process; `kill` is `kill -9`."""
 
-    def __init__(self, directory: Path, config: str = CONFIG, *, durable: bool = True) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        config: str = CONFIG,
+        *,
+        durable: bool = True,
+        env: Mapping[str, str] = {},
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / "config.toml"
         path.write_text(config, encoding="utf-8")
@@ -49,7 +57,12 @@ class Server:
         self.log = directory / "server.log"
         with self.log.open("a", encoding="utf-8") as errors:
             self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+                command,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+                env={**os.environ, **env},
             )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

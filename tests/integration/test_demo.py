@@ -1,11 +1,19 @@
 """The demo, short: the real trace through a real server."""
 
+import asyncio
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+
+from evenmatch.cli.demo_run import Run
+from evenmatch.client import ServerRefused
+from evenmatch.wire import FeedPage, Problem, TicketState
 
 
 def evenmatch(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -47,6 +55,48 @@ def test_bad_input_is_one_sentence_and_code_2(arguments: list[str], sentence: st
     assert sentence in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_ended_demo_leaves_no_server_and_no_folder(tmp_path: Path, number: int) -> None:
+    command = [sys.executable, "-m", "evenmatch.cli.main", "demo", "--seconds", "30"]
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    began = time.monotonic()
+    while not list(tmp_path.glob("*/journal.db-wal")) and time.monotonic() - began < 20.0:
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=20.0)
+    # The folder goes after the server has ended.
+    assert (process.returncode, errors) == (128 + number, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Forgetful:
+    """A client of a server that has forgotten one of its tickets."""
+
+    url = ""
+
+    async def get(self, ticket: str) -> TicketState:
+        if ticket == "t1":
+            raise ServerRefused(404, Problem("unknown_ticket", "no such ticket"))
+        raise ServerRefused(410, Problem("forgotten", "ended long ago"))
+
+    async def page(self, queue: str, after: int, *, wait: float = 0.0) -> FeedPage:
+        return FeedPage((), after)
+
+
+def test_acknowledged_ticket_that_the_server_denies_is_lost() -> None:
+    run = Run(Forgetful(), [], speed=1.0, tell=lambda ledger: None)  # type: ignore[arg-type]
+    run.ledger.born = {"t1": 0.0, "t2": 0.0}
+    run.ledger.match_count.update(["t1", "t2"])
+    assert asyncio.run(run.play(0.0)).lost == 1
 
 
 @pytest.mark.parametrize("command", ["serve", "demo"])

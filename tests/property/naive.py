@@ -125,13 +125,13 @@ class Naive:
         for queue in self.queues:
             self._play(queue, fired=True)
         overdue = [
-            (ticket.since + queue.wait_max, ticket.number, queue.name, queue)
-            for queue in self.queues
+            (ticket.since + queue.wait_max, ticket.number, place, queue)
+            for place, queue in enumerate(self.queues)
             for ticket in self._in(queue)
             if ticket.since + queue.wait_max <= now and (ticket.number, queue.name) not in self.met
         ]
-        for _, number, name, queue in sorted(overdue, key=lambda entry: entry[:3]):
-            self.met.append((number, name))
+        for _, number, _, queue in sorted(overdue, key=lambda entry: entry[:3]):
+            self.met.append((number, queue.name))
             self._meet(queue, number)
         self.busy = [entry for entry in self.busy if entry[0] > now]
 

@@ -3,13 +3,11 @@ import pytest
 
 from evenmatch.errors import InvalidTicket
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player
 from evenmatch.wire import (
     CreateTicket,
-    check_attributes,
-    declared,
+    InvalidRequest,
     decode,
     decode_create,
     feed_match,
@@ -33,44 +31,88 @@ def test_array_has_limits(count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "where"),
+    ("body", "where", "sentence"),
     [
-        (b'{"players":[{"id":"a"},{"id":1}]}', "/players/1/id"),
-        (b'[{"players":[{"id":"a","rating":{"mean":"x"}}]}]', "/0/players/0/rating/mean"),
-        (b'{"players":[{"id":"a","attributes":{"x":[1]}}]}', "/players/0/attributes"),
-        (b'{"players":[{"id":"a"}],"sides":1}', ""),
-        (b'{"players":true}', "/players"),
-        (b"\xff", ""),
-        (b'{"players":[{"id":"\\ud800"}]}', ""),
+        (b'{"players":[{"id":"a"},{"id":1}]}', "/players/1/id", "id must be text, got a number"),
+        (b'{"players":[{"id":"a","rating":7}]}', "/players/0/rating",
+         'rating must be an object such as {"mean": 1500}, got a number'),
+        (b'{"players":[{"id":"a","rating":{"mean":"x"}}]}', "/players/0/rating/mean",
+         "mean must be a number, got text"),
+        (b'{"players":[{"id":"a","rating":{}}]}', "/players/0/rating",
+         "rating must have the field mean"),
+        (b'{"players":[{"id":"a","attributes":{"x":[1]}}]}', "/players/0/attributes/x/0",
+         "must be text, got a number"),
+        (b'{"players":[{"id":"a","attributes":{"x/y":true}}]}', "/players/0/attributes/x~1y",
+         "must be a number or text or an array or an object, got true"),
+        (b'{"players":[{"id":"a"}],"queue":"duel"}', "/queue",
+         "allowed: players, queues, attributes; did you mean queues?"),
+        (b'{"players":[{"id":"a","skill":1}]}', "/players/0/skill", "has no field 'skill'"),
+        (b'{"players":true}', "/players", "players must be an array such as"),
+        (b'{"queues":["duel"]}', "", "the ticket must have the field players"),
+        (b'{"players":[{"id":"a","rating":{"mean":1e999}}]}', "/players/0/rating/mean", "range"),
     ],
-)
-def test_error_points_into_the_body(body: bytes, where: str) -> None:
+)  # fmt: skip
+def test_error_points_into_the_body_and_says_what_to_do(
+    body: bytes, where: str, sentence: str
+) -> None:
     with pytest.raises(InvalidTicket) as caught:
         decode_create(body)
     assert caught.value.where == where
+    assert sentence in caught.value.message
     assert "`$" not in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"", "the body is empty; send a ticket or an array of them as JSON"),
+        (b"null", "the body must be a ticket or an array of them, got null"),
+        (b"7", "got a number"),
+        (b"\xff", "must be JSON"),
+        (b'{"players":[{"id":"\\ud800"}]}', "must be JSON"),
+        (b'[{"players":', "must be JSON"),
+    ],
+)
+def test_body_that_is_no_ticket_is_an_invalid_request(body: bytes, sentence: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        decode_create(body)
+    assert caught.value.where == ""
+    assert sentence in caught.value.message
+
+
+def test_malformed_item_leaves_the_others_in_their_places() -> None:
+    found = decode_create(b'[{"players":[{"id":"a"}]}, {"players":[{"id":1}]}, 7]')
+    assert isinstance(found, tuple)
+    assert found[0] == CreateTicket((Player("a"),))
+    assert isinstance(found[1], InvalidTicket)
+    assert found[1].where == "/players/0/id"
+    assert isinstance(found[2], InvalidTicket)
+    assert found[2].message == "an item must be a ticket, got a number"
+    with pytest.raises(InvalidTicket, match="1 to 2 tickets, got 3"):
+        decode_create(b"[1,2,3]", batch_max=2)
+
+
 def test_decode_names_the_place() -> None:
-    with pytest.raises(InvalidTicket, match="Expected `object`"):
-        decode(b"[]", dict[str, str])
+    with pytest.raises(InvalidRequest, match="must be an object of texts, got an array"):
+        decode(b"[]", dict[str, str], "an object of texts")
+    with pytest.raises(InvalidRequest, match="entry 'a/b' must be text, got a number") as caught:
+        decode(b'{"a/b":1}', dict[str, str], "an object of texts")
+    assert caught.value.where == "/a~1b"
 
 
-def test_queue_declares_what_it_looks_at() -> None:
-    queue = Queue(
-        criteria=(Criterion("spread", "rating"),),
-        rules=(Rule("same", "mode"),),
-        attributes=("level",),
-    )
-    assert declared([queue]) == {"rating", "mode", "level", "side"}
-
-
-def test_undeclared_attribute_is_refused_with_its_place() -> None:
-    allowed = frozenset({"mode", "side"})
-    check_attributes(CreateTicket((Player("a", attributes={"mode": "x"}),)), allowed)
-    with pytest.raises(InvalidTicket, match=r"'a/b' .* allowed: mode, side") as caught:
-        check_attributes(CreateTicket((Player("a", attributes={"a/b": 1.0}),)), allowed)
-    assert caught.value.where == "/players/0/attributes/a~1b"
+@pytest.mark.parametrize(
+    ("player", "where"),
+    [
+        (Player(" "), "/players/1/id"),
+        (Player("a\nb"), "/players/1/id"),
+        (Player("a\x00"), "/players/1/id"),
+        (Player("a", roles=("tank",)), "/players/1/roles"),
+    ],
+)
+def test_player_that_cannot_be_taken_is_refused(player: Player, where: str) -> None:
+    with pytest.raises(InvalidTicket) as caught:
+        new_ticket(CreateTicket((Player("\U0001f468\u200d\U0001f469"), player)))
+    assert caught.value.where == where
 
 
 def test_sets_of_words_are_sorted() -> None:

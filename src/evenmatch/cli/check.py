@@ -11,7 +11,7 @@ import numpy as np
 from evenmatch.cli.sentences import describe, warnings_of
 from evenmatch.config import load_scenario, load_server
 from evenmatch.engine.pool import Pool
-from evenmatch.errors import NotSupported
+from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import with_policy
 from evenmatch.model.scenario import Scenario
@@ -25,7 +25,13 @@ TRIED = 100
 """Arrivals that are tried."""
 
 
-def check(config: Path, /, *, matches: Path | None = None, against: Path | None = None) -> int:
+def check(
+    config: Path | None = None,
+    /,
+    *,
+    matches: Path | None = None,
+    against: Path | None = None,
+) -> int:
     """Check a configuration, say what it means, and warn of surprises.
 
     For example:
@@ -39,6 +45,8 @@ def check(config: Path, /, *, matches: Path | None = None, against: Path | None 
     """
     if against is not None:
         raise NotSupported("--against comes with a later version; leave it out")
+    if config is None:
+        raise ConfigError("name a configuration: evenmatch check CONFIG.toml (see --help)")
     scenario = load_scenario(config)
     load_server(config)
     if matches is not None:

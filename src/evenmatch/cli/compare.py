@@ -8,10 +8,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from evenmatch.cli.output import check_writable, console, print_json
+from evenmatch.cli.options import WholeOrNone
+from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.runs import Request, averaged, save, work
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.figures import best_of, figure, figures_of, with_width
+from evenmatch.lab.figures import best_of, figure, figures_of, group_tables, with_width
 from evenmatch.sim.metrics import Summary
 
 
@@ -21,8 +22,8 @@ def compare(
     *,
     policy: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     arrivals: Path | None = None,
-    seed: int | None = None,
-    runs: int | None = None,
+    seed: WholeOrNone = None,
+    runs: WholeOrNone = None,
     by: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     matches: Path | None = None,
@@ -55,7 +56,6 @@ def compare(
         raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")
     if not policy:
         raise ConfigError("name the policies: --policy greedy --policy window (see --help)")
-    check_writable(matches, tickets, report)
     request = Request(scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
     results = work(request, list(policy))
     save(request, results)
@@ -86,3 +86,4 @@ def _print_table(policies: Sequence[str], summaries: Sequence[Summary], request:
         ]
         table.add_row(Text(words, "dim"), *cells)
     out.print(table)
+    print_groups(out, group_tables(policies, summaries))

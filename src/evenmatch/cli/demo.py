@@ -62,7 +62,7 @@ def _show(seconds: float, speed: float | None, *, is_json: bool) -> int:
 
     from evenmatch.cli.demo_run import Figures, Ledger, Run
     from evenmatch.cli.demo_view import View, print_summary
-    from evenmatch.cli.demo_world import halo, server
+    from evenmatch.cli.demo_world import ended_by_signals, halo, server
     from evenmatch.client import AsyncClient
 
     ends_at = time.monotonic() + seconds
@@ -79,7 +79,7 @@ def _show(seconds: float, speed: float | None, *, is_json: bool) -> int:
             return await run.play(settle_until)
 
     console = Console(quiet=is_json)
-    with server(pace) as url, View(console, seconds) as view:
+    with ended_by_signals(), server(pace) as url, View(console, seconds) as view:
         view.tell(Ledger(url))
         figures = asyncio.run(play(url, view))
         if (left := ends_at - time.monotonic()) > 0:

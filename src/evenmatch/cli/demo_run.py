@@ -11,13 +11,16 @@ import msgspec
 
 from evenmatch.cli.demo_world import QUEUE, Guest, ticket_of
 from evenmatch.client import AsyncClient, ServerRefused
-from evenmatch.errors import MatchmakingError
+from evenmatch.errors import Forgotten, MatchmakingError, UnknownTicket
 from evenmatch.wire import BATCH_MAX, FeedMatch, ItemCreated
 
 TICK = 0.005
 """Real seconds between two creates at least; all who came meanwhile are created at once."""
 TELL = 0.1
 """Real seconds between two looks at least."""
+SAMPLE = 4
+"""Tickets of each page of the feed that are looked at at once, before the server forgets them."""
+FORGOTTEN, UNKNOWN = Forgotten.code, UnknownTicket.code
 CHECKERS = 32
 """Tickets that are checked at the same time."""
 
@@ -129,6 +132,7 @@ class Run:
         self._speed = speed
         self._tell = tell
         self._after = 0
+        self._denied: set[str] = set()
 
     async def play(self, settle_until: float) -> Figures:
         """Let the guests come, let the queue settle, and check every ticket.
@@ -184,15 +188,23 @@ class Run:
     async def _follow(self) -> None:
         """Read the feed for ever, as a game's backend does."""
         while True:
-            await self._read_page(wait=1.0)
+            for ticket in await self._read_page(wait=1.0):
+                await self._look_at_matched(ticket)
             await asyncio.sleep(2 * TICK)
 
-    async def _read_page(self, wait: float = 0.0) -> int:
+    async def _look_at_matched(self, ticket: str) -> None:
+        """Ask for a ticket that the feed has just shown; it may be forgotten, never unknown."""
+        state = await self._state(ticket)
+        if state not in ("matched", FORGOTTEN):
+            self._denied.add(ticket)
+
+    async def _read_page(self, wait: float = 0.0) -> list[str]:
+        """Read a page of the feed; return a ticket of each of its first few matches."""
         page = await self._client.page(QUEUE, self._after, wait=wait)
         for match in page.matches:
             self.ledger.take(match)
         self._after = page.next
-        return len(page.matches)
+        return [match.tickets[0] for match in page.matches[:SAMPLE]]
 
     async def _check(self) -> Figures:
         """Ask for every acknowledged ticket, then read the feed to its end, and compare."""
@@ -201,22 +213,30 @@ class Run:
         await asyncio.gather(*(self._check_some(left, states) for _ in range(CHECKERS)))
         while await self._read_page():
             pass
-        lost = sum(self._is_lost(ticket, state) for ticket, state in states.items())
-        return self.ledger.figures(sum(s == "waiting" for s in states.values()), lost)
+        lost = {ticket for ticket, state in states.items() if self._is_lost(ticket, state)}
+        waiting = sum(state == "waiting" for state in states.values())
+        return self.ledger.figures(waiting, len(lost | self._denied))
 
     async def _check_some(self, left: Iterator[str], states: dict[str, str]) -> None:
         for ticket in left:
-            try:
-                states[ticket] = (await self._client.get(ticket)).state
-            except ServerRefused as refused:
-                states[ticket] = refused.code
+            states[ticket] = await self._state(ticket)
+
+    async def _state(self, ticket: str) -> str:
+        """Return the state of a ticket, or the code with which the server refuses to tell it."""
+        try:
+            return (await self._client.get(ticket)).state
+        except ServerRefused as refused:
+            return refused.code
 
     def _is_lost(self, ticket: str, state: str) -> bool:
         """Return whether an acknowledged ticket is gone without a match.
 
         The queue has no deadline and nobody cancels, so a ticket that the server forgot was
-        matched, and the feed must have shown it.
+        matched, and the feed must have shown it. A server that never heard of a ticket which it
+        acknowledged has lost it, whatever the feed showed.
         """
+        if state == UNKNOWN:
+            return True
         return state != "waiting" and ticket not in self.ledger.match_count
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -64,6 +65,32 @@ def halo() -> list[Guest]:
 def ticket_of(guest: Guest) -> CreateTicket:
     """Return the ticket of a guest."""
     return CreateTicket((guest.player,), (QUEUE,))
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the block in order, so that no server and no folder stay behind.
+
+    Raises:
+        SystemExit: One of them came; the code is 128 and its number.
+    """
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+    def end(number: int, _: object) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    before = [(number, signal.getsignal(number)) for number in numbers]
+    for number, present in before:
+        # `nohup` has the process ignore SIGHUP.
+        if present is not signal.SIG_IGN:
+            signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, present in before:
+            signal.signal(number, present)
 
 
 @contextmanager

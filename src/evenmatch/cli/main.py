@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from errno import ENOSPC
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 import evenmatch
 from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError, NotSupported
@@ -23,6 +25,14 @@ COMMANDS = {
 }
 
 
+HELP = """Decide who plays whom, and see what that costs before you ship it.
+
+For example:
+
+    evenmatch simulate scenarios/duel.toml --policy greedy
+"""
+
+
 def make_app(command: str = "") -> App:
     """Return the command line.
 
@@ -31,7 +41,7 @@ def make_app(command: str = "") -> App:
     """
     made = App(
         name="evenmatch",
-        help="Decide who plays whom, and see what that costs before you ship it.",
+        help=HELP,
         version=evenmatch.__version__,
     )
     for name, summary in COMMANDS.items():
@@ -49,7 +59,14 @@ def main(tokens: list[str] | None = None) -> int:
     app = make_app(given[0] if given else "")
     try:
         result = app(given, exit_on_error=False, print_error=False, result_action="return_value")
+        # Here and not at exit, where a full disk would be a traceback.
+        sys.stdout.flush()
+    except UnusedCliTokensError as error:
+        words = " ".join(error.unused_tokens or ())
+        return _say(f"cannot make anything of {words!r}; leave it out (see --help)", BAD_INPUT)
     except CycloptsError as error:
+        if isinstance(error.__cause__, ConfigError):
+            return _say(str(error.__cause__), BAD_INPUT)
         return _say(str(error), BAD_INPUT)
     except (ConfigError, ArrivalsError, NotSupported) as error:
         return _say(str(error), BAD_INPUT)
@@ -61,6 +78,12 @@ def main(tokens: list[str] | None = None) -> int:
         # Whoever read our output has left, as `head` does.
         sys.stderr.close()
         return FAILURE
+    except OSError as error:
+        if error.errno != ENOSPC:
+            raise
+        # What is left in the buffer would fail once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _say(f"the output cannot be written: {error.strerror}", FAILURE)
     return result if isinstance(result, int) else 0
 
 

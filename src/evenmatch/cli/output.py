@@ -15,6 +15,8 @@ from evenmatch.errors import ConfigError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evenmatch.lab.figures import GroupTable
+
 WIDTH_OF_PIPES = 240
 
 
@@ -32,19 +34,68 @@ def console() -> Console:
     )
 
 
-def check_writable(*paths: Path | None) -> None:
+def print_groups(out: Console, tables: Iterable[GroupTable]) -> None:
+    """Print the tables of `--by`."""
+    from rich.table import Table
+    from rich.text import Text
+
+    for each in tables:
+        out.print(f"\nby {each.attribute}", soft_wrap=True)
+        table = Table(box=None, pad_edge=False)
+        table.add_column(Text(each.attribute), overflow="fold")
+        for words in each.heads:
+            table.add_column(Text(words), justify="right", overflow="fold")
+        for row in each.rows:
+            table.add_row(*map(Text, row))
+        out.print(table)
+
+
+def check_writable(outputs: Mapping[str, Path | None]) -> None:
     """Refuse files that cannot be written, before the long work rather than after it.
 
+    Args:
+        outputs: A path by the option that names it.
+
     Raises:
-        ConfigError: A folder does not exist, or the path is a folder.
+        ConfigError: A folder does not exist, or the path is a folder or empty.
     """
-    for path in paths:
+    for option, path in outputs.items():
         if path is None:
             continue
         if path.is_dir():
-            raise ConfigError(f"{path} is a folder; name a file")
+            raise ConfigError(f"{option}: {path} is a folder; name a file")
         if not path.absolute().parent.is_dir():
-            raise ConfigError(f"{path} cannot be written: its folder does not exist")
+            raise ConfigError(f"{option}: {path} cannot be written: its folder does not exist")
+
+
+def check_apart(outputs: Mapping[str, Path | None], inputs: Iterable[tuple[str, Path]]) -> None:
+    """Refuse an output that would overwrite an input or another output.
+
+    Args:
+        outputs: A path by the option that names it.
+        inputs: What is read: what people call it, and its path.
+
+    Raises:
+        ConfigError: Two names mean one file.
+    """
+    taken = list(inputs)
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        for what, other in taken:
+            if _is_one_file(path, other):
+                raise ConfigError(f"{option}: {path} is {what} already; name another file")
+        taken.append((option, path))
+
+
+def _is_one_file(path: Path, other: Path) -> bool:
+    try:
+        # Sees through links, and through names that differ in case only.
+        if path.samefile(other):
+            return path.is_file()
+    except OSError:
+        pass
+    return path.resolve() == other.resolve() and not path.exists()
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.cli.output import write_lines, write_text
+from evenmatch.cli.output import check_apart, check_writable, write_lines, write_text
 from evenmatch.cli.progress import progress
 from evenmatch.config import load_scenario
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.simulate import Run
 from evenmatch.lab.study import Result, Task, averages, execute_all
+from evenmatch.model.scenario import Scenario
 from evenmatch.sim.metrics import Summary
 
 RUNS_MAX = 100_000
@@ -53,11 +54,19 @@ def work(request: Request, policies: Sequence[str | None]) -> list[list[Result]]
         raise ConfigError("name a scenario: evenmatch simulate SCENARIO.toml (see --help)")
     if request.runs is not None and not 1 <= request.runs <= RUNS_MAX:
         raise ConfigError(f"--runs must be from 1 to {RUNS_MAX:,}, got {request.runs}")
+    outputs = {
+        "--matches": request.matches,
+        "--tickets": request.tickets,
+        "--report": request.report,
+    }
+    check_writable(outputs)
     if request.report is not None:
         from evenmatch.lab.report import check_installed
 
         check_installed()
-    tasks = _tasks(request, policies)
+    scenario = load_scenario(request.scenario)
+    check_apart(outputs, _inputs(request, scenario))
+    tasks = _tasks(request, scenario, policies)
     with progress("simulating", len(tasks)) as on_done:
         results = execute_all(tasks, on_done)
     count = request.runs or 1
@@ -92,9 +101,30 @@ def save(request: Request, groups: Sequence[Sequence[Result]]) -> None:
         write_text(request.report, render(str(request.scenario), names, pairs))
 
 
-def _tasks(request: Request, policies: Sequence[str | None]) -> list[Task]:
-    assert request.scenario is not None
-    scenario = load_scenario(request.scenario)
+def _inputs(request: Request, scenario: Scenario) -> Iterator[tuple[str, Path]]:
+    """Yield what the run reads: what it is called, and where it is."""
+    if request.scenario is not None:
+        yield "the scenario", request.scenario
+    if request.arrivals is not None:
+        yield "--arrivals", request.arrivals
+    for name in _files(msgspec.to_builtins(scenario)):
+        yield "a file of the scenario", Path(name)
+
+
+def _files(node: object) -> Iterator[str]:
+    """Yield every `file` inside a scenario."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key == "file" and isinstance(value, str):
+                yield value
+            else:
+                yield from _files(value)
+    elif isinstance(node, list | tuple):
+        for value in node:
+            yield from _files(value)
+
+
+def _tasks(request: Request, scenario: Scenario, policies: Sequence[str | None]) -> list[Task]:
     children: Sequence[int | None] = [None] if request.runs is None else range(request.runs)
     wants_lines = request.matches is not None or request.tickets is not None
     return [

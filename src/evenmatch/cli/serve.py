@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from evenmatch.errors import ConfigError, NotSupported
+from cyclopts import Parameter
+
+from evenmatch.cli.options import Whole
+from evenmatch.errors import ConfigError, JournalError, NotSupported
+
+if TYPE_CHECKING:
+    from evenmatch.server.recovery import Plan
+    from evenmatch.server.serving import Place
 
 
 def serve(
-    config: Path,
+    config: Path | None = None,
     *,
     host: str = "127.0.0.1",
-    port: int = 8080,
-    data: Path | None = None,
+    port: Whole = 8080,
+    data: str | None = None,
     journal: str | None = None,
+    drop_queues: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> None:
     """Take tickets and make matches, over HTTP.
 
@@ -31,11 +41,15 @@ def serve(
         port: 0 takes a free one.
         data: Directory of the journal; it is made if it is missing.
         journal: Reserved for a later version.
+        drop_queues: Let tickets expire whose queue CONFIG no longer has; else it does not start.
     """
     if journal is not None:
         raise NotSupported(f"--journal {journal} comes with a later version; use --data DIR")
     if not 0 <= port <= 65_535:
         raise ConfigError(f"--port must be from 0 to 65535, got {port}")
+    if config is None:
+        raise ConfigError("name a configuration: evenmatch serve CONFIG.toml (see --help)")
+    folder = _folder(data)
     # Imported here so that --help needs no server.
     needs_server()
     from evenmatch.config import load_server
@@ -43,7 +57,22 @@ def serve(
     from evenmatch.server.recovery import Plan
 
     queues, settings, seed = load_server(config)
-    serving.serve(Plan(queues, seed, settings), serving.Place(host, port, data), _announce)
+    plan = Plan(queues, seed, settings, drop_queues=drop_queues)
+    _run(plan, serving.Place(host, port, folder))
+
+
+def _run(plan: Plan, place: Place) -> None:
+    """Run the server; a journal that cannot be used at the start is bad input."""
+    from evenmatch.server import serving
+
+    listens = _Announced(is_kept=place.data is not None)
+    try:
+        serving.serve(plan, place, listens)
+    except JournalError as error:
+        if listens.done:
+            raise
+        # Nobody was served yet: what is wrong is what --data names.
+        raise ConfigError(str(error)) from error
 
 
 def needs_server() -> None:
@@ -56,5 +85,26 @@ def needs_server() -> None:
         raise NotSupported("a server needs more packages: pip install 'evenmatch[server]'")
 
 
-def _announce(address: str) -> None:
-    print(f"evenmatch listens on {address}", flush=True)
+def _folder(data: str | None) -> Path | None:
+    if data is None:
+        return None
+    if not data:
+        raise ConfigError("--data must name a directory, got an empty name")
+    folder = Path(data)
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"--data must name a directory, and {folder} is a file")
+    return folder
+
+
+class _Announced:
+    """Says that the server listens, and remembers that it did."""
+
+    def __init__(self, *, is_kept: bool) -> None:
+        self.done = False
+        self._is_kept = is_kept
+
+    def __call__(self, address: str) -> None:
+        self.done = True
+        print(f"evenmatch listens on {address}", flush=True)
+        if sys.stderr.isatty() and not self._is_kept:
+            print("Nothing is kept: start with --data DIR to keep it", file=sys.stderr)

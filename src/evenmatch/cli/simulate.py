@@ -7,10 +7,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from evenmatch.cli.output import check_writable, console, print_json
+from evenmatch.cli.options import WholeOrNone
+from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.runs import Request, averaged, save, work
 from evenmatch.errors import NotSupported
-from evenmatch.lab.figures import figures_of, with_width
+from evenmatch.lab.figures import figures_of, group_tables, with_width
 from evenmatch.sim.metrics import Summary
 
 
@@ -20,8 +21,8 @@ def simulate(
     *,
     arrivals: Path | None = None,
     policy: str | None = None,
-    seed: int | None = None,
-    runs: int | None = None,
+    seed: WholeOrNone = None,
+    runs: WholeOrNone = None,
     by: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     matches: Path | None = None,
@@ -52,7 +53,6 @@ def simulate(
     """
     if rules is not None:
         raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")
-    check_writable(matches, tickets, report)
     request = Request(scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
     results = work(request, [policy])
     save(request, results)
@@ -75,30 +75,10 @@ def _print_table(summary: Summary, request: Request) -> None:
     for key, words, unit, _ in figures_of([summary]):
         table.add_row(words, with_width(summary, key, unit))
     out.print(table)
-    for attribute, groups in summary.get("by", {}).items():
-        out.print(f"\nby {attribute}", soft_wrap=True)
-        out.print(_groups_table(attribute, groups))
+    print_groups(out, group_tables([""], [summary]))
 
 
 def _title(request: Request) -> str:
     """Return the scenario's name, and how many runs were made of it."""
     runs = request.runs
     return f"{request.scenario}" + ("" if runs is None else f", {runs} run{'s'[: runs != 1]}")
-
-
-def _groups_table(attribute: str, groups: Summary) -> object:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column(attribute)
-    columns = [
-        ("players", "players", ""),
-        ("wait.mean", "wait", "s"),
-        ("wait.p90", "90 % below", "s"),
-    ]
-    columns += [("quality.mean", "quality", "")]
-    for _, words, _ in columns:
-        table.add_column(words, justify="right")
-    for value, figures in groups.items():
-        table.add_row(value, *(with_width(figures, key, unit) for key, _, unit in columns))
-    return table

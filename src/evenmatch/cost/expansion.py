@@ -24,8 +24,12 @@ def round_up(seconds: float) -> float:
     0.5
     >>> round_up(0.1) >= 0.1
     True
+    >>> round_up(1e304)
+    1e+304
     """
-    return math.ceil(seconds * TICKS) / TICKS
+    ticks = seconds * TICKS
+    # Floats as large as those whose ticks overflow are all on the grid.
+    return math.ceil(ticks) / TICKS if ticks < math.inf else seconds
 
 
 def limit_at(limit: float, expand: Expansion | None, wait: float) -> float:

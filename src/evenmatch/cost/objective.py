@@ -21,7 +21,7 @@ from evenmatch.cost.rules import Rules, Seats, number, numbers, side_of
 from evenmatch.cost.scale import scale_gap, scale_value, scale_values
 from evenmatch.cost.teams import Division, Orders, division_table, divisions
 from evenmatch.model.queue import Criterion, Queue
-from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
+from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
 
 COST_SLACK = 1e-12
 """Divisions whose costs differ by less are equal; the first of them is taken."""
@@ -66,9 +66,11 @@ class Objective:
         compared += [r.attribute for r in queue.rules if r.kind != "same"]
         self._numbers = tuple(dict.fromkeys(compared))
         self._present = tuple(r.attribute for r in queue.rules if r.kind == "same")
+        sides = ("side",) if queue.format.sides else ()
+        self.declared = frozenset((*self._numbers, *self._present, *queue.attributes, *sides))
 
     def missing(self, ticket: Ticket | NewTicket) -> str | None:
-        """Return a sentence about an attribute that the ticket lacks, or None."""
+        """Return a sentence about what the ticket lacks or has wrong, or None."""
         for player in ticket.players:
             for attribute in self._numbers:
                 value = attribute_of(ticket, player, attribute)
@@ -78,10 +80,7 @@ class Objective:
             for attribute in self._present:
                 if attribute_of(ticket, player, attribute) is None:
                     return f"attribute {attribute} is missing"
-        sides = self.queue.format.sides
-        if sides and (side := side_of(ticket)) and side not in sides:
-            return f"side must be one of {', '.join(sides)}, or absent, got {side}"
-        return None
+        return _side_problem(ticket, self.queue.format.sides)
 
     def seat(
         self, tickets: Sequence[Ticket], bots: int = 0, now: float = math.inf
@@ -141,9 +140,18 @@ class Objective:
             row = int(np.argmax(costs <= costs.min() + COST_SLACK))
             return self._evaluate(_teams(tickets, found[row]), 0)
         late = np.maximum(self.rules.ready_table(tickets, orders, layout), now)
-        ranked = np.lexsort((costs, late))[:LOOK_AGAIN].tolist()
-        seatings = [self._evaluate(_teams(tickets, found[row]), 0) for row in ranked]
-        return min(seatings, key=lambda s: (max(s.ready_at, now), s.criteria_cost))
+        best: tuple[float, float] | None = None
+        chosen = None
+        for row in np.lexsort((costs, late))[:LOOK_AGAIN].tolist():
+            # The table is never late: whoever follows is legal no sooner than it says. And of
+            # divisions that never become legal, one is as good as another.
+            if best is not None and (late[row] > best[0] or best[0] == math.inf == late[row]):
+                break
+            seating = self._evaluate(_teams(tickets, found[row]), 0)
+            key = (max(seating.ready_at, now), seating.criteria_cost)
+            if best is None or key < best:
+                best, chosen = key, seating
+        return chosen
 
     def _seat_duel(self, one: Ticket, two: Ticket) -> Seating:
         """Return the only division of a duel, by a shorter way."""
@@ -180,6 +188,27 @@ class Objective:
         if self._scaled_weight:
             return 1.0 - scaled / self._scaled_weight
         return self._quality_of_nothing
+
+
+def _side_problem(ticket: Ticket | NewTicket, sides: tuple[str, ...]) -> str | None:
+    """Return a sentence about a side that is no side of the queue, or about two in one party."""
+    if not sides:
+        return None
+    insisted = side_of(ticket)
+    for player in ticket.players:
+        side = attribute_of(ticket, player, "side")
+        if side is None or side == "":
+            continue
+        if side not in sides:
+            allowed = f"one of {', '.join(sides)}, or absent"
+            return f"side must be {allowed}, got {_shown(side)}"
+        if side != insisted:
+            return f"side must be the same for a whole party, got {insisted} and {side}"
+    return None
+
+
+def _shown(value: Value) -> str:
+    return f"{value:.80}" if isinstance(value, str) else f"{value!r:.80}"
 
 
 def _teams(tickets: Sequence[Ticket], division: Division) -> tuple[tuple[Ticket, ...], ...]:

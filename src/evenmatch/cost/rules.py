@@ -97,6 +97,17 @@ class Rules:
                 break
         return at
 
+    def objection(self, teams: Seats, now: float) -> str:
+        """Return in words which rule a match breaks now: the one that it waits for longest."""
+        at, rule = max(
+            ((_ready_at(compiled, teams), compiled.rule) for compiled in self._rules),
+            key=lambda found: found[0],
+        )
+        name = f"rule {rule.kind} of {rule.attribute}"
+        if at == math.inf:
+            return f"{name} never allows it"
+        return f"{name} allows it only from {at:.6g} s on, not at {now:.6g} s"
+
     def ready_table(
         self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
     ) -> Floats:
@@ -149,9 +160,15 @@ def _same_side(first: Ticket, second: Ticket) -> bool:
 
 
 def side_of(ticket: Ticket | NewTicket) -> str:
-    """Return the side that a ticket insists on; "" if it is flexible."""
-    side = attribute_of(ticket, ticket.players[0], "side")
-    return side if isinstance(side, str) else ""
+    """Return the side that a ticket insists on; "" if it is flexible.
+
+    One player's side is that of the whole party; `Objective.missing` refuses two different ones.
+    """
+    for player in ticket.players:
+        side = attribute_of(ticket, player, "side")
+        if side and isinstance(side, str):
+            return side
+    return ""
 
 
 def _ready_at(compiled: _Compiled, teams: Seats) -> float:

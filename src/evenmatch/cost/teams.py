@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -11,11 +12,234 @@ from numpy.typing import NDArray
 
 DIVISIONS_MAX = 20_000
 """Divisions looked at for one match; 8 against 8 solo players have 6,435."""
+CELLS_MAX = 32 * DIVISIONS_MAX
+"""Seats in one table of divisions; matches of more than 32 players get fewer divisions."""
+STATES_MAX = 5_000
+"""Half-filled matches looked at for one question whether parties fill teams."""
 
 Division = tuple[tuple[int, ...], ...]
 """Indices of parties, by team."""
 Orders = NDArray[np.int16]
 """Players of many divisions, a row each, in the order of the teams."""
+Kind = tuple[int, int]
+"""Players of a party, and the team that it insists on; -1 if it is flexible."""
+Counts = tuple[tuple[Kind, int], ...]
+"""Parties by kind, and how many there are; sorted, so that equal questions look alike."""
+
+
+@lru_cache(maxsize=8192)
+def fillable(chosen: Counts, left: Counts, seats: tuple[int, ...]) -> bool | None:
+    """Return whether all chosen parties and some that are left can fill all seats exactly.
+
+    Args:
+        chosen: Parties that must be seated.
+        left: Parties that may be seated.
+        seats: Seats per team.
+
+    Returns:
+        The exact answer, or None if `STATES_MAX` states did not suffice to find it.
+
+    Complexity:
+        At most `STATES_MAX` states, one per party seated where nothing has to be undone. Flexible
+        solos and parties with a side are never states: sums of sizes, as bits of integers, tell
+        what they can do.
+
+    >>> fillable((((2, -1), 3),), (), (3, 3)), fillable((((2, -1), 3),), (), (4, 2))
+    (False, True)
+    """
+    free, must, solos = _room_after(chosen, seats)
+    if min(free) < 0 or sum(must) + solos > sum(free):
+        return False
+    own = [1] * len(seats)
+    more: list[int] = []
+    spare = 0
+    for (size, team), count in left:
+        if team >= 0:
+            own[team] = _sums(own[team], size, min(count, free[team] // size))
+            own[team] &= (2 << free[team]) - 1
+        elif size == 1:
+            spare = count
+        else:
+            more += [size] * min(count, sum(free) // size)
+    search = _Filling(must, sorted(more, reverse=True), own, (solos, solos + spare))
+    return search.run(tuple(free))
+
+
+def _room_after(chosen: Counts, seats: tuple[int, ...]) -> tuple[list[int], list[int], int]:
+    """Return what parties with a side leave free, the flexible parties' sizes, and the solos."""
+    free, must, solos = list(seats), [], 0
+    for (size, team), count in chosen:
+        if team >= 0:
+            free[team] -= size * count
+        elif size == 1:
+            solos += count
+        else:
+            must += [size] * count
+    return free, sorted(must, reverse=True), solos
+
+
+def _sums(sums: int, size: int, count: int) -> int:
+    """Return the sums, as set bits, after adding a size up to `count` times."""
+    step = 1
+    while count > 0:
+        step = min(step, count)
+        sums |= sums << (size * step)
+        count -= step
+        step *= 2
+    return sums
+
+
+class _Filling:
+    """A search through rooms left free, one flexible party after the other, without recursion.
+
+    Args:
+        must: Sizes of parties to be seated, descending.
+        more: Sizes of parties that may be seated, descending.
+        own: By team, as bits, the sums that its own parties may add.
+        solos: Flexible solos that must be seated, and those that may be.
+    """
+
+    def __init__(
+        self, must: list[int], more: list[int], own: list[int], solos: tuple[int, int]
+    ) -> None:
+        self._must = len(must)
+        self._sizes = must + more
+        self._own = own
+        self._solos = solos
+        self._alike = all(sums == own[0] for sums in own)
+        self._reach: dict[int, tuple[list[int], int]] = {}
+        self._next_size = _ends_of_runs(self._sizes, self._must)
+
+    def run(self, free: tuple[int, ...]) -> bool | None:
+        """Return whether these rooms can be filled; None if that would take too long."""
+        if self._fills_by_runs(list(free)):
+            return True
+        room_max = max(free)
+        todo = [(0, self._tidy(free))]
+        seen = set(todo)
+        while todo:
+            if len(seen) > STATES_MAX:
+                return None
+            party, rooms = todo.pop()
+            if party >= self._must and self._closes(rooms):
+                return True
+            if party == len(self._sizes) or self._wastes(party, rooms, room_max):
+                continue
+            for state in self._after(party, rooms):
+                if state not in seen:
+                    seen.add(state)
+                    todo.append(state)
+        return False
+
+    def _fills_by_runs(self, rooms: list[int]) -> bool:
+        """Return whether the largest first, as many as fit into each team, does it already."""
+        party = 0
+        while party < len(self._sizes):
+            if party >= self._must and self._closes(rooms):
+                return True
+            size, end = self._sizes[party], self._next_size[party]
+            count = end - party
+            for team, room in enumerate(rooms):
+                seated = min(count, room // size)
+                rooms[team] -= size * seated
+                count -= seated
+            if count and party < self._must:
+                return False
+            party = end
+        return self._closes(rooms)
+
+    def _after(self, party: int, rooms: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Yield the states after a party's turn, the most promising one last."""
+        if party >= self._must:
+            yield self._next_size[party], rooms
+        size = self._sizes[party]
+        tried: set[tuple[int, int]] = set()
+        for team in sorted(range(len(rooms)), key=rooms.__getitem__, reverse=True):
+            room = rooms[team]
+            if room < size or (room, self._own[team]) in tried:
+                continue
+            tried.add((room, self._own[team]))
+            yield party + 1, self._tidy((*rooms[:team], room - size, *rooms[team + 1 :]))
+
+    def _tidy(self, rooms: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the rooms sorted among teams that differ in nothing else."""
+        if self._alike:
+            return tuple(sorted(rooms))
+        alike: dict[int, list[int]] = {}
+        for own, room in zip(self._own, rooms, strict=True):
+            alike.setdefault(own, []).append(room)
+        for group in alike.values():
+            group.sort(reverse=True)
+        return tuple([alike[own].pop() for own in self._own])
+
+    def _closes(self, rooms: Sequence[int]) -> bool:
+        """Return whether the teams' own parties and flexible solos fill the rooms."""
+        least, most = self._solos
+        totals = 1
+        for sums, room in zip(self._own, rooms, strict=True):
+            if sums != 1:  # 1 is the sum of nothing
+                totals = _add(totals, sums & ((2 << room) - 1))
+        return _has(totals, sum(rooms) - most, sum(rooms) - least)
+
+    def _wastes(self, party: int, rooms: tuple[int, ...], room_max: int) -> bool:
+        """Return whether more or fewer seats stay empty than flexible solos can fill."""
+        known = self._reach.get(party)
+        if known is None:
+            known = self._reach[party] = self._reachable(party, room_max)
+        reach, totals = known
+        least, most = self._solos
+        if not _has(totals, sum(rooms) - most, sum(rooms) - least):
+            return True
+        waste = 0
+        for sums, room in zip(reach, rooms, strict=True):
+            waste += room + 1 - (sums & ((2 << room) - 1)).bit_length()
+        return waste > most
+
+    def _reachable(self, party: int, room_max: int) -> tuple[list[int], int]:
+        """Return the sums, as bits, that its own and the remaining parties make, by team and all.
+
+        Parties that must be seated count as if they need not be: a bound stays a bound.
+        """
+        sizes = Counter(self._sizes[party:])
+        mask = (2 << room_max) - 1
+        sums = totals = 1
+        for size, count in sizes.items():
+            sums = _sums(sums, size, min(count, room_max // size)) & mask
+            totals = _sums(totals, size, count)
+        by_own = {own: _add(sums, own) & mask for own in set(self._own)}
+        for own in self._own:
+            totals = totals if own == 1 else _add(totals, own)
+        return [by_own[own] for own in self._own], totals
+
+
+def _ends_of_runs(sizes: list[int], must: int) -> list[int]:
+    """Return for each place the first later one of another size; `must` starts a run, too."""
+    ends = list(range(1, len(sizes) + 1))
+    for place in range(len(sizes) - 2, -1, -1):
+        if sizes[place] == sizes[place + 1] and place + 1 != must:
+            ends[place] = ends[place + 1]
+    return ends
+
+
+def _has(sums: int, low: int, high: int) -> bool:
+    """Return whether one of the sums, given as bits, lies in [low, high]."""
+    low = max(0, low)
+    return high >= low and (sums >> low) & ((2 << (high - low)) - 1) != 0
+
+
+def _add(one: int, other: int) -> int:
+    """Return all sums, as bits, of a number of the one set and a number of the other."""
+    total = 0
+    while other:
+        low = other & -other
+        total |= one * low
+        other ^= low
+    return total
+
+
+def counts_of(kinds: Sequence[Kind]) -> Counts:
+    """Return kinds, counted and sorted."""
+    return tuple(sorted(Counter(kinds).items()))
 
 
 def divisions(
@@ -38,37 +262,94 @@ def divisions(
 
     Yields:
         The parties' indices by team. The first one seats parties in order, each in the first
-        team where it fits.
+        team where it fits and leaves the others a place.
 
     Complexity:
-        Exponential in the number of parties, cut off after `DIVISIONS_MAX`.
+        O(parties x teams) per division, and one `fillable` per distinct half-filled match; none
+        where the parties yet to be seated are flexible solos.
 
     >>> list(divisions([1, 1, 2], [2, 2], [None] * 3))
     [((0, 1), (2,))]
     """
-    teams: list[list[int]] = [[] for _ in seats]
-    free = list(seats)
+    if sum(sizes) + spare != sum(seats):
+        return
+    kinds = [(s, -1 if team is None else team) for s, team in zip(sizes, wanted, strict=False)]
+    walk = _Walk(kinds, tuple(seats), named, spare)
+    yield from islice(walk.run(), DIVISIONS_MAX)
 
-    def place(party: int) -> Iterator[Division]:
-        if party == len(sizes):
-            yield tuple(tuple(team) for team in teams)
+
+class _Walk:
+    """Seating parties in order, without recursion, only where the rest still finds a place."""
+
+    def __init__(self, kinds: list[Kind], seats: tuple[int, ...], named: bool, spare: int) -> None:
+        self._kinds = kinds
+        self._seats = seats
+        self._named = named
+        self._bots: Counts = (((1, -1), spare),) if spare else ()
+        self._free = list(seats)
+        self._chosen: list[int] = []
+        self._answers: dict[tuple[int, tuple[int, ...]], bool] = {}
+        self._suffixes: dict[int, Counts] = {}
+        # From here on all parties are flexible solos, who always find a place.
+        self._easy = len(kinds)
+        while self._easy and kinds[self._easy - 1] == (1, -1):
+            self._easy -= 1
+
+    def run(self) -> Iterator[Division]:
+        """Yield the divisions, those first that seat early parties in early teams."""
+        if not self._leaves_places(0):
             return
-        opened: set[int] = set()
-        for team, room in enumerate(free):
-            if sizes[party] > room or wanted[party] not in (None, team):
+        if not self._kinds:
+            yield ((),) * len(self._seats)
+            return
+        turns = [self._options(0)]
+        while turns:
+            party = len(turns) - 1
+            if len(self._chosen) > party:
+                self._free[self._chosen.pop()] += self._kinds[party][0]
+            team = next(turns[-1], None)
+            if team is None:
+                turns.pop()
                 continue
-            if not named and not teams[team]:
-                if seats[team] in opened:
-                    continue
-                opened.add(seats[team])
-            teams[team].append(party)
-            free[team] -= sizes[party]
-            yield from place(party + 1)
-            free[team] += sizes[party]
-            teams[team].pop()
+            self._free[team] -= self._kinds[party][0]
+            self._chosen.append(team)
+            if len(turns) == len(self._kinds):
+                yield self._division()
+            elif self._leaves_places(party + 1):
+                turns.append(self._options(party + 1))
 
-    if sum(sizes) + spare == sum(seats):
-        yield from islice(place(0), DIVISIONS_MAX)
+    def _options(self, party: int) -> Iterator[int]:
+        """Yield the teams in which a party may sit; `run` undoes each before the next."""
+        size, wanted = self._kinds[party]
+        opened: set[int] = set()
+        for team, seats in enumerate(self._seats):
+            if size > self._free[team] or wanted not in (-1, team):
+                continue
+            if not self._named and self._free[team] == seats:
+                if seats in opened:
+                    continue
+                opened.add(seats)
+            yield team
+
+    def _leaves_places(self, party: int) -> bool:
+        """Return whether the parties from here on find places in what is free."""
+        if party >= self._easy:
+            return True
+        key = (party, tuple(self._free))
+        answer = self._answers.get(key)
+        if answer is None:
+            suffix = self._suffixes.get(party)
+            if suffix is None:
+                suffix = self._suffixes[party] = counts_of(self._kinds[party:])
+            free = key[1] if self._named else tuple(sorted(key[1]))
+            answer = self._answers[key] = fillable(suffix, self._bots, free) is True
+        return answer
+
+    def _division(self) -> Division:
+        teams: list[list[int]] = [[] for _ in self._seats]
+        for party, team in enumerate(self._chosen):
+            teams[team].append(party)
+        return tuple(map(tuple, teams))
 
 
 @lru_cache(maxsize=32)
@@ -88,7 +369,8 @@ def division_table(
         and a row lists the first team's players, then the second's, and so on.
     """
     starts = np.concatenate(([0], np.cumsum(sizes))).tolist()
-    found = tuple(divisions(sizes, seats, wanted, named=named))
+    most = max(1, CELLS_MAX // max(1, sum(sizes)))
+    found = tuple(islice(divisions(sizes, seats, wanted, named=named), most))
     rows = [
         [p for team in division for party in team for p in range(starts[party], starts[party + 1])]
         for division in found

@@ -32,7 +32,14 @@ class Limits(msgspec.Struct, frozen=True):
     text_max: int = 128
 
 
-def admit(new: NewTicket, tables: Tables, objectives: dict[str, Objective], limits: Limits) -> None:
+def admit(
+    new: NewTicket,
+    tables: Tables,
+    objectives: dict[str, Objective],
+    limits: Limits,
+    *,
+    strict: bool = False,
+) -> None:
     """Check that a ticket may enter now.
 
     Raises:
@@ -43,7 +50,7 @@ def admit(new: NewTicket, tables: Tables, objectives: dict[str, Objective], limi
     """
     if len(tables.waiting) >= limits.waiting_max:
         raise Overloaded(f"{limits.waiting_max} tickets wait already; try again later")
-    if new.id is not None and (new.id in tables.waiting or new.id in tables.ended):
+    if new.id is not None and tables.knows(new.id):
         raise InvalidTicket(f"the ticket id {new.id[:64]!r} was given before", where="/id")
     _check_players(new, limits)
     queues = new.queues or (next(iter(tables.queues)),)
@@ -63,6 +70,8 @@ def admit(new: NewTicket, tables: Tables, objectives: dict[str, Objective], limi
             )
         if problem := objectives[name].missing(new):
             raise InvalidTicket(f"queue {name}: {problem}", where="/players")
+    if strict:
+        _check_declared(new, [objectives[name] for name in queues])
     _check_free(new, tables, queues)
 
 
@@ -78,6 +87,21 @@ def existing(new: NewTicket, tables: Tables) -> str | None:
     there = tables.waiting[live].ticket.players
     same = len(there) == len(new.players) and {p.id for p in there} == {p.id for p in new.players}
     return live if same else None
+
+
+def _check_declared(new: NewTicket, objectives: list[Objective]) -> None:
+    """Refuse attributes that none of the queues compares or carries along."""
+    parts = [("/attributes", new.attributes)]
+    parts += [(f"/players/{at}/attributes", p.attributes) for at, p in enumerate(new.players)]
+    for where, attributes in parts:
+        for name in attributes:
+            if not any(name in objective.declared for objective in objectives):
+                allowed = sorted(set().union(*(objective.declared for objective in objectives)))
+                raise InvalidTicket(
+                    f"attribute {name[:64]!r} is not declared by the ticket's queues; "
+                    f"allowed: {', '.join(allowed) or 'none'}",
+                    where=f"{where}/{name[:64]}",
+                )
 
 
 def _check_queues(queues: tuple[str, ...], tables: Tables, limits: Limits) -> None:

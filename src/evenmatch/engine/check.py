@@ -10,25 +10,9 @@ from evenmatch.engine.pool import Pool
 from evenmatch.errors import PolicyError
 from evenmatch.model.match import Match
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Decision, Grouping
+from evenmatch.policies.base import Grouping
 
 by_age = attrgetter("enqueued_at", "sequence")
-
-
-def check_decision(pool: Pool, decision: Decision, now: float, fired: bool) -> None:
-    """Check all of a decision that does not belong to one match.
-
-    Raises:
-        PolicyError: A wake-up in the past or not a number, or a job.
-    """
-    wake_at = decision.wake_at
-    if not (wake_at > now or (wake_at == now and not fired)):
-        raise PolicyError(
-            f"policy {pool.queue.policy} of queue {pool.name}: wake_at must be later than "
-            f"{now}, got {wake_at}"
-        )
-    if decision.job is not None:
-        raise PolicyError(f"policy {pool.queue.policy}: jobs come with a later version")
 
 
 def check_grouping(
@@ -44,6 +28,8 @@ def check_grouping(
             exactly, a rule does not hold now, or bots play before a deadline.
     """
     ids = grouping.tickets
+    if type(ids) is not tuple or any(type(each) is not str for each in ids):
+        raise PolicyError(f"policy {pool.queue.policy}: a Grouping holds a tuple of ticket ids")
     if len(set(ids)) != len(ids):
         raise _broken(pool, "a ticket is used twice", ids)
     try:
@@ -61,7 +47,7 @@ def check_grouping(
     if seating is None:
         raise _broken(pool, "the tickets do not fill the teams exactly", ids)
     if seating.ready_at > now:
-        raise _broken(pool, f"a rule holds only from {seating.ready_at} on, not at {now}", ids)
+        raise _broken(pool, pool.objective.rules.objection(seating.teams, now), ids)
     return tickets, seating
 
 

@@ -6,8 +6,8 @@ import heapq
 import math
 from collections.abc import Callable
 
-Entry = tuple[float, int, str, str]
-"""(instant, sequence, id of the ticket or match, name of the queue)."""
+Entry = tuple[float, int, int, str, str]
+"""(instant, sequence, place of the queue, id of the ticket or match, name of the queue)."""
 
 
 class Deadlines:

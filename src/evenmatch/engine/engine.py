@@ -13,21 +13,24 @@ applies to what is left.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from evenmatch.cost.objective import Objective, Seating
 from evenmatch.engine.admission import Limits, admit, existing, fits, refused
-from evenmatch.engine.check import check_decision, check_grouping, describe
+from evenmatch.engine.check import check_grouping, describe
+from evenmatch.engine.configuration import check_configuration, unchanged_pools
 from evenmatch.engine.deadlines import Deadlines, Entry
 from evenmatch.engine.fill import fill_with_bots
 from evenmatch.engine.lookup import find_match, find_ticket
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.records import Record, changes_state
-from evenmatch.engine.tables import KeptMatch, Tables, TicketView
+from evenmatch.engine.tables import KEYS_MOST, KeptMatch, Tables, TicketView
 from evenmatch.errors import (
     AlreadyWaiting,
     ConfigError,
+    InvalidTicket,
     KeyReused,
+    MatchmakingError,
     NotSupported,
     Overloaded,
     PolicyError,
@@ -80,11 +83,13 @@ class Engine:
         self.tables = Tables()
         self.pools: dict[str, Pool] = {}
         self._objectives: dict[str, Objective] = {}
+        self._places: dict[str, int] = {}
         self._resolve = resolve
         self._events: list[Event] = []
         self._input: Input = Advance(0.0)
         self._dirty: dict[str, None] = {}
         self._wakeup: float | None = None
+        self._now = 0.0
         self._deadlines = Deadlines(self._is_waiting)
         self._match_ends = Deadlines(self._is_live)
         self._steps: dict[type, Callable[..., None]] = {
@@ -105,7 +110,7 @@ class Engine:
                 if pool.wake_at < at:
                     at = pool.wake_at
             # After a restart some deadlines lie in the past: they are due now.
-            self._wakeup = max(at, self.tables.now)
+            self._wakeup = max(at, self._now)
         return self._wakeup
 
     @property
@@ -126,12 +131,12 @@ class Engine:
         handler = self._steps.get(type(given))
         if handler is None:
             raise NotSupported(f"{type(given).__name__.lower()} comes with a later version")
-        assert given.now >= self.tables.now, f"time runs backwards: {given.now} < {self.tables.now}"
+        assert given.now >= self._now, f"time runs backwards: {given.now} < {self._now}"
         assert given.now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
-        self._events, self._input, self._wakeup = [], given, None
+        self._events, self._input, self._wakeup, self._now = [], given, None, given.now
         handler(given)
         events = tuple(self._events)
-        if not changes_state(events):
+        if not changes_state(given, events):
             return Record(0, given, events)
         record = Record(self.tables.sequence + 1, given, events)
         self.tables.seal(record)
@@ -150,50 +155,56 @@ class Engine:
             memories: What the matchers knew at the last snapshot, by queue.
         """
         tables, known, self._wakeup = self.tables, memories or {}, None
-        tables.now = max(tables.now, now)
-        self._open_pools(
-            {
-                name: self._make_pool(queue, tables.seed, known.get(name))
-                for name, queue in tables.queues.items()
-            }
-        )
+        self._now = tables.now = max(tables.now, now)
+        pools = {}
+        for name, queue in tables.queues.items():
+            try:
+                pools[name] = self._make_pool(queue, tables.seed, known.get(name))
+            except MatchmakingError as error:
+                # The policy of the past need not exist any more: whoever starts a server with
+                # another one configures it next.
+                pools[name] = Pool.stopped(queue, str(error))
+        self._open_pools(pools, now=self._now)
         for kept in tables.matches.values():
             self._watch_match(kept)
         for pool in self.pools.values():
-            pool.wake_at = tables.now
+            pool.wake_at = self._now
 
     def memories(self) -> dict[str, Memory]:
         """Return what the matchers know that re-entering cannot restore, by queue."""
-        return {name: pool.matcher.memory() for name, pool in self.pools.items()}
+        return {name: pool.memory() for name, pool in self.pools.items()}
 
     def _emit(self, event: Event) -> None:
         self._events.append(event)
         self.tables.fold(self._input, event)
 
     def _configure(self, given: Configure) -> None:
-        names = [queue.name for queue in given.queues]
-        if not names or len(set(names)) != len(names):
-            raise ConfigError("queues must have different names, and there must be at least one")
-        self._check_groups(given)
-        pools = {queue.name: self._make_pool(queue, given.seed, None) for queue in given.queues}
+        check_configuration(given, self.tables)
+        same = unchanged_pools(given, self.tables, self.pools)
+        pools = {
+            queue.name: same.get(queue.name) or self._make_pool(queue, given.seed, None)
+            for queue in given.queues
+        }
         self._emit(Configured())
         for row in list(self.tables.waiting.values()):
             for name in row.queues:
                 if name not in pools or not fits(row.ticket, pools[name].objective):
                     self._expire(row.ticket.id, name, "queue_changed")
-        self._open_pools(pools)
+        self._open_pools(pools, same, now=given.now)
         self._decide(list(pools), given.now, fired=False)
 
     def _enqueue(self, given: Enqueue) -> None:
         key = self.tables.keys.get(given.key) if given.key is not None else None
         if key is not None:
             raise KeyReused(f"the idempotency key {given.key} was used before", where="/")
+        if given.key is not None and len(self.tables.keys) >= KEYS_MOST:
+            raise Overloaded("too many idempotency keys are remembered; try again later")
         if not self.pools:
             raise ConfigError("the engine has no queues yet: hand in Configure first")
         entered: list[Ticket] = []
         for item, new in enumerate(given.tickets):
             try:
-                admit(new, self.tables, self._objectives, self.limits)
+                admit(new, self.tables, self._objectives, self.limits, strict=given.strict)
             except (AlreadyWaiting, Overloaded) as refusal:
                 live = existing(new, self.tables)
                 self._emit(Existing(item, live) if live else refused(item, refusal))
@@ -203,6 +214,10 @@ class Engine:
                 continue
             number = self.tables.counters.accepted + 1
             ticket_id = new.id if new.id is not None else f"{self.shard}-{number}"
+            if new.id is None and self.tables.knows(ticket_id):
+                taken = "a caller's own id is in the way: give all tickets ids, or none"
+                self._emit(refused(item, InvalidTicket(taken, where="/id")))
+                continue
             self._emit(Accepted(item, ticket_id, number))
             row = self.tables.waiting[ticket_id]
             self._enter(row.ticket, row.queues, given.now)
@@ -235,15 +250,15 @@ class Engine:
     def _advance(self, given: Advance) -> None:
         now = given.now
         overdue = self._deadlines.take_due(now)
-        names = {entry[3] for entry in overdue}
+        names = {entry[4] for entry in overdue}
         due = [name for name, pool in self.pools.items() if pool.wake_at <= now or name in names]
         self._decide(due, now, fired=True)
         for entry in overdue:
             if self._is_waiting(entry):
                 self._meet_deadline(entry, now)
         self._decide(list(self._dirty), now, fired=True)
-        for _, _, match_id, _ in self._match_ends.take_due(now):
-            self._emit(Finished(match_id, "match_max"))
+        for entry in self._match_ends.take_due(now):
+            self._emit(Finished(entry[3], "match_max"))
 
     def view(self, ticket_id: str) -> TicketView:
         """Return a ticket as its owner sees it; see `lookup.find_ticket`."""
@@ -256,30 +271,31 @@ class Engine:
     def _make_pool(self, queue: Queue, seed: int, memory: Memory | None) -> Pool:
         return Pool(queue, self._resolve(queue), seed=seed, memory=memory)
 
-    def _open_pools(self, pools: dict[str, Pool]) -> None:
-        """Put pools in the place of all others, and let the waiting tickets enter in order."""
+    def _open_pools(
+        self, pools: dict[str, Pool], same: Collection[str] = (), *, now: float
+    ) -> None:
+        """Put pools in the place of all others, and let the waiting tickets enter in order.
+
+        The tickets of the pools in `same` are in there already.
+        """
         self.pools = pools
+        self._places = {name: place for place, name in enumerate(pools)}
         self._objectives = {name: pool.objective for name, pool in pools.items()}
         self._deadlines = Deadlines(self._is_waiting)
         for row in sorted(self.tables.waiting.values(), key=lambda row: row.ticket.age_key):
-            self._enter(row.ticket, row.queues, self.tables.now)
+            self._enter(row.ticket, row.queues, now, same)
 
-    def _check_groups(self, given: Configure) -> None:
-        used = {name for row in self.tables.waiting.values() for name in row.queues}
-        for queue in given.queues:
-            old = self.tables.queues.get(queue.name)
-            if old is not None and old.group != queue.group and queue.name in used:
-                raise ConfigError(
-                    f"queue {queue.name} has waiting tickets: its group must stay {old.group}"
-                )
-
-    def _enter(self, ticket: Ticket, queues: tuple[str, ...], now: float) -> None:
+    def _enter(
+        self, ticket: Ticket, queues: tuple[str, ...], now: float, same: Collection[str] = ()
+    ) -> None:
         for name in queues:
             pool = self.pools[name]
-            pool.enter(ticket, now)
+            if name not in same:
+                pool.enter(ticket, now)
             if pool.queue.wait_max is not None:
                 deadline = ticket.enqueued_at + pool.queue.wait_max
-                self._deadlines.add((deadline, ticket.sequence, ticket.id, name))
+                place = self._places[name]
+                self._deadlines.add((deadline, ticket.sequence, place, ticket.id, name))
 
     def _order_of_queues(self, entered: list[Ticket], now: float) -> list[str]:
         """Return the queues to decide: first where a newcomer's partner has waited longest."""
@@ -288,13 +304,12 @@ class Engine:
         names = dict.fromkeys(name for ticket in entered for name in ticket.queues)
         if len(names) == 1:
             return list(names)
-        place = {name: at for at, name in enumerate(self.pools)}
         oldest = dict.fromkeys(names, (math.inf, 0))
         for ticket in entered:
             for name in ticket.queues:
                 partner = self.pools[name].oldest_partner(ticket, now)
                 oldest[name] = min(oldest[name], partner)
-        return sorted(names, key=lambda name: (oldest[name], place[name]))
+        return sorted(names, key=lambda name: (oldest[name], self._places[name]))
 
     def _decide(self, names: list[str], now: float, *, fired: bool) -> None:
         """Let queues decide in this order, then those that lost tickets to them, until all have."""
@@ -314,15 +329,14 @@ class Engine:
         self._dirty.clear()
 
     def _carry_out(self, pool: Pool, decision: Decision, now: float, fired: bool) -> None:
-        try:
-            if decision.job is not None or not decision.wake_at > now:
-                check_decision(pool, decision, now, fired)
-            for grouping in decision.matches:
+        for grouping in decision.matches:
+            try:
                 tickets, seating = check_grouping(pool, grouping, now, fired)
-                self._make_match(pool, tickets, seating, grouping.bots, now, decided=True)
-        except PolicyError as fault:
-            pool.fault = fault
-            pool.wake_at = math.inf
+            except PolicyError as fault:
+                pool.fault = fault
+                pool.wake_at = math.inf
+                return
+            self._make_match(pool, tickets, seating, grouping.bots, now, decided=True)
 
     def _make_match(
         self,
@@ -349,24 +363,25 @@ class Engine:
         self._watch_match(self.tables.matches[match_id])
 
     def _is_waiting(self, entry: Entry) -> bool:
-        pool = self.pools.get(entry[3])
-        return pool is not None and entry[2] in pool.tickets
+        pool = self.pools.get(entry[4])
+        return pool is not None and entry[3] in pool.tickets
 
     def _is_live(self, entry: Entry) -> bool:
-        kept = self.tables.matches.get(entry[2])
+        kept = self.tables.matches.get(entry[3])
         return kept is not None and kept.live
 
     def _watch_match(self, kept: KeptMatch) -> None:
         if kept.live:
-            self._match_ends.add((kept.ends_at, kept.made, kept.match.id, kept.match.queue))
+            self._match_ends.add((kept.ends_at, kept.made, 0, kept.match.id, kept.match.queue))
 
     def _meet_deadline(self, entry: Entry, now: float) -> None:
         """Apply a queue's `on_deadline` to a ticket that its policy left waiting."""
-        _, _, ticket_id, name = entry
+        *_, ticket_id, name = entry
         pool = self.pools[name]
         if pool.queue.on_deadline == "keep":
             return
-        if pool.queue.on_deadline == "bots" and name not in self.tables.paused:
+        may_play = pool.fault is None and name not in self.tables.paused
+        if pool.queue.on_deadline == "bots" and may_play:
             filled = fill_with_bots(pool, pool.tickets[ticket_id], now)
             if filled is not None:
                 self._make_match(pool, *filled, now, decided=False)

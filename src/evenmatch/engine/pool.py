@@ -10,7 +10,15 @@ from evenmatch.cost.objective import Objective
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import NOTHING, Decision, Memory, Policy, rules_of
+from evenmatch.policies.base import (
+    NOTHING,
+    Decision,
+    FunctionPolicy,
+    Grouping,
+    Memory,
+    Policy,
+    rules_of,
+)
 
 
 class Pool:
@@ -37,6 +45,13 @@ class Pool:
         self.wake_at = math.inf
         self.fault: PolicyError | None = None
 
+    @classmethod
+    def stopped(cls, queue: Queue, why: str) -> Pool:
+        """Return a pool whose policy is not to be had: it keeps tickets and makes no matches."""
+        pool = cls(queue, FunctionPolicy(_no_matches), seed=0)
+        pool.fault = PolicyError(f"policy {queue.policy} of queue {queue.name}: {why}")
+        return pool
+
     def enter(self, ticket: Ticket, now: float) -> None:
         """Take a ticket in, in the place that its age gives it."""
         self.tickets[ticket.id] = ticket
@@ -48,7 +63,7 @@ class Pool:
         if self.fault is None:
             try:
                 self.matcher.enter(ticket, now)
-            except Exception as error:  # noqa: BLE001 - see _fail
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("enter", error)
 
     def leave(self, ticket_id: str, now: float) -> None:
@@ -57,19 +72,30 @@ class Pool:
         if self.fault is None:
             try:
                 self.matcher.leave(ticket_id, now)
-            except Exception as error:  # noqa: BLE001 - see _fail
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("leave", error)
 
     def decide(self, now: float, fired: bool) -> Decision:
         """Return the matcher's decision; nothing once the policy has failed."""
         if self.fault is None:
             try:
-                return self.matcher.decide(now, fired)
-            except Exception as error:  # noqa: BLE001 - see _fail
+                return check_decision(self, self.matcher.decide(now, fired), now, fired)
+            except PolicyError as fault:
+                self.fault = fault
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("decide", error)
         return NOTHING
 
-    def _fail(self, verb: str, error: Exception) -> None:
+    def memory(self) -> Memory:
+        """Return what the matcher knows beyond its tickets; nothing once the policy has failed."""
+        if self.fault is None:
+            try:
+                return self.matcher.memory()
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
+                self._fail("memory", error)
+        return {}
+
+    def _fail(self, verb: str, error: BaseException) -> None:
         """Stop asking the policy.
 
         A policy may be anybody's code. Whatever it raises must not stop the engine half-way
@@ -78,7 +104,7 @@ class Pool:
         """
         self.fault = PolicyError(
             f"policy {self.queue.policy} of queue {self.name} failed in {verb}: "
-            f"{type(error).__name__}: {error}"
+            f"{type(error).__name__}: {error}{_place_of(error)}"
         )
         self.fault.__cause__ = error
 
@@ -89,3 +115,37 @@ class Pool:
             if other.id != ticket.id and ready_at(other, ticket) <= now:
                 return other.age_key
         return (math.inf, 0)
+
+
+def _place_of(error: BaseException) -> str:
+    """Return the file and line that raised an error, in parentheses."""
+    trace = error.__traceback__
+    if trace is None:
+        return ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    name = trace.tb_frame.f_code.co_filename.replace("\\", "/").rpartition("/")[2]
+    return f" ({name}, line {trace.tb_lineno})"
+
+
+def _no_matches(*_: object) -> tuple[()]:
+    return ()
+
+
+def check_decision(pool: Pool, decision: Decision, now: float, fired: bool) -> Decision:
+    """Return a decision after a look at all of it that does not belong to one match.
+
+    Raises:
+        PolicyError: It is no Decision, has a wake-up in the past, or a job.
+    """
+    name = f"policy {pool.queue.policy} of queue {pool.name}"
+    if type(decision) is not Decision or type(decision.matches) is not tuple:
+        raise PolicyError(f"{name}: decide must return a Decision with a tuple of matches")
+    if any(type(grouping) is not Grouping for grouping in decision.matches):
+        raise PolicyError(f"{name}: each match of a Decision must be a Grouping")
+    wake_at = decision.wake_at
+    if not (wake_at > now or (wake_at == now and not fired)):
+        raise PolicyError(f"{name}: wake_at must be later than {now}, got {wake_at}")
+    if decision.job is not None:
+        raise PolicyError(f"{name}: jobs come with a later version")
+    return decision

@@ -10,7 +10,7 @@ import msgspec
 
 from evenmatch.errors import JournalCorrupt
 from evenmatch.model.events import Event, Existing, Refused
-from evenmatch.model.inputs import Input
+from evenmatch.model.inputs import Enqueue, Input
 
 FORMAT = 1
 """Number of the record and snapshot format; a newer one is refused, an older one migrated."""
@@ -54,8 +54,13 @@ def decode(body: bytes) -> Record:
         ) from None
 
 
-def changes_state(events: tuple[Event, ...]) -> bool:
-    """Return whether any event changes the tables; if none does, the input needs no record."""
+def changes_state(given: Input, events: tuple[Event, ...]) -> bool:
+    """Return whether any event changes the tables; if none does, the input needs no record.
+
+    Finding a ticket that exists already is a change where the answer has a key to be kept under.
+    """
+    if isinstance(given, Enqueue) and given.key is not None:
+        return any(type(event) is not Refused for event in events)
     for event in events:
         kind = type(event)
         if kind is not Refused and kind is not Existing:

@@ -85,8 +85,7 @@ class Shard:
         if self.is_given_up:
             return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
         if len(self._effects) >= self.pending_max and not isinstance(given, Advance):
-            full = Overloaded("the journal is behind; try again later")
-            return [Answer(answer_to, error=full)]
+            return [Answer(answer_to, error=Overloaded("the journal is behind; try again later"))]
         self._catch_up(given)
         if isinstance(given, Advance):
             return self._released()
@@ -104,6 +103,8 @@ class Shard:
         """Look at the engine now; the answer waits until all decided so far is durable."""
         if self.is_given_up:
             return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
+        if len(self._effects) >= self.pending_max:
+            return [Answer(answer_to, error=Overloaded("the journal is behind; try again later"))]
         try:
             self._hold(Answer(answer_to, query(self.engine)))
         except MatchmakingError as error:

@@ -99,7 +99,13 @@ def decode_snapshot(state: bytes) -> Snapshot:
 
 
 def restore(engine: Engine, snapshot: Snapshot) -> Mapping[str, Memory]:
-    """Put a snapshot's tables into a new engine; return the memories for `Engine.resume`."""
+    """Put a snapshot's tables into a new engine; return the memories for `Engine.resume`.
+
+    Raises:
+        JournalCorrupt: It is the snapshot of another shard.
+    """
+    if snapshot.shard != engine.shard:
+        raise JournalCorrupt(f"this is a snapshot of shard {snapshot.shard}, not {engine.shard}")
     engine.tables = snapshot.tables
     return snapshot.memories
 

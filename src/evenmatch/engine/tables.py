@@ -43,6 +43,10 @@ KEEP_MATCHES = 86_400.0
 """Seconds for which matches are kept."""
 KEEP_MATCHES_MOST = 100_000
 """Matches kept at the most."""
+KEEP_ENDED_MOST = 500_000
+"""Ended tickets kept at the most; beyond, the oldest are forgotten sooner."""
+KEYS_MOST = 500_000
+"""Idempotency keys kept at the most; beyond, new ones are refused."""
 FORGET_EVERY = 10.0
 """Seconds between two looks at what is too old."""
 
@@ -139,7 +143,7 @@ class Tables(msgspec.Struct):
         players: Live ticket by player, by group.
         busy: Live exclusive match by player, by group.
         counters: Totals.
-        forgotten_to: Highest record whose matches are no longer kept.
+        forgotten: Highest record whose matches are no longer kept, by queue.
         forget_at: Instant from which old rows are looked for again.
     """
 
@@ -156,7 +160,7 @@ class Tables(msgspec.Struct):
     players: dict[str, dict[str, str]] = {}
     busy: dict[str, dict[str, str]] = {}
     counters: Counters = msgspec.field(default_factory=Counters)
-    forgotten_to: int = 0
+    forgotten: dict[str, int] = {}
     forget_at: float = 0.0
 
     def view(self, ticket_id: str, now: float | None = None) -> TicketView:
@@ -187,6 +191,10 @@ class Tables(msgspec.Struct):
             end.match,
             assignment,
         )
+
+    def knows(self, ticket_id: str) -> bool:
+        """Return whether a ticket waits or is kept under this id."""
+        return ticket_id in self.waiting or ticket_id in self.ended
 
     def apply(self, record: Record) -> None:
         """Fold a whole record, as recovery does."""
@@ -255,7 +263,7 @@ class Tables(msgspec.Struct):
     def shallow_copy(self) -> Tables:
         """Return a consistent snapshot that later folds do not touch."""
         copied = msgspec.structs.replace(self, counters=msgspec.structs.replace(self.counters))
-        for name in ("queues", "waiting", "ended", "matches", "keys"):
+        for name in ("queues", "waiting", "ended", "matches", "keys", "forgotten"):
             setattr(copied, name, dict(getattr(self, name)))
         copied.players = {group: dict(players) for group, players in self.players.items()}
         copied.busy = {group: dict(players) for group, players in self.busy.items()}
@@ -326,20 +334,24 @@ class Tables(msgspec.Struct):
 
         In batches: walking past the deleted front of a dict at every record would be quadratic.
         """
-        if self.now < self.forget_at and len(self.matches) < 2 * KEEP_MATCHES_MOST:
+        is_over = (
+            len(self.ended) >= 2 * KEEP_ENDED_MOST or len(self.matches) >= 2 * KEEP_MATCHES_MOST
+        )
+        if self.now < self.forget_at and not is_over:
             return
         self.forget_at = self.now + FORGET_EVERY
         before = self.now - KEEP_ENDED
-        for ticket_id in _first(self.ended, lambda end: end.ended_at < before):
+        for ticket_id in _first(self.ended, lambda end: end.ended_at < before, KEEP_ENDED_MOST):
             del self.ended[ticket_id]
-        for key in _first(self.keys, lambda key: key.at < before):
+        for key in _first(self.keys, lambda key: key.at < before, KEYS_MOST):
             del self.keys[key]
-        surplus = len(self.matches) - KEEP_MATCHES_MOST
         before = self.now - KEEP_MATCHES
-        old = _first(self.matches, lambda kept: kept.match.at < before and not kept.live)
-        for match_id in max(old, list(islice(self.matches, max(0, surplus))), key=len):
+        for match_id in _first(
+            self.matches, lambda kept: kept.match.at < before and not kept.live, KEEP_MATCHES_MOST
+        ):
             self._finish(match_id)
-            self.forgotten_to = self.matches.pop(match_id).made
+            kept = self.matches.pop(match_id)
+            self.forgotten[kept.match.queue] = kept.made
 
     def _check(self) -> None:
         """Assert what must hold between records: I1, I2, I3 and the index of players."""
@@ -356,6 +368,8 @@ class Tables(msgspec.Struct):
         assert index == seen, "I1: the index of players differs from the tickets"
 
 
-def _first(rows: dict[str, Row], is_old: Callable[[Row], bool]) -> list[str]:
-    """Return the ids of the rows at the front that are old."""
-    return [row_id for row_id, _ in takewhile(lambda item: is_old(item[1]), rows.items())]
+def _first(rows: dict[str, Row], is_old: Callable[[Row], bool], most: int) -> list[str]:
+    """Return the ids of the rows at the front that are old, or more than are kept."""
+    old = [row_id for row_id, _ in takewhile(lambda item: is_old(item[1]), rows.items())]
+    surplus = len(rows) - most
+    return old if len(old) >= surplus else list(islice(rows, surplus))

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import msgspec
 
 from evenmatch.engine.records import Record, encode
-from evenmatch.errors import JournalUnavailable
+from evenmatch.errors import JournalCorrupt, JournalUnavailable
 from evenmatch.journals.base import Entry, Segment, StoredSnapshot
 from evenmatch.journals.head import (
     Head,
@@ -33,9 +33,10 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 
 class Shelf(msgspec.Struct):
-    """All that is stored of one shard."""
+    """All that is stored of one shard; `dropped` is the last sequence that no longer is."""
 
     head: Head | None = None
+    dropped: int = 0
     rows: list[Row] = msgspec.field(default_factory=list)
     snapshots: list[Row] = msgspec.field(default_factory=list)
     segments: dict[int, bytes] = msgspec.field(default_factory=dict)
@@ -46,6 +47,8 @@ class MemoryJournal:
 
     Only encoded bytes are stored, so a record that cannot be encoded is refused here too, and
     changing an object after it was appended does not change the journal.
+
+    Memory has an end: records that both kept snapshots cover are dropped.
 
     Args:
         wall: The wall clock, Unix seconds.
@@ -96,6 +99,11 @@ class MemoryJournal:
         shelf = self._shelf(shard)
         last_seq = shelf.head.last_seq if shelf.head else 0
         first = first_to_read(last_seq, shard, from_seq)
+        if first <= min(shelf.dropped, last_seq):
+            raise JournalCorrupt(
+                f"the records of shard {shard!r} up to {shelf.dropped} are no longer in memory, "
+                f"because two snapshots cover them: read from {shelf.dropped + 1} on, got {first}"
+            )
         opener = Opener(shard, first, last_seq)
         found = first - 1
         for row in list(shelf.rows):
@@ -106,13 +114,22 @@ class MemoryJournal:
             raise missing(shard, found + 1, last_seq)
 
     async def snapshot(self, shard: str, seq: int, state: bytes) -> None:
-        """Store the state after record `seq`; the last two are kept."""
+        """Store the state after record `seq`; the last two are kept, and what they do not cover."""
         shelf = self._shelf(shard)
         check_snapshot(shelf.head, shard, seq)
         wall = float(self.wall())
         row = Row(seq, wall, sealer(shard)(seq, wall, bytes(state)), bytes(state))
         others = [old for old in shelf.snapshots if old.sequence != seq]
         shelf.snapshots = sorted([*others, row], key=lambda each: each.sequence)[-2:]
+        if len(shelf.snapshots) == 2:
+            self._drop(shelf, shelf.snapshots[0].sequence)
+
+    def _drop(self, shelf: Shelf, until: int) -> None:
+        """Forget the records up to `until`; nobody who starts at a snapshot reads them again."""
+        if until > shelf.dropped:
+            # A new list: whoever reads goes on with the old one.
+            shelf.rows = shelf.rows[until - shelf.dropped :]
+            shelf.dropped = until
 
     async def latest_snapshot(self, shard: str) -> StoredSnapshot | None:
         """Return the newest snapshot whose checksum holds, or None."""

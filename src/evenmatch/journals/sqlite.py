@@ -10,7 +10,8 @@ How the promises of the port are kept:
   write to a shard.
 - Each row has a checksum that covers shard, sequence, wall time and body; `heads` says where the
   journal ends. So changed, swapped and missing rows are found when they are read.
-- `journal.db-ends` is a witness against the loss of `journal.db-wal`; see `ends.py`.
+- `journal.db-ends` is a witness against the loss of `journal.db-wal`; see `ends.py`. A journal
+  that it accuses is refused before any file changes; see `preflight.py`.
 
 `journal.db-wal` is a part of the journal: move or copy `journal.db` only while it is closed.
 """
@@ -42,7 +43,14 @@ from evenmatch.journals.head import (
     missing,
     sealer,
 )
-from evenmatch.journals.sqlite_file import Lane, connect, ends_path, make_directory, transaction
+from evenmatch.journals.sqlite_file import (
+    Lane,
+    connect,
+    ends_path,
+    examine,
+    make_directory,
+    transaction,
+)
 
 FILE_NAME = "journal.db"
 SLICE_ROWS = 5_000
@@ -96,6 +104,7 @@ class SqliteJournal:
             make_directory(self.path.parent)
         elif not self.path.is_file():
             raise JournalUnavailable(f"there is no journal at {self.path}: check the path")
+        examine(self.path)
         connection = partial(connect, self.path, busy_timeout=busy_timeout, bytes_max=bytes_max)
         self._writer = Lane("journal-writer", self.path, connection)
         try:

@@ -14,6 +14,7 @@ from typing import TypeVar
 from evenmatch.engine.records import FORMAT
 from evenmatch.errors import JournalCorrupt, JournalError, JournalUnavailable
 from evenmatch.journals.ends import load_ends
+from evenmatch.journals.preflight import look
 
 APPLICATION_ID = 0x65766D6A
 """`evmj` in ASCII; tells our file from any other SQLite database."""
@@ -64,7 +65,7 @@ _ADVICE: dict[int, tuple[type[JournalError], str]] = {
     ),
     sqlite3.SQLITE_CORRUPT: (
         JournalCorrupt,
-        "is damaged: keep the file for inspection and restore a copy",
+        "is damaged: copy the whole directory for inspection, then restore an older copy",
     ),
     sqlite3.SQLITE_CONSTRAINT: (
         JournalCorrupt,
@@ -105,13 +106,20 @@ class Lane:
         self._pool.shutdown()
 
     def _guarded(self, work: Callable[[], _T]) -> _T:
-        try:
+        with _advised(self._path):
             return work()
-        except sqlite3.Error as error:
-            # The low byte is the primary code; the rest says more than the advice needs.
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-            kind, advice = _ADVICE.get(code, _OTHER)
-            raise kind(f"{self._path} {advice} ({error})") from error
+
+
+@contextmanager
+def _advised(path: Path) -> Iterator[None]:
+    """Turn what SQLite says into our errors, with advice."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        # The low byte is the primary code; the rest says more than the advice needs.
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        kind, advice = _ADVICE.get(code, _OTHER)
+        raise kind(f"{path} {advice} ({error})") from error
 
 
 def make_directory(directory: Path) -> None:
@@ -129,15 +137,35 @@ def ends_path(path: Path) -> Path:
     return path.with_name(path.name + "-ends")
 
 
+def examine(path: Path) -> None:
+    """Refuse a journal that cannot be used, before opening it could change its files.
+
+    Raises:
+        JournalUnavailable: It is locked or cannot be read.
+        JournalCorrupt: It is no journal, is damaged, or ends before what was acknowledged.
+    """
+    ends = load_ends(ends_path(path))
+
+    def judge(connection: sqlite3.Connection) -> None:
+        _forgive_text(connection)
+        _check_ends(path, ends, {} if _is_empty(connection, path) else _stored_ends(connection))
+
+    if not path.exists():
+        _check_ends(path, ends, {})
+    with _advised(path):
+        look(path, judge)
+
+
 def connect(path: Path, *, busy_timeout: float, bytes_max: int | None) -> sqlite3.Connection:
     """Return a connection to the journal, which is made if the file is empty."""
     # Before the journal: another process may be appending to both.
     ends = load_ends(ends_path(path))
     connection = sqlite3.connect(path, timeout=busy_timeout, isolation_level=None)
     try:
-        # Damaged text must reach the checksum instead of stopping in the decoder.
-        connection.text_factory = lambda text: text.decode(errors="replace")
+        _forgive_text(connection)
         is_new = _is_empty(connection, path)
+        # Before anything is written.
+        _check_ends(path, ends, {} if is_new else _stored_ends(connection))
         mode: str = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
         if mode != "wal":
             raise JournalUnavailable(
@@ -152,11 +180,15 @@ def connect(path: Path, *, busy_timeout: float, bytes_max: int | None) -> sqlite
             connection.execute(f"PRAGMA max_page_count = {max(1, bytes_max // page_size)}")
         if is_new:
             _create(connection, path)
-        _check_ends(connection, path, ends)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _forgive_text(connection: sqlite3.Connection) -> None:
+    # Damaged text must reach the checksum instead of stopping in the decoder.
+    connection.text_factory = lambda text: text.decode(errors="replace")
 
 
 def _is_empty(connection: sqlite3.Connection, path: Path) -> bool:
@@ -188,9 +220,12 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
             connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
-def _check_ends(connection: sqlite3.Connection, path: Path, ends: dict[str, int]) -> None:
+def _stored_ends(connection: sqlite3.Connection) -> dict[str, object]:
+    return dict(connection.execute("SELECT shard, last_seq FROM heads"))
+
+
+def _check_ends(path: Path, ends: dict[str, int], stored: dict[str, object]) -> None:
     """Refuse a journal that ends before a record that was acknowledged."""
-    stored = dict(connection.execute("SELECT shard, last_seq FROM heads"))
     for shard, end in ends.items():
         last = stored.get(shard, 0)
         # Damage may have changed the type; the head's own checksum deals with that.
@@ -198,7 +233,8 @@ def _check_ends(connection: sqlite3.Connection, path: Path, ends: dict[str, int]
             raise JournalCorrupt(
                 f"{path} ends shard {shard!r} at record {last}, but records up to {end} were "
                 f"acknowledged: {path.name}-wal was damaged or lost, or this is an older copy; "
-                f"restore a newer one, or delete {path.name}-ends to go on without those records"
+                "nothing was changed, so copy the whole directory first, then restore a newer "
+                f"copy, or delete {path.name}-ends to go on without those records"
             )
 
 

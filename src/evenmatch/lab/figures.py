@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from evenmatch.sim.metrics import Summary
 
 FIGURES: Sequence[tuple[str, str, str, int]] = (
@@ -100,3 +102,62 @@ def best_of(values: Sequence[float | None], direction: int) -> set[int]:
         return set()
     best = max(known) if direction > 0 else min(known)
     return {at for at, value in enumerate(values) if value == best}
+
+
+GROUP_FIGURES: Sequence[tuple[str, str, str]] = (
+    ("players", "players", ""),
+    ("wait.mean", "wait", "s"),
+    ("wait.p90", "90 % below", "s"),
+    ("quality.mean", "quality", ""),
+)
+"""Key, words and unit of what is told of the groups of `--by`."""
+
+
+class GroupTable(msgspec.Struct, frozen=True):
+    """The groups of an attribute as rows, with each figure of every policy.
+
+    Args:
+        attribute: What the players are grouped by.
+        heads: A name for each column after the first.
+        rows: A group's value, then its texts.
+    """
+
+    attribute: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def group_tables(names: Sequence[str], summaries: Sequence[Summary]) -> list[GroupTable]:
+    """Return a table for each attribute of `--by`, the policies side by side.
+
+    Args:
+        names: Of the policies.
+        summaries: Of the policies, in the same order.
+    """
+    tables = []
+    for attribute in dict.fromkeys(key for each in summaries for key in each.get("by", {})):
+        groups = [summary.get("by", {}).get(attribute, {}) for summary in summaries]
+        values = list(dict.fromkeys(value for each in groups for value in each))
+        rows = [
+            (
+                value,
+                *(
+                    _of_group(each, value, key, unit)
+                    for key, _, unit in GROUP_FIGURES
+                    for each in groups
+                ),
+            )
+            for value in values
+        ]
+        heads = [_head(words, name, names) for _, words, _ in GROUP_FIGURES for name in names]
+        tables.append(GroupTable(attribute, tuple(heads), tuple(rows)))
+    return tables
+
+
+def _of_group(groups: Summary, value: str, key: str, unit: str) -> str:
+    """Return a figure; a policy under which nobody of the group came to an end has none."""
+    return with_width(groups[value], key, unit) if value in groups else "-"
+
+
+def _head(words: str, name: str, names: Sequence[str]) -> str:
+    return words if len(names) == 1 else f"{words}, {name}"

@@ -80,7 +80,7 @@ def plot_waits(series: Sequence[Series]) -> str:
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        top = max(_most(each) for each in series)
+        top = max(axis_end(each) for each in series)
         for each in series:
             _draw_share(axes, each, top, alone=len(series) == 1)
         axes.set(xlim=(-0.01 * top, 1.01 * top), ylim=(0.0, 1.02), ylabel="players matched by then")
@@ -91,11 +91,13 @@ def plot_waits(series: Sequence[Series]) -> str:
     return _svg("waits", draw)
 
 
-def _most(series: Series) -> float:
-    """Return the wait at which the axis ends: few are beyond."""
+def axis_end(series: Series) -> float:
+    """Return the wait at which the axis ends: few matched players are beyond, and nobody else."""
     if not len(series.waits):
         return 1.0
-    return max(float(np.quantile(series.waits, 0.995)) * 1.05, 1e-3)
+    unmatched = series.waits[series.states != MATCHED]
+    longest = float(unmatched.max()) if len(unmatched) else 0.0
+    return max(float(np.quantile(series.waits, 0.995)) * 1.05, longest, 1e-3)
 
 
 def _draw_share(axes: Axes, series: Series, top: float, *, alone: bool) -> None:
@@ -113,7 +115,7 @@ def _draw_share(axes: Axes, series: Series, top: float, *, alone: bool) -> None:
         shown = places[:: max(1, len(places) // MARKS_MAX)]
         count = int(sizes[places].sum())
         axes.plot(
-            np.minimum(waits[shown], top),
+            waits[shown],
             share[shown],
             marker,
             markersize=7,

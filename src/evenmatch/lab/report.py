@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from evenmatch.errors import NotSupported
-from evenmatch.lab.figures import best_of, figure, figures_of, shown, with_width
+from evenmatch.lab.figures import (
+    best_of,
+    figure,
+    figures_of,
+    group_tables,
+    shown,
+    with_width,
+)
 from evenmatch.lab.simulate import Run
 from evenmatch.sim.metrics import Summary
 
@@ -43,7 +50,7 @@ def render(title: str, names: Sequence[str], results: Sequence[tuple[Summary, Ru
         names=labels,
         rows=_rows(summaries),
         cards=_cards(summaries[0]) if len(results) == 1 else [],
-        groups=_groups(summaries[0]) if len(results) == 1 else [],
+        groups=group_tables(labels, summaries),
         has_runs="ci95" in summaries[0],
         plots=_plots(labels, summaries, [run for _, run in results]),
     )
@@ -126,19 +133,4 @@ def _cards(summary: Summary) -> list[tuple[str, str]]:
         ("90 % wait less than", shown(figure(summary, "wait.p90"), "s")),
         ("mean quality", shown(figure(summary, "quality.mean"))),
         ("tickets without a match", shown(lost)),
-    ]
-
-
-def _groups(summary: Summary) -> list[dict[str, Any]]:
-    """Return a table for each attribute of `--by`."""
-    keys = (("players", ""), ("wait.mean", "s"), ("wait.p90", "s"), ("quality.mean", ""))
-    return [
-        {
-            "attribute": attribute,
-            "rows": [
-                (value, *(shown(figure(figures, key), unit) for key, unit in keys))
-                for value, figures in groups.items()
-            ],
-        }
-        for attribute, groups in summary.get("by", {}).items()
     ]

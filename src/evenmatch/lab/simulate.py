@@ -65,7 +65,7 @@ def simulate(
     policy: str | Policy | None = None,
     seed: int | np.random.SeedSequence | None = None,
     optimum: bool = False,
-    by: Iterable[str] = (),
+    by: str | Iterable[str] = (),
 ) -> Run:
     r"""Simulate a scenario with the engine that the server runs.
 
@@ -78,7 +78,8 @@ def simulate(
         policy: The policy of every queue: a SPEC such as `window:limit=150`, or a Policy.
         seed: Root of all chance; None takes the scenario's.
         optimum: Whether to add the best that was possible.
-        by: Attributes, or `size`, `queue`, `NAME_decile`, to split waits and quality by.
+        by: Attributes, or `size`, `queue`, `NAME_decile`, to split waits and quality by; one name
+            or several.
 
     Returns:
         The run. Times in `Run.matches` and `Run.tickets` are those of the arrivals' file.
@@ -94,11 +95,11 @@ def simulate(
         >>> simulate(clock).summary["wait"]["mean"]
         1.0
     """
-    world = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
+    world = _world(scenario)
     seeds = _seeds(world.seed if seed is None else seed)
     stream = _stream(world, arrivals, seeds)
     queues, resolve = with_policy(world.queues, policy)
-    split_by = tuple(by)
+    split_by = _split_by(by)
     history = History(
         queues[0].name,
         warmup=world.warmup,
@@ -159,12 +160,33 @@ def _name_of(policy: Policy) -> str:
     return getattr(function, "__name__", type(policy).__name__)
 
 
-def _seeds(seed: int | np.random.SeedSequence) -> np.random.SeedSequence:
+def _world(scenario: object) -> Scenario:
+    if isinstance(scenario, Scenario):
+        return scenario
+    if isinstance(scenario, str | Path):
+        return load_scenario(scenario)
+    raise ConfigError(
+        f"scenario must be the path of a TOML file or a Scenario, got {type(scenario).__name__}"
+    )
+
+
+def _split_by(by: object) -> tuple[str, ...]:
+    names = (by,) if isinstance(by, str) else by
+    if isinstance(names, Iterable):
+        found = tuple(names)
+        if all(isinstance(name, str) for name in found):
+            return found
+    raise ConfigError(f"by must be a name or several, such as ['rating', 'size'], got {by!r}")
+
+
+def _seeds(seed: object) -> np.random.SeedSequence:
     if isinstance(seed, np.random.SeedSequence):
         return seed
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise ConfigError(f"seed must be a whole number or a numpy SeedSequence, got {seed!r}")
     if seed < 0:
         raise ConfigError(f"seed must be >= 0, got {seed}")
-    return np.random.SeedSequence(seed)
+    return np.random.SeedSequence(int(seed))
 
 
 def _policy_seed(seeds: np.random.SeedSequence) -> int:
@@ -185,6 +207,11 @@ def _stream(
         return arrivals_of(world.arrivals, seeds, queues=world.queues)
     if isinstance(given, str | Path):
         return arrivals_of(recorded(given, world.arrivals), seeds, queues=world.queues)
+    if not isinstance(given, Iterable):
+        raise ConfigError(
+            "arrivals must be a file's path, or a sequence of Tickets or Arrivals, "
+            f"got {type(given).__name__}"
+        )
     rows = list(given)
     offset = float(math.floor(_at(0, rows[0]))) if rows else 0.0
     return ArrivalStream(_shifted(rows, offset), offset)

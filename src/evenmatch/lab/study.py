@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
 from statistics import NormalDist
 from typing import Any
 
@@ -98,12 +100,34 @@ def execute_all(
     if workers <= 1:
         return list(_ticked(map(execute, tasks), on_done))
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts) as pool:
         try:
-            return list(_ticked(pool.map(execute, tasks), on_done))
+            with _interrupts_blocked():
+                results = pool.map(execute, tasks)
+            return list(_ticked(results, on_done))
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Start processes with Ctrl-C blocked: one that came while they import would be a traceback.
+
+    They inherit it, and the terminal sends Ctrl-C to all; the one that was meant ends the others.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _ticked(results: Iterator[Result], on_done: Callable[[], None]) -> Iterator[Result]:

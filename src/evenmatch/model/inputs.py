@@ -28,11 +28,14 @@ class Enqueue(_Input, frozen=True, omit_defaults=True):
     """Accept tickets; a bulk create is one input.
 
     `key` and `digest` are the caller's idempotency key and the digest of the request's body.
+    `strict` refuses attributes that none of a ticket's queues declares: a server's callers are
+    told of typing errors, while a simulation carries along whatever its file holds.
     """
 
     tickets: tuple[NewTicket, ...]
     key: str | None = None
     digest: str = ""
+    strict: bool = False
 
 
 class Cancel(_Input, frozen=True, omit_defaults=True):

@@ -17,14 +17,15 @@ entering the waiting tickets in order, so a matcher must not depend on anything 
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, overload, runtime_checkable
 
 import msgspec
 
 from evenmatch.cost.expansion import round_up
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, PolicyError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
@@ -155,7 +156,20 @@ class FunctionPolicy(msgspec.Struct, frozen=True):
     fills: bool = False
 
     def __call__(self, **parameters: Any) -> FunctionPolicy:
-        """Return the same policy with other parameters, as a SPEC does."""
+        """Return the same policy with other parameters, as a SPEC does.
+
+        Raises:
+            ConfigError: The function has no such parameter, or its default is of another type.
+        """
+        allowed = dict(list(inspect.signature(self.function).parameters.items())[2:])
+        name = getattr(self.function, "__name__", "policy")
+        for key, value in parameters.items():
+            if key not in allowed:
+                names = ", ".join(allowed) or "none"
+                raise ConfigError(f"policy {name} has no parameter {key!r}; allowed: {names}")
+            default = allowed[key].default
+            if isinstance(default, float | int) and not isinstance(value, float | int):
+                raise ConfigError(f"{name}:{key} must be a number, got {value!r}")
         return msgspec.structs.replace(self, parameters={**self.parameters, **parameters})
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
@@ -221,7 +235,10 @@ class _FunctionMatcher(NoJobs):
     def _call(self, now: float) -> tuple[Grouping, ...]:
         pool = tuple(self.pool.values())
         groups = []
-        for group in self.policy.function(pool, now, **self.policy.parameters):
+        found = self.policy.function(pool, now, **self.policy.parameters)
+        if isinstance(found, str) or not isinstance(found, Iterable):
+            raise PolicyError(f"a policy function returns groups of tickets, got {found!r:.80}")
+        for group in found:
             ids = tuple(t if isinstance(t, str) else t.id for t in group)
             groups.append(Grouping(ids))
             for entry_id in ids:
@@ -237,10 +254,21 @@ class _FunctionMatcher(NoJobs):
         return at if at > now else anchor + round_up((rounds + 1) * every)
 
 
-def policy(*, every: float | None = None) -> Callable[[MatchFunction], FunctionPolicy]:
-    """Turn a plain function `f(pool, now) -> matches` into a policy.
+@overload
+def policy(function: MatchFunction, /) -> FunctionPolicy: ...
+
+
+@overload
+def policy(*, every: float | None = None) -> Callable[[MatchFunction], FunctionPolicy]: ...
+
+
+def policy(
+    function: MatchFunction | None = None, /, *, every: float | None = None
+) -> FunctionPolicy | Callable[[MatchFunction], FunctionPolicy]:
+    """Turn a plain function `f(pool, now) -> matches` into a policy, with or without parentheses.
 
     Args:
+        function: The function, where the decorator is written without parentheses.
         every: Seconds between calls, counted from the first entry; None calls the function
             whenever the pool has changed.
 
@@ -254,9 +282,11 @@ def policy(*, every: float | None = None) -> Callable[[MatchFunction], FunctionP
         ...     return zip(pool[::2], pool[1::2])
     """
     if every is not None and not 0.0 < every < math.inf:
-        raise ConfigError(f"every must be a number of seconds > 0, got {every}")
+        raise ConfigError(f"every must be a number of seconds > 0, got {every!r}")
 
-    def wrap(function: MatchFunction) -> FunctionPolicy:
-        return FunctionPolicy(function, every)
+    def wrap(given: MatchFunction) -> FunctionPolicy:
+        if not callable(given):
+            raise ConfigError(f"@policy goes on a function, got {given!r:.80}")
+        return FunctionPolicy(given, every)
 
-    return wrap
+    return wrap if function is None else wrap(function)

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
 import msgspec
 
 from evenmatch.cost.objective import Objective
+from evenmatch.cost.rules import side_of
+from evenmatch.cost.teams import DIVISIONS_MAX, fillable
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.timers import Timers
-from evenmatch.solvers.fill import complete
+from evenmatch.solvers.fill import STEPS_MAX, Budget, Kind, Problem, complete
 
 IMPROVEMENTS_MAX = 32
 """Groups tried for one ticket, each legal sooner than the one before."""
+SEATINGS_MAX = 64
+"""Groups seated in one search for a set that rules allow."""
+SEATINGS_MIN = 8
+"""Groups seated in one search, however many divisions each has."""
+DIVISIONS_A_SEARCH = 8_192
+"""Divisions priced in one search where rules compare teams: 65 groups of five against five."""
 
 
 class Greedy(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,8 +40,10 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         Schlup, Automatic Game Matching, algorithm A_G.
 
     Complexity:
-        O(k) per arrival where no rule, side or party stands in the way; else up to O(n) older
-        tickets are looked at, at most `solvers.fill.STEPS_MAX`.
+        O(k) per arrival where no rule, side or party stands in the way. Sides and parties alone
+        are searched exactly. Where rules compare more than two players, a search looks at no
+        more than `solvers.fill.STEPS_MAX` pairs and `SEATINGS_MAX` groups, and is made again
+        when one of the tickets that it looked at leaves.
     """
 
     fills = False
@@ -48,13 +58,20 @@ class GreedyMatcher(NoJobs):
     """The waiting tickets in order of age, and from when on each completes a match."""
 
     def __init__(self, queue: Queue) -> None:
+        self._queue = queue
         self._objective = Objective(queue)
         self._k = queue.format.k
         self._is_plain = self._objective.rules.are_none and queue.format.solo_only
+        self._seatings = _seatings_max(queue, self._objective.rules.depend_on_teams)
         self._pool: dict[int, Ticket] = {}
+        self._kinds: dict[int, Kind] = {}
         self._sequences: dict[str, int] = {}
         self._players = 0
         self._timers = Timers()
+        # The group that each timer stands for, where there is one.
+        self._groups: dict[int, tuple[int, ...]] = {}
+        # Tickets whose timers no longer follow from the pool; set again before each decision.
+        self._stale: set[int] = set()
         self._youngest = 0
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
@@ -63,15 +80,17 @@ class GreedyMatcher(NoJobs):
         if isinstance(entry, OpenMatch):
             return
         self._pool[entry.sequence] = entry
+        self._kinds[entry.sequence] = self._kind_of(entry)
         self._sequences[entry.id] = entry.sequence
         self._players += entry.size
         is_return = entry.sequence < self._youngest
         self._youngest = max(self._youngest, entry.sequence)
         if is_return:
             self._pool = dict(sorted(self._pool.items(), key=lambda item: item[1].age_key))
+            self._timers.put(entry.sequence, math.inf, (), entry.enqueued_at)
             for ticket in self._pool.values():
                 if ticket.age_key >= entry.age_key:
-                    self._set_timer(ticket)
+                    self._stale.add(ticket.sequence)
         else:
             self._set_timer(entry)
 
@@ -85,6 +104,7 @@ class GreedyMatcher(NoJobs):
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Match what falls due, longest waiting first."""
         groups: list[Grouping] = []
+        self._refresh()
         while due := self._timers.pop_due(now, fired):
             for sequence in due:
                 # An earlier match of this instant may have taken the partners away.
@@ -93,6 +113,7 @@ class GreedyMatcher(NoJobs):
                     groups.append(Grouping(tuple(ticket.id for ticket in group)))
                     for ticket in group:
                         self._remove(ticket.sequence)
+                    self._refresh()
         return Decision(tuple(groups), self._timers.next())
 
     def _group(self, youngest: Ticket, now: float, fired: bool) -> list[Ticket]:
@@ -102,50 +123,63 @@ class GreedyMatcher(NoJobs):
             return at < now or (at == now and (fired or at == youngest.enqueued_at))
 
         found = None
-        if not self._is_plain:
-            older = self._older(youngest)
-            found = self._search(youngest, older, is_due, now)
+        if self._queue.rules:
+            found = self._search(youngest, self._soonest(youngest), is_due, now, self._budget())
         if found is None:
-            found = [self._pool[s] for s in self._timers.needs(youngest.sequence)] + [youngest]
+            found = [self._pool[s] for s in self._groups[youngest.sequence]]
         return found
 
     def _set_timer(self, ticket: Ticket) -> None:
         """Find older tickets that this one completes a match with soonest."""
         at, group = math.inf, None
+        needs: Sequence[Ticket] | None = None
         if self._is_plain:
-            first = list(islice(self._older(ticket), self._k - 1))
-            if len(first) == self._k - 1:
-                at, group = ticket.enqueued_at, first
+            group = [*islice(self._older(ticket), self._k - 1), ticket]
+            at, group = (ticket.enqueued_at, group) if len(group) == self._k else (at, None)
         elif self._players >= self._k:
-            at, group = self._first_legal(ticket, self._soonest(ticket))
-        needs = tuple(t.sequence for t in group or () if t is not ticket)
-        self._timers.put(ticket.sequence, at, needs, ticket.enqueued_at)
+            older, budget = self._soonest(ticket), self._budget()
+            at, group = self._first_legal(ticket, older, budget)
+            # What a search that gave up would find may hang on anyone whom it looked at.
+            needs = older if budget.gave_up else None
+        if group is None:
+            self._groups.pop(ticket.sequence, None)
+        else:
+            self._groups[ticket.sequence] = tuple(t.sequence for t in group)
+        needs = group or () if needs is None else needs
+        needed = tuple(t.sequence for t in needs if t is not ticket)
+        self._timers.put(ticket.sequence, at, needed, ticket.enqueued_at)
 
     def _first_legal(
-        self, ticket: Ticket, older: list[Ticket]
+        self, ticket: Ticket, older: list[Ticket], budget: Budget
     ) -> tuple[float, list[Ticket] | None]:
         """Return the group that the ticket completes soonest, and from when on it is legal."""
         at, group = math.inf, None
         for _ in range(IMPROVEMENTS_MAX):
             # At -inf no division is legal yet, so that the one legal first is preferred.
-            found = self._search(ticket, older, partial(operator.gt, at), -math.inf)
+            found = self._search(ticket, older, partial(operator.gt, at), -math.inf, budget)
             if found is None:
-                break
-            seating = self._objective.seat(found, now=-math.inf)
-            assert seating is not None
-            at, group = seating.ready_at, found
+                return at, group
+            at, group = ticket.enqueued_at, found
+            if self._queue.rules:
+                seating = self._objective.seat(found, now=-math.inf)
+                assert seating is not None
+                at = seating.ready_at
             if at <= ticket.enqueued_at:
-                break
+                return at, group
+        budget.gave_up = True
         return at, group
 
     def _soonest(self, ticket: Ticket) -> list[Ticket]:
         """Return the older tickets that may ever play with this one, soonest first."""
         older = list(self._older(ticket))
-        if self._objective.rules.are_none:
+        if not self._queue.rules:
             return older
         ready_at = self._objective.rules.pair_ready_at
         found = [(ready_at(other, ticket), place) for place, other in enumerate(older)]
         return [older[place] for at, place in sorted(found) if at < math.inf]
+
+    def _budget(self) -> Budget:
+        return Budget(self._seatings, STEPS_MAX + len(self._pool))
 
     def _older(self, ticket: Ticket) -> Iterator[Ticket]:
         """Yield the tickets that wait longer than this one, oldest first."""
@@ -157,33 +191,75 @@ class GreedyMatcher(NoJobs):
     def _search(
         self,
         anchor: Ticket,
-        others: Iterable[Ticket],
+        others: Sequence[Ticket],
         is_due: Callable[[float], bool],
         now: float,
+        budget: Budget,
     ) -> list[Ticket] | None:
         """Return the first set, in the order of `others`, that makes a legal match in time."""
         tickets = [anchor, *others]
         ready_at = self._objective.rules.pair_ready_at
+
+        def fits(a: int, b: int) -> bool:
+            return is_due(ready_at(tickets[a], tickets[b]))
 
         def accepts(chosen: list[int]) -> bool:
             group = sorted((tickets[i] for i in chosen), key=lambda t: t.age_key)
             seating = self._objective.seat(group, now=now)
             return seating is not None and is_due(seating.ready_at)
 
-        found = complete(
-            [ticket.size for ticket in tickets],
-            self._k,
-            lambda a, b: is_due(ready_at(tickets[a], tickets[b])),
-            accepts,
-        )
+        def may_fill(chosen: Mapping[Kind, int], left: Mapping[Kind, int]) -> bool:
+            answer = self._may_fill(chosen, left)
+            budget.gave_up |= answer is None
+            return answer is True
+
+        kinds = [self._kinds[ticket.sequence] for ticket in tickets]
+        problem = Problem(kinds, self._k, may_fill)
+        if self._queue.rules:
+            problem = Problem(kinds, self._k, may_fill, fits, accepts)
+        found = complete(problem, budget)
         if found is None:
             return None
         return sorted((tickets[i] for i in found), key=lambda t: t.age_key)
 
+    def _may_fill(self, chosen: Mapping[Kind, int], left: Mapping[Kind, int]) -> bool | None:
+        """Return whether some match holds these kinds and fills up from those; None: unknown."""
+        # More than fit into a match make no difference, and alike questions are remembered.
+        some = [(kind, min(n, self._k // kind[0])) for kind, n in left.items() if n > 0]
+        sure = [(kind, n) for kind, n in chosen.items() if n > 0]
+        return fillable(tuple(sorted(sure)), tuple(sorted(some)), self._queue.format.players)
+
+    def _kind_of(self, ticket: Ticket) -> Kind:
+        """Return a ticket's size and the team that it insists on."""
+        sides = self._queue.format.sides
+        side = side_of(ticket) if sides else ""
+        return ticket.size, sides.index(side) if side else -1
+
+    def _refresh(self) -> None:
+        """Set the timers again that those who left or returned have made stale."""
+        while self._stale:
+            stale, self._stale = sorted(self._stale), set()
+            for sequence in stale:
+                if sequence in self._pool:
+                    self._set_timer(self._pool[sequence])
+
     def _remove(self, sequence: int) -> None:
         ticket = self._pool.pop(sequence)
         del self._sequences[ticket.id]
+        del self._kinds[sequence]
+        self._groups.pop(sequence, None)
         self._players -= ticket.size
-        for other in self._timers.drop(sequence):
-            if other in self._pool:
-                self._set_timer(self._pool[other])
+        self._stale.update(self._timers.drop(sequence))
+
+
+def _seatings_max(queue: Queue, by_team: bool) -> int:
+    """Return how many groups one search may seat: fewer where each has many divisions."""
+    if not by_team:
+        return SEATINGS_MAX
+    ways, room = 1, queue.format.k
+    for seats in queue.format.players:
+        ways = min(DIVISIONS_MAX, ways * math.comb(room, seats))
+        room -= seats
+    if not queue.format.sides:
+        ways = -(-ways // math.factorial(min(8, len(queue.format.players))))
+    return min(SEATINGS_MAX, max(SEATINGS_MIN, DIVISIONS_A_SEARCH // ways))

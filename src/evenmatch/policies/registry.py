@@ -9,11 +9,12 @@ from __future__ import annotations
 import difflib
 import importlib
 import math
+from types import ModuleType
 from typing import Any
 
 import msgspec
 
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, MatchmakingError, NotSupported
 from evenmatch.policies.base import FunctionPolicy, Policy
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.periodic import Periodic
@@ -25,6 +26,9 @@ POLICIES: dict[str, type[Greedy] | type[Periodic] | type[Window]] = {
     "window": Window,
 }
 
+LATER: dict[str, tuple[str, ...]] = {"window": ("every",)}
+"""Parameters that are named and come with a later version."""
+
 SPEC_MAX = 1_000
 """Longest SPEC in characters."""
 
@@ -34,6 +38,7 @@ def parse_policy(spec: str) -> Policy:
 
     Raises:
         ConfigError: The name, a key or a value is not known; the sentence lists what is.
+        NotSupported: A parameter comes with a later version.
 
     >>> parse_policy("window:limit=150,steps=60-250+120-350").steps
     ((60.0, 250.0), (120.0, 350.0))
@@ -50,6 +55,8 @@ def parse_policy(spec: str) -> Policy:
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     values = {}
     for key, text in texts.items():
+        if key in LATER.get(name, ()):
+            raise NotSupported(f"{name}: {key} comes with a later version")
         if key not in fields:
             raise ConfigError(
                 f"policy {name} has no parameter {key!r}{_nearest(key, list(fields))}"
@@ -109,12 +116,9 @@ def _describe(kind: Any) -> str:
 def _imported(name: str, texts: dict[str, str]) -> Policy:
     """Return the policy that a dotted name stands for: an instance, or a class to be made."""
     module_name, _, attribute = name.rpartition(".")
-    try:
-        module = importlib.import_module(module_name)
-    except (ImportError, TypeError, ValueError) as error:  # the latter two: a name like `.x`
-        raise ConfigError(
-            f"cannot import {module_name} for policy {name}: {error}; is it on PYTHONPATH?"
-        ) from None
+    if not all(name.split(".")):
+        raise ConfigError(f"cannot import policy {name}: write package.module.name")
+    module = _module(module_name, name)
     found = getattr(module, attribute, None)
     if found is None:
         raise ConfigError(f"module {module_name} has no policy {attribute}")
@@ -123,7 +127,13 @@ def _imported(name: str, texts: dict[str, str]) -> Policy:
         try:
             found = found(**parameters)
         except TypeError as error:
-            raise ConfigError(f"policy {name} does not take {', '.join(texts)}: {error}") from None
+            given = ", ".join(texts) or "no parameters"
+            raise ConfigError(f"policy {name} does not take {given}: {error}") from None
+        except MatchmakingError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            # As below: this is a user's code, and it may raise anything.
+            raise ConfigError(f"policy {name} cannot be made: {_described(error)}") from None
     elif parameters:
         raise ConfigError(f"policy {name} is an instance and takes no parameters")
     if not isinstance(found, Policy):
@@ -131,6 +141,35 @@ def _imported(name: str, texts: dict[str, str]) -> Policy:
             f"{name} is not a policy: it has no method matcher; put @policy() on a function"
         )
     return found
+
+
+def _module(module_name: str, name: str) -> ModuleType:
+    """Return a user's module; whatever it raises while it is imported becomes one sentence."""
+    try:
+        return importlib.import_module(module_name)
+    except Exception as error:  # noqa: BLE001
+        # A user's code may raise anything, and its author needs the place, not our traceback.
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing and f"{module_name}.".startswith(f"{missing}."):
+            sentence = f"{error}; is it on PYTHONPATH?"
+        else:
+            sentence = _described(error)
+        raise ConfigError(f"cannot import {module_name} for policy {name}: {sentence}") from None
+
+
+def _described(error: Exception) -> str:
+    """Return an error's type, message, file and line on one line."""
+    if isinstance(error, SyntaxError):
+        message, file, line = error.msg, error.filename, error.lineno
+    else:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        message = str(error)
+        file = trace.tb_frame.f_code.co_filename if trace else None
+        line = trace.tb_lineno if trace else None
+    what = " ".join(f"{type(error).__name__}: {message}".split())
+    return f"{what:.500} ({file}, line {line})"
 
 
 def _guess(text: str) -> bool | int | float | str:

@@ -13,6 +13,9 @@ import math
 
 import msgspec
 
+STALE_MAX = 1_024
+"""The heap may hold this many entries beyond twice the timers; then the stale ones go."""
+
 
 class _Timer(msgspec.Struct, gc=False):
     """The instant, the older tickets it was set with, and the ticket's own arrival."""
@@ -43,6 +46,8 @@ class Timers:
                 needed_by[sequence] = None
         if at < math.inf:
             heapq.heappush(self._heap, (at, sequence))
+            if len(self._heap) > 2 * len(self._timers) + STALE_MAX:
+                self._compact()
 
     def drop(self, sequence: int) -> list[int]:
         """Forget a ticket; return those whose timers it helped to set, to be set again."""
@@ -93,6 +98,14 @@ class Timers:
         """Return whether a ticket's timer, as it is set now, has come; see `pop_due`."""
         timer = self._timers[sequence]
         return timer.at < now or (timer.at == now and (fired or timer.enqueued_at == now))
+
+    def _compact(self) -> None:
+        """Keep only the entries that count, each once."""
+        self._heap = sorted({(at, s) for at, s in self._heap if self._counts(at, s)})
+
+    def _counts(self, at: float, sequence: int) -> bool:
+        timer = self._timers.get(sequence)
+        return timer is not None and timer.at == at
 
     def _unlink(self, sequence: int) -> None:
         for other in self._timers[sequence].needs:

@@ -9,6 +9,7 @@ import msgspec
 
 from evenmatch.cost.expansion import inverse
 from evenmatch.cost.rules import Rules, number, relative
+from evenmatch.cost.valid import LIMITS, RATES, SECONDS
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule
@@ -66,16 +67,21 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         """Return the one `spread` rule that the parameters are short for.
 
         Raises:
-            ConfigError: Both the parameters and the queue give a limit, or a limit's growth is
-                given without the limit.
+            ConfigError: Both the parameters and the queue give a limit, a limit's growth is
+                given without the limit, or a parameter cannot work.
+            NotSupported: A parameter's value comes with a later version.
         """
-        given = next((r for r in queue.rules if r.attribute == self.attribute), None)
+        self._check_words()
+        given = self._given(queue)
         if self.limit is None:
             self._check_no_shorthand()
+            if given is None:
+                self._check_comparable(queue)
             return () if given is not None else (self._thread_rule(),)
         if given is not None:
             raise ConfigError(
-                f"queue {queue.name} has a rule on {self.attribute} and policy window a limit; "
+                f"queue {queue.name} has a spread rule on {self.attribute} and policy window a "
+                f"limit; "
                 f"give only one of the two"
             )
         return (self._rule(),)
@@ -83,18 +89,47 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of duels."""
         del seed, memory
-        if self.accept != "both":
-            raise NotSupported(f"window: accept must be both in this version, got {self.accept}")
-        if self.pick not in ("oldest", "nearest"):
-            raise ConfigError(f"window: pick must be oldest or nearest, got {self.pick}")
         if not queue.format.is_duel:
             raise ConfigError(
                 f"policy window pairs two players: queue {queue.name} needs teams = 2 and "
                 f"players = 1; use greedy for larger formats"
             )
         queue = msgspec.structs.replace(queue, rules=queue.rules + self.rules(queue))
-        rule = next(r for r in queue.rules if r.attribute == self.attribute)
+        rule = self._given(queue)
+        assert rule is not None
         return WindowMatcher(queue, rule, nearest=self.pick == "nearest")
+
+    def _given(self, queue: Queue) -> Rule | None:
+        """Return the queue's first rule that a limit of ours would stand for."""
+        for rule in queue.rules:
+            if rule.kind == "spread" and rule.attribute == self.attribute:
+                return rule
+        return None
+
+    def _check_words(self) -> None:
+        if self.accept == "either":
+            raise NotSupported("window: accept = either comes with a later version; use both")
+        if self.accept != "both":
+            raise ConfigError(f"window: accept must be both, got {self.accept}")
+        if self.unit == "percentile":
+            raise NotSupported(
+                "window: unit = percentile comes with a later version; use difference or relative"
+            )
+        if self.unit not in ("difference", "relative"):
+            raise ConfigError(f"window: unit must be difference or relative, got {self.unit}")
+        if self.pick not in ("oldest", "nearest"):
+            raise ConfigError(f"window: pick must be oldest or nearest, got {self.pick}")
+        if not 1 <= len(self.attribute) <= 100:
+            raise ConfigError("window: attribute must be a name of 1 to 100 characters")
+
+    def _check_comparable(self, queue: Queue) -> None:
+        """Refuse an attribute whose only rules do not limit a difference of numbers."""
+        kinds = [rule.kind for rule in queue.rules if rule.attribute == self.attribute]
+        if kinds:
+            raise ConfigError(
+                f"policy window needs a spread rule on {self.attribute}, and queue {queue.name} "
+                f"has only {' and '.join(dict.fromkeys(kinds))}; give limit, or another attribute"
+            )
 
     def _check_no_shorthand(self) -> None:
         if self.rate or self.steps or self.limit_max is not None:
@@ -106,8 +141,6 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
     def _rule(self) -> Rule:
         assert self.limit is not None
-        if self.unit not in ("difference", "relative"):
-            raise ConfigError(f"window: unit must be difference or relative, got {self.unit}")
         if self.rate and self.steps:
             raise ConfigError("window: give rate or steps, not both")
         _check_growth(self.limit, self.rate, self.steps, self.limit_max)
@@ -120,15 +153,22 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 def _check_growth(
     limit: float, rate: float, steps: tuple[tuple[float, float], ...], limit_max: float | None
 ) -> None:
-    """Refuse limits that fall with the wait or are no numbers."""
-    for name, value in (("limit", limit), ("rate", rate), ("limit_max", limit_max or 0.0)):
-        if not (math.isfinite(value) and value >= 0.0):
-            raise ConfigError(f"window: {name} must be a number >= 0, got {value}")
+    """Refuse limits that fall with the wait or are out of range."""
+    for name, value in (("limit", limit), ("limit_max", limit_max or 0.0)):
+        if not LIMITS.hold(value):
+            raise ConfigError(f"window: {name} must be {LIMITS.text}, got {value}")
+    if rate != 0.0 and not RATES.hold(rate):
+        raise ConfigError(f"window: rate must be 0 or {RATES.text}, got {rate}")
     if limit_max is not None and limit_max < limit:
         raise ConfigError(f"window: limit_max must be >= limit {limit}, got {limit_max}")
     before = (0.0, limit)
     for step in steps:
-        if not (step[0] > before[0] and step[1] >= before[1] and math.isfinite(step[0] + step[1])):
+        if not (SECONDS.hold(step[0]) and LIMITS.hold(step[1])):
+            raise ConfigError(
+                f"window: steps must have waits {SECONDS.text} and limits {LIMITS.text}, "
+                f"got {step[0]:g}-{step[1]:g}"
+            )
+        if not (step[0] > before[0] and step[1] >= before[1]):
             raise ConfigError(
                 f"window: steps must grow in wait and limit, got {step[0]:g}-{step[1]:g} "
                 f"after {before[0]:g}-{before[1]:g}"
@@ -173,7 +213,7 @@ class WindowMatcher(NoJobs):
             return
         sequence = entry.sequence
         waiting = _Waiting(entry, number(entry, self._rule.attribute))
-        waiting.node = self._tree.insert(waiting.value, entry.age_key, waiting)
+        waiting.node = self._tree.insert(waiting.value, entry.sequence, waiting)
         self._by_id[entry.id] = waiting
         self._by_sequence[sequence] = waiting
         self._set_timer(waiting)

@@ -6,6 +6,7 @@ client gets a status, a code and a sentence, never a traceback.
 
 from __future__ import annotations
 
+import ipaddress
 from time import perf_counter
 from urllib.parse import urlsplit
 
@@ -14,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Match, Route
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.openapi import openapi_document
@@ -40,6 +41,8 @@ from evenmatch.wire import Problem
 
 CREATE_PATH = "/v1/tickets"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+HOSTS_MAX = 64
+"""Host headers that are remembered as welcome."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 CODES = {404: "not_found", 405: "method_not_allowed"}
 
@@ -59,12 +62,22 @@ class App:
                 Exception: _on_unexpected_error,
             },
         )
+        # A redirect would be built from the Host header, which anybody may write.
+        self._starlette.router.redirect_slashes = False
+        self._hosts = Hosts(self._origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        if scope["method"] not in SAFE_METHODS and not self._is_welcome(scope):
+        if not self._hosts.admit(header(scope, b"host")):
+            problem = Problem(
+                "origin_not_allowed",
+                "this server answers to addresses of its own machine only; to be called by "
+                "another name, list it in [server] origins",
+            )
+            await send_body(send, 403, encode(problem))
+        elif scope["method"] not in SAFE_METHODS and not self._is_welcome(scope):
             problem = Problem(
                 "origin_not_allowed",
                 "this web page may not change anything here; see [server] origins",
@@ -104,6 +117,30 @@ class App:
             return True
         text = origin.decode("latin-1")
         return text in self._origins or _host_of(text) in LOOPBACK_NAMES
+
+
+class Hosts:
+    """The names that a server without keys answers to.
+
+    A web page can make a browser call this machine under the page's own name (DNS rebinding);
+    the Host header gives that away.
+    """
+
+    def __init__(self, origins: tuple[str, ...]) -> None:
+        self._allows_all = "*" in origins
+        self._names = LOOPBACK_NAMES | {_host_of(origin) for origin in origins}
+        self._known: set[bytes] = set()
+
+    def admit(self, host: bytes | None) -> bool:
+        """Return whether the server answers to this Host header; browsers always send one."""
+        if host is None or host in self._known or self._allows_all:
+            return True
+        name = _host_of("//" + host.decode("latin-1"))
+        if name not in self._names and not _is_loopback(name):
+            return False
+        if len(self._known) < HOSTS_MAX:
+            self._known.add(host)
+        return True
 
 
 def with_cors(app: App, origins: tuple[str, ...]) -> App | CORSMiddleware:
@@ -169,14 +206,27 @@ async def _on_known_error(request: Request, error: Exception) -> Response:
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    allowed = ", ".join(_methods_for(request)) if error.status_code == 405 else ""
     code = CODES.get(error.status_code, "http_error")
     sentence = {
         "not_found": "there is nothing at this path; /openapi.json lists what there is",
-        "method_not_allowed": f"{request.method} is not for this path",
+        "method_not_allowed": f"{request.method} is not for this path; allowed: {allowed}",
     }.get(code, error.detail)
     response = _response(error.status_code, encode(Problem(code, sentence)))
     response.headers.update(error.headers or {})
+    if allowed:
+        response.headers["allow"] = allowed
     return response
+
+
+def _methods_for(request: Request) -> list[str]:
+    """Return the methods of all routes that the path belongs to."""
+    fitting = (
+        route.methods or set()
+        for route in request.app.routes
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE
+    )
+    return sorted(set[str]().union(*fitting))
 
 
 async def _on_unexpected_error(request: Request, error: Exception) -> Response:
@@ -194,6 +244,13 @@ def _route_name(scope: Scope) -> str:
     route = scope.get("route")
     path = getattr(route, "path", "unknown")
     return f"{scope['method'] if route is not None else ''} {path}".strip()
+
+
+def _is_loopback(name: str | None) -> bool:
+    try:
+        return name is not None and ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def _host_of(origin: str) -> str | None:

@@ -14,11 +14,11 @@ import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.errors import Forgotten, UnknownQueue
+from evenmatch.errors import UnknownQueue
 from evenmatch.model.events import Matched
 from evenmatch.model.match import Match
 from evenmatch.server.followers import Event, Follower
-from evenmatch.server.responses import InvalidRequest, encode
+from evenmatch.server.responses import FeedForgotten, InvalidRequest, encode
 from evenmatch.wire import FeedMatch, FeedPage, feed_match
 
 PAGE_MAX = 500
@@ -80,22 +80,23 @@ class MatchFeed:
         for queue, matches in groupby(made, key=lambda match: match.queue):
             self._add(queue, tuple(matches), record.sequence)
 
-    def page(self, engine: Engine, queue: str, after: int, most: int = PAGE_MAX) -> FeedPage:
-        """Return the matches after a record.
+    def page(
+        self, engine: Engine, queue: str, after: int | None = None, most: int = PAGE_MAX
+    ) -> FeedPage:
+        """Return the matches after a record; without one, from the oldest that is kept.
 
         Raises:
             UnknownQueue: There is no such queue.
-            Forgotten: Matches after `after` are no longer kept.
+            FeedForgotten: Matches after `after` are no longer kept.
             InvalidRequest: `after` is a record of the future.
         """
         self.check_queue(engine, queue)
         tables = engine.tables
-        if after < tables.forgotten_to:
-            raise Forgotten(
-                f"matches up to {tables.forgotten_to} are no longer kept; go on with "
-                f"after={tables.forgotten_to}",
-                where="/after",
-            )
+        forgotten = tables.forgotten.get(queue, 0)
+        if after is None:
+            after = min(forgotten, self.durable)
+        if after < forgotten:
+            raise FeedForgotten(forgotten)
         if after > self.durable:
             raise InvalidRequest(
                 f"after={after} lies in the future, the last record is {self.durable}; "
@@ -148,7 +149,7 @@ class MatchFeed:
         for match in matches:
             shelf.add(sequence, match.id)
         assert self._engine is not None
-        shelf.trim(self._engine.tables.forgotten_to)
+        shelf.trim(self._engine.tables.forgotten.get(queue, 0))
         if shelf.followers:
             told = event_of([feed_match(match, None, sequence) for match in matches])
             for follower in shelf.followers:

@@ -9,19 +9,25 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.tables import Tables
+from evenmatch.engine.tables import Counters
+from evenmatch.server.statistics import Statistics
+
+INVARIANTS = ("I1_player_in_one_ticket", "I2_ticket_in_one_state", "I3_tickets_accounted_for")
 
 
 class EngineFigures(Collector):
-    """What the engine counts anyway.
+    """What is counted anyway, as far as it is durable: a fold of records, not a walk.
 
     Args:
         followers: Those who follow tickets and matches now.
+        statistics: The figures of durable records.
     """
 
-    def __init__(self, followers: Sized) -> None:
+    def __init__(self, followers: Sized, statistics: Statistics) -> None:
         self.engine: Engine | None = None
         self._followers = followers
+        self._statistics = statistics
+        self._violations = dict.fromkeys(INVARIANTS, 0)
 
     def describe(self) -> list[Metric]:
         """Return nothing: the names are known only when there is an engine."""
@@ -30,48 +36,57 @@ class EngineFigures(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the present figures."""
         yield _gauge("evenmatch_followers", "Clients that follow", len(self._followers))
-        engine = self.engine
+        engine, statistics = self.engine, self._statistics
         if engine is None:
             return
-        tables = engine.tables
-        yield from _ticket_figures(tables)
+        totals = statistics.totals
+        yield _ticket_figures(totals)
         waiting = GaugeMetricFamily("evenmatch_waiting", "Waiting tickets", labels=["queue"])
-        for name, pool in engine.pools.items():
-            waiting.add_metric([name], len(pool.tickets))
+        for name, count in statistics.waiting_by_queue().items():
+            waiting.add_metric([name], count)
         yield waiting
-        yield _counter("evenmatch_matches", "Matches made", tables.counters.matches)
-        yield _counter("evenmatch_bots", "Seats filled by computer players", tables.counters.bots)
+        yield _counter("evenmatch_matches", "Matches made", totals.matches)
+        yield _counter("evenmatch_bots", "Seats filled by computer players", totals.bots)
         yield _gauge("evenmatch_policy_faults", "Queues that stopped: a bug", len(engine.faults))
-        yield _gauge("evenmatch_journal_sequence", "Number of the last record", tables.sequence)
-        yield from _invariants(engine)
+        yield _gauge(
+            "evenmatch_journal_sequence", "Number of the last durable record", statistics.sequence
+        )
+        yield self._invariants(engine)
+
+    def _invariants(self, engine: Engine) -> Metric:
+        """Return counts that must be 0: each is a promise that can be checked by comparing totals.
+
+        What was heard and what is held agree only while memory is not ahead of the journal; until
+        then, the last comparison stands.
+        """
+        tables, counters, statistics = engine.tables, engine.tables.counters, self._statistics
+        ended = counters.matched + counters.cancelled + counters.expired
+        self._violations["I3_tickets_accounted_for"] = abs(
+            counters.accepted - len(tables.waiting) - ended
+        )
+        if statistics.sequence == tables.sequence:
+            players = sum(len(group) for group in tables.players.values())
+            self._violations["I1_player_in_one_ticket"] = abs(players - statistics.players)
+            heard = statistics.waiting_by_queue()
+            held = {name: len(pool.tickets) for name, pool in engine.pools.items()}
+            self._violations["I2_ticket_in_one_state"] = sum(
+                abs(heard.get(name, 0) - held.get(name, 0)) for name in heard | held
+            )
+        family = GaugeMetricFamily(
+            "evenmatch_invariant_violations", "Must stay 0", labels=["invariant"]
+        )
+        for name, count in self._violations.items():
+            family.add_metric([name], count)
+        return family
 
 
-def _ticket_figures(tables: Tables) -> Iterator[Metric]:
-    counters = tables.counters
+def _ticket_figures(totals: Counters) -> Metric:
     states = CounterMetricFamily("evenmatch_tickets", "Tickets by state", labels=["state"])
-    states.add_metric(["accepted"], counters.accepted)
-    states.add_metric(["matched"], counters.matched)
-    states.add_metric(["cancelled"], counters.cancelled)
-    states.add_metric(["expired"], counters.expired)
-    yield states
-
-
-def _invariants(engine: Engine) -> Iterator[Metric]:
-    """Yield counts that must be 0: each is a promise that can be checked by comparing totals."""
-    tables, counters = engine.tables, engine.tables.counters
-    ended = counters.matched + counters.cancelled + counters.expired
-    waiting = {ticket_id for pool in engine.pools.values() for ticket_id in pool.tickets}
-    players = sum(len(row.ticket.players) for row in tables.waiting.values())
-    indexed = sum(len(group) for group in tables.players.values())
-    broken = GaugeMetricFamily(
-        "evenmatch_invariant_violations", "Must stay 0", labels=["invariant"]
-    )
-    broken.add_metric(["I1_player_in_one_ticket"], abs(players - indexed))
-    broken.add_metric(["I2_ticket_in_one_state"], len(waiting ^ tables.waiting.keys()))
-    broken.add_metric(
-        ["I3_tickets_accounted_for"], abs(counters.accepted - len(tables.waiting) - ended)
-    )
-    yield broken
+    states.add_metric(["accepted"], totals.accepted)
+    states.add_metric(["matched"], totals.matched)
+    states.add_metric(["cancelled"], totals.cancelled)
+    states.add_metric(["expired"], totals.expired)
+    return states
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

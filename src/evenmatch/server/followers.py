@@ -17,7 +17,7 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.tables import TicketView
-from evenmatch.model.events import Assigned, Cancelled, Expired, Matched
+from evenmatch.model.events import Assigned, Cancelled, Expired, LeftQueue, Matched
 from evenmatch.model.inputs import Assign
 from evenmatch.server.responses import Receive, Send, encode, too_many_followers
 from evenmatch.wire import TicketState
@@ -148,6 +148,9 @@ class TicketFeed:
         """Pass the changes of a durable record on."""
         if not self._topics:
             return
+        # One event for each ticket: a second one of the same record would have the same number,
+        # and who had seen the first would never be sent it.
+        changed: dict[str, _Topic] = {}
         for event in record.events:
             for ticket_id, changes in self._changes(record, event):
                 topic = self._topics.get(ticket_id)
@@ -155,9 +158,11 @@ class TicketFeed:
                     topic.view = msgspec.structs.replace(
                         topic.view, changed=record.sequence, **changes
                     )
-                    told = event_of(topic.view)
-                    for follower in topic.followers:
-                        follower.offer(told)
+                    changed[ticket_id] = topic
+        for topic in changed.values():
+            told = event_of(topic.view, record.input.now)
+            for follower in topic.followers:
+                follower.offer(told)
 
     def join(self, view: TicketView, follower: Follower) -> None:
         """Let a follower hear of a ticket; `view` is its durable state now."""
@@ -181,6 +186,9 @@ class TicketFeed:
         elif isinstance(event, Cancelled | Expired):
             state = "cancelled" if isinstance(event, Cancelled) else "expired"
             yield event.ticket, {"state": state, "ended_at": now, "reason": event.reason}
+        elif isinstance(event, LeftQueue):
+            # No new state, but a new number: a resume would be sent it, so a live stream is too.
+            yield event.ticket, {}
         elif isinstance(event, Assigned):
             assert isinstance(record.input, Assign)
             assert self._engine is not None

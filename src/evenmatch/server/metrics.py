@@ -1,18 +1,20 @@
 """What operators watch: Prometheus metrics of one server.
 
-Figures that the engine already counts are read when somebody looks; only durations are observed as
-they happen. `evenmatch_invariant_violations` must stay 0 for ever.
+Figures that are counted anyway, from durable records only, are read when somebody looks; only
+durations are observed as they happen. `evenmatch_invariant_violations` must stay 0 for ever.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sized
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.logs import log
+from evenmatch.server.statistics import Statistics
 from evenmatch.server.tally import Tallies
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -22,6 +24,14 @@ BATCH_BUCKETS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 LOG_PAUSE = 60.0
 """An unexpected error of the same kind is logged once in this many seconds."""
 KINDS_MOST = 100
+
+
+class Commits(Protocol):
+    """Somebody who counts commits."""
+
+    def committed(self, seconds: float, records: int) -> None:
+        """Take note of a commit."""
+        ...
 
 
 class Metrics:
@@ -63,9 +73,9 @@ class Metrics:
         )
         self._logged: dict[str, float] = {}
 
-    def watch(self, followers: Sized) -> EngineFigures:
-        """Show the engine's own counts; set the engine on what is returned."""
-        figures = EngineFigures(followers)
+    def watch(self, followers: Sized, statistics: Statistics) -> EngineFigures:
+        """Show what is counted anyway; set the engine on what is returned."""
+        figures = EngineFigures(followers, statistics)
         self.registry.register(figures)
         return figures
 

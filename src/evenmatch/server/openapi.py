@@ -144,7 +144,11 @@ def _match_paths() -> _Json:
 
 def _queue_paths() -> _Json:
     queues = _body({"type": "array", "items": _ref(wire.QueueState)})
-    after = _in_query("after", {"type": "integer", "minimum": 0}, "`next` of the page before.")
+    after = _in_query(
+        "after",
+        {"type": "integer", "minimum": 0},
+        "`next` of the page before, or of an answer 410; left out: the oldest match kept.",
+    )
     wait = _in_query("wait", _SECONDS, "Wait this long for a match if there is none.")
     page = {"content": {**_body(_ref(wire.FeedPage))["content"], **_STREAM["content"]}}
     return {

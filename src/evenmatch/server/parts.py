@@ -11,7 +11,7 @@ from evenmatch.server.feed import MatchFeed
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
 from evenmatch.server.metrics import Metrics
-from evenmatch.server.recovery import Plan
+from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.statistics import Statistics
 
@@ -40,14 +40,18 @@ class _Watch:
         del record
 
 
-def assemble(plan: Plan, journal: Journal) -> Parts:
+def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVERY) -> Parts:
     """Return the parts of a server that runs this plan; `runtime.start()` comes next."""
     metrics = Metrics()
     followers = Followers(plan.settings.limits.followers_max)
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
-    watch = _Watch(metrics.watch(followers))
+    watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
-        plan, journal, listeners=(watch, matches, tickets, statistics), commits=metrics
+        plan,
+        journal,
+        listeners=(watch, matches, tickets, statistics),
+        commits=metrics,
+        snapshot_every=snapshot_every,
     )
     return Parts(runtime, metrics, followers, tickets, matches, statistics)

@@ -1,9 +1,11 @@
-"""From a journal to a shard that goes on where it ended."""
+"""From a journal to a shard that goes on where it ended, and the snapshots that make it quick."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -11,16 +13,25 @@ import evenmatch
 from evenmatch.engine import admission
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import FORMAT
-from evenmatch.engine.snapshot import decode_snapshot, restore
-from evenmatch.errors import JournalCorrupt
-from evenmatch.journals.base import Journal, Segment
+from evenmatch.engine.shard import Shard
+from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
+from evenmatch.engine.tables import Tables
+from evenmatch.errors import ConfigError, JournalCorrupt
+from evenmatch.journals.base import Journal, Segment, StoredSnapshot
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import parse_policy
+from evenmatch.server.logs import log
 
 LEASE_SECONDS = 30.0
+SNAPSHOT_EVERY = 50_000
+"""Records between two snapshots."""
+LOOK_EVERY = 0.01
+"""Seconds between two looks whether the journal has caught up."""
+APPLIED_AT_ONCE = 200
+"""Records folded before others may run."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -33,6 +44,8 @@ class Plan(msgspec.Struct, frozen=True):
         shard: Prefix of all ids.
         owner: Who writes; one name for all starts on one data directory, which a file lock
             keeps to one process at a time.
+        drop_queues: Let tickets expire whose queue is no longer among `queues`; otherwise such a
+            start is refused.
     """
 
     queues: tuple[Queue, ...]
@@ -40,14 +53,24 @@ class Plan(msgspec.Struct, frozen=True):
     settings: ServerSettings = ServerSettings()
     shard: str = "s0"
     owner: str = "local"
+    drop_queues: bool = False
 
 
 class Recovered(msgspec.Struct, frozen=True):
-    """An engine with all that its journal holds, and what is needed to write on."""
+    """An engine with all that its journal holds, and what is needed to write on.
+
+    Args:
+        engine: Resumed.
+        epoch: Of the lease.
+        last_wall: Wall time of the last record, Unix seconds.
+        snapshot_at: The record after which the snapshot was taken that recovery began with, 0 if
+            there was none.
+    """
 
     engine: Engine
     epoch: int
     last_wall: float
+    snapshot_at: int = 0
 
 
 async def recover(
@@ -61,22 +84,118 @@ async def recover(
     """
     epoch = await journal.lease(plan.shard, plan.owner, LEASE_SECONDS)
     engine = Engine(_resolve, shard=plan.shard, limits=engine_limits(plan.settings))
-    memories: dict[str, Memory] = {}
     stored = await journal.latest_snapshot(plan.shard)
-    if stored is not None:
-        memories = dict(restore(engine, decode_snapshot(stored.state)))
-        if engine.tables.sequence != stored.sequence:
-            raise JournalCorrupt(
-                f"the snapshot after record {stored.sequence} holds the state after record "
-                f"{engine.tables.sequence}: restore a copy of the journal"
-            )
-    async for entry in journal.read(plan.shard, engine.tables.sequence + 1):
+    # The new engine is nobody else's yet: threads may fill it while the loop serves others.
+    memories = await asyncio.to_thread(_restore, engine, stored)
+    snapshot_at = engine.tables.sequence
+    count = 0
+    async for entry in journal.read(plan.shard, snapshot_at + 1):
         engine.apply(entry.record)
+        count += 1
+        if count % APPLIED_AT_ONCE == 0:
+            await asyncio.sleep(0)
     last_seq, last_wall = await journal.last(plan.shard)
     # Not later: deadlines that passed meanwhile are met at their own instants.
-    engine.resume(engine.tables.now, memories)
+    await asyncio.to_thread(engine.resume, engine.tables.now, memories)
     await journal.begin(plan.shard, _segment(plan, last_seq + 1, wall()))
-    return Recovered(engine, epoch, last_wall)
+    return Recovered(engine, epoch, last_wall, snapshot_at)
+
+
+class Snapshots:
+    """When snapshots of a shard are taken, and which of them may be stored.
+
+    A snapshot is taken at once, encoded in a thread, and stored when the journal has its last
+    record. A shard that fails meanwhile is rebuilt with another past under the same numbers: its
+    snapshots are thrown away, or recovery would read tickets that nobody acknowledged, and miss
+    some that were.
+
+    Args:
+        journal: Where they are stored.
+        name: The shard's.
+        every: Records between two of them.
+    """
+
+    def __init__(self, journal: Journal, name: str, every: int) -> None:
+        self._journal = journal
+        self._name = name
+        self._every = every
+        self._shard: Shard | None = None
+        self._durable = 0
+        # The record of the newest one, and the record from which the next one is due.
+        self._at = self._due = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def follow(self, shard: Shard, *, durable: int, stored: int) -> None:
+        """Go on with a shard that was recovered from a snapshot after record `stored`."""
+        self._shard, self._durable = shard, durable
+        self._at, self._due = stored, stored + self._every
+
+    def committed(self, sequence: int) -> None:
+        """Note what is durable, and begin a snapshot if one is due."""
+        self._durable = sequence
+        if sequence >= self._due and self._task is None:
+            self._begin()
+
+    async def finish(self, *, with_last: bool) -> None:
+        """Wait for the snapshot that is on its way, and take a last one of what is new."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        if with_last and self._durable > self._at:
+            await asyncio.wait([self._begin()])
+
+    async def forget(self) -> None:
+        """Throw away what is on its way, because the shard has failed."""
+        self._shard = None
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _begin(self) -> asyncio.Task[None]:
+        assert self._shard is not None
+        self._task = asyncio.create_task(self._take(self._shard))
+        self._task.add_done_callback(self._done)
+        return self._task
+
+    async def _take(self, shard: Shard) -> None:
+        snapshot = take(shard.engine)
+        sequence = snapshot.tables.sequence
+        state = await asyncio.to_thread(encode_snapshot, snapshot)
+        while self._durable < sequence and self._shard is shard:
+            await asyncio.sleep(LOOK_EVERY)
+        if self._shard is shard:
+            await self._journal.snapshot(self._name, sequence, state)
+            self._at, self._due = sequence, sequence + self._every
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._due = self._durable + self._every
+            log.error("snapshot_failed", error=str(error), consequence="recovery takes longer")
+
+
+def check_waiting(tables: Tables, plan: Plan) -> None:
+    """Refuse a plan without a queue in which tickets wait, unless it says that they may expire.
+
+    Raises:
+        ConfigError: There is such a queue.
+    """
+    names = {queue.name for queue in plan.queues}
+    lost = Counter(
+        name for row in tables.waiting.values() for name in row.queues if name not in names
+    )
+    if not lost or plan.drop_queues:
+        return
+    text = ", ".join(f"{name} ({count} waiting)" for name, count in lost.items())
+    raise ConfigError(
+        f"the configuration lacks queues in which tickets wait: {text}; add them again, or let "
+        f"the tickets expire with --drop-queues"
+    )
+
+
+def expired_by_change(tables: Tables, after: int) -> int:
+    """Return how many tickets expired after a record because their queue was changed."""
+    rows = tables.ended.values()
+    return sum(row.changed > after and row.reason == "queue_changed" for row in rows)
 
 
 def configuration(engine: Engine, plan: Plan, now: float) -> Configure | None:
@@ -96,6 +215,19 @@ def engine_limits(settings: ServerSettings) -> admission.Limits:
         attributes_max=limits.attributes_max,
         text_max=limits.id_length_max,
     )
+
+
+def _restore(engine: Engine, stored: StoredSnapshot | None) -> Mapping[str, Memory]:
+    """Put a stored snapshot into a new engine, and return the memories in it."""
+    if stored is None:
+        return {}
+    memories = restore(engine, decode_snapshot(stored.state))
+    if engine.tables.sequence != stored.sequence:
+        raise JournalCorrupt(
+            f"the snapshot after record {stored.sequence} holds the state after record "
+            f"{engine.tables.sequence}: restore a copy of the journal"
+        )
+    return memories
 
 
 def _resolve(queue: Queue) -> evenmatch.Policy:

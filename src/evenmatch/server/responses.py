@@ -10,12 +10,14 @@ import msgspec
 
 from evenmatch.errors import (
     ConfigError,
+    Forgotten,
     JournalError,
     MatchmakingError,
     NotSupported,
     Overloaded,
     Refusal,
 )
+from evenmatch.wire import InvalidRequest as InvalidRequest
 from evenmatch.wire import Problem
 
 Scope = MutableMapping[str, Any]
@@ -47,10 +49,16 @@ BODY_SECONDS = 30.0
 encode = msgspec.json.Encoder().encode
 
 
-class InvalidRequest(Refusal):
-    """Something beside the body is wrong: a query parameter, a header."""
+class FeedForgotten(Forgotten):
+    """Matches that a feed was asked for are no longer kept; it goes on at `next`."""
 
-    code = "invalid_request"
+    def __init__(self, following: int) -> None:
+        super().__init__(
+            f"matches up to {following} are no longer kept; go on with after={following}, "
+            f"or leave after out to begin with the oldest that is kept",
+            where="/after",
+        )
+        self.next = following
 
 
 class BodyTooLarge(Refusal):
@@ -67,7 +75,10 @@ def problem_of(error: MatchmakingError) -> tuple[int, Problem]:
     """Return the status and the body that tell a client of an error."""
     if isinstance(error, Refusal):
         status = STATUS.get(error.code, 400)
-        return status, Problem(error.code, error.message, error.where, error.ticket, error.match)
+        following = error.next if isinstance(error, FeedForgotten) else None
+        return status, Problem(
+            error.code, error.message, error.where, error.ticket, error.match, following
+        )
     if isinstance(error, JournalError):
         return 503, Problem("unavailable", str(error))
     if isinstance(error, NotSupported):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 from starlette.requests import Request
@@ -10,9 +11,9 @@ from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.tables import TicketView
-from evenmatch.errors import InvalidTicket, NotSupported
+from evenmatch.errors import NotSupported
 from evenmatch.model.inputs import Assign, Cancel, Finish
-from evenmatch.server.followers import FINAL, Follower, ticket_state
+from evenmatch.server.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.metrics import CONTENT_TYPE
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import InvalidRequest, encode, read_body
@@ -29,6 +30,8 @@ WAIT_MAX = 60.0
 RECENT = 10
 ASSIGNMENT_ENTRIES_MAX = 32
 ASSIGNMENT_BYTES_MAX = 16_384
+ASSIGNMENT = 'an object of texts such as {"connection": "10.0.0.1:7777"}'
+TICKET_PARAMETERS = ("wait", "state")
 
 
 def json(value: object, status: int = 200) -> Response:
@@ -48,6 +51,16 @@ def seconds_of(request: Request, name: str, most: float = WAIT_MAX) -> float:
             f"{name} must be a number of seconds >= 0, got {text[:64]!r}", where=f"/{name}"
         )
     return min(value, most)
+
+
+def check_parameters(request: Request, allowed: tuple[str, ...]) -> None:
+    """Refuse query parameters that would be ignored."""
+    for name in request.query_params:
+        if name not in allowed:
+            raise InvalidRequest(
+                f"there is no parameter {name[:64]!r}; allowed: {', '.join(allowed)}",
+                where=f"/{name[:64]}",
+            )
 
 
 def record_of(text: str, name: str = "after") -> int:
@@ -71,6 +84,7 @@ class Routes:
     async def get_ticket(self, request: Request) -> Response:
         """Return a ticket; with `wait`, at its next change of state."""
         ticket_id = request.path_params["ticket"]
+        check_parameters(request, TICKET_PARAMETERS)
         wait = seconds_of(request, "wait")
         if wait == 0.0:
             view = await self._runtime.look(lambda engine: engine.view(ticket_id))
@@ -84,7 +98,7 @@ class Routes:
             view = await join_ticket(parts, ticket_id, follower)
             if view.state in FINAL or (known is not None and known != view.state):
                 return self._ticket(view)
-            event = await follower.next(wait)
+            event = await _next_state(follower, wait)
         finally:
             parts.tickets.part(ticket_id, follower)
             parts.followers.dismiss(follower)
@@ -117,6 +131,7 @@ class Routes:
                     queue.wait_max,
                     queue.policy,
                     statistics.waiting(queue.name),
+                    _fault_of(engine, queue.name),
                 )
                 for queue in engine.tables.queues.values()
             ]
@@ -144,9 +159,9 @@ class Routes:
     async def assign_match(self, request: Request) -> Response:
         """Say where a match is played."""
         body = await read_body(request.scope, request.receive, ASSIGNMENT_BYTES_MAX)
-        assignment = decode(body, dict[str, str])
+        assignment = decode(body, dict[str, str], ASSIGNMENT)
         if not 1 <= len(assignment) <= ASSIGNMENT_ENTRIES_MAX:
-            raise InvalidTicket(
+            raise InvalidRequest(
                 f"an assignment has 1 to {ASSIGNMENT_ENTRIES_MAX} entries, got {len(assignment)}"
             )
         match_id = request.path_params["match"]
@@ -178,12 +193,14 @@ class Routes:
     async def readyz(self, request: Request) -> Response:
         """Say whether inputs are taken and every queue makes matches."""
         del request
-        runtime = self._runtime
-        if runtime.failure is not None:
-            return json({"status": "not ready", "reason": runtime.failure}, 503)
-        if faults := runtime.engine.faults:
-            return json({"status": "not ready", "reason": str(faults[0])}, 503)
+        if (reason := self._runtime.unready) is not None:
+            return json({"status": "not ready", "reason": reason}, 503)
         return json({"status": "ready"})
+
+
+def _fault_of(engine: Engine, queue: str) -> str | None:
+    fault = engine.pools[queue].fault
+    return None if fault is None else str(fault)
 
 
 def later(feature: str) -> Callable[[Request], Any]:
@@ -194,6 +211,15 @@ def later(feature: str) -> Callable[[Request], Any]:
         raise NotSupported(f"{feature} comes with a later version of evenmatch")
 
     return handler
+
+
+async def _next_state(follower: Follower, wait: float) -> Event | None:
+    """Return the next change of state; leaving one of several queues is none."""
+    until = perf_counter() + wait
+    while True:
+        event = await follower.next(max(0.0, until - perf_counter()))
+        if event is None or event.name != "waiting":
+            return event
 
 
 async def join_ticket(parts: Parts, ticket_id: str, follower: Follower) -> TicketView:

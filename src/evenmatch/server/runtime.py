@@ -20,16 +20,25 @@ from typing import Any, Protocol
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.shard import Answer, Effect, Shard
-from evenmatch.engine.snapshot import encode_snapshot, take
 from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError, StaleOwner
 from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Input
 from evenmatch.server.clock import Clock, resumed_at
 from evenmatch.server.logs import log
-from evenmatch.server.recovery import Plan, configuration, recover
+from evenmatch.server.metrics import Commits
+from evenmatch.server.recovery import (
+    SNAPSHOT_EVERY,
+    Plan,
+    Recovered,
+    Snapshots,
+    check_waiting,
+    configuration,
+    expired_by_change,
+    recover,
+)
 
-SNAPSHOT_EVERY = 50_000
-"""Records between two snapshots."""
+COMMIT_MAX = 5.0
+"""Seconds after which a commit that is not done makes the server not ready."""
 TIMER_MAX = 3_600.0
 """Longest sleep of the timer, seconds."""
 REBUILD_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -45,14 +54,6 @@ class Listener(Protocol):
 
     def hear(self, record: Record) -> None:
         """Take note of the next durable record."""
-        ...
-
-
-class Commits(Protocol):
-    """Somebody who counts commits."""
-
-    def committed(self, seconds: float, records: int) -> None:
-        """Take note of a commit."""
         ...
 
 
@@ -83,15 +84,14 @@ class Runtime:
         self.listeners = list(listeners)
         self.commits = commits
         self.wall = wall
-        self.snapshot_every = snapshot_every
         self.failure: str | None = "starting"
         self.given_up = asyncio.Event()
         self.shard: Shard
         self.clock = Clock(0.0)
         self._epoch = 0
         self._durable = 0
-        self._snapshot_at = 0
-        self._snapshot: asyncio.Task[None] | None = None
+        self._commit_began: float | None = None
+        self._snapshots = Snapshots(journal, plan.shard, snapshot_every)
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
@@ -107,8 +107,18 @@ class Runtime:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether inputs are taken and every queue makes matches."""
-        return self.failure is None and not self.engine.faults
+        """Return whether inputs are taken, commits pass, and every queue makes matches."""
+        return self.unready is None
+
+    @property
+    def unready(self) -> str | None:
+        """Return why the server is not ready, None if it is."""
+        if self.failure is not None:
+            return self.failure
+        began = self._commit_began
+        if began is not None and time.perf_counter() - began > COMMIT_MAX:
+            return f"a commit has not come back from the journal for {COMMIT_MAX:g} s"
+        return str(self.engine.faults[0]) if self.engine.faults else None
 
     # Life
 
@@ -118,31 +128,49 @@ class Runtime:
         Raises:
             MatchmakingError: The journal or the configuration cannot be used.
         """
-        await self._rebuild()
-        self._writer = asyncio.create_task(self._write())
+        try:
+            found = await recover(self.journal, self.plan, wall=self.wall)
+            tables = found.engine.tables
+            check_waiting(tables, self.plan)
+            at = tables.now
+            if tables.sequence:
+                at = resumed_at(at, found.last_wall, self.wall())
+            self.clock = Clock(at, speed=self.plan.settings.clock_speed)
+            self._take_over(found)
+            self._writer = asyncio.create_task(self._write())
+            await self._configure()
+        except MatchmakingError:
+            await self.stop()
+            raise
+        # A long tail makes the next start slow: do not wait for the next commit.
+        self._snapshots.committed(self._durable)
+
+    async def _configure(self) -> None:
+        """Bring the plan's queues into force, if they are not."""
         configure = configuration(self.engine, self.plan, self.clock.now())
-        if configure is not None:
-            try:
-                await self.ask(configure)
-            except MatchmakingError:
-                await self.stop()
-                raise
+        if configure is None:
+            return
+        before = self.engine.tables.sequence
+        await self.ask(configure)
+        if count := expired_by_change(self.engine.tables, before):
+            log.warning("tickets_expired", count=count, reason="queue_changed")
 
     async def stop(self) -> None:
-        """Finish the commit, take a snapshot, and close the journal."""
-        self._disarm()
-        if self._writer is not None:
-            if self.failure is None:
-                self._work.set()
+        """Finish the commit, take a snapshot, and close the journal, whatever fails on the way."""
+        try:
+            while self.failure is None and not self._idle.is_set():
                 await self._idle.wait()
-            self._writer.cancel()
-            await asyncio.gather(self._writer, return_exceptions=True)
-        if self._snapshot is not None:
-            await asyncio.gather(self._snapshot, return_exceptions=True)
-        if self.failure is None and self._durable > self._snapshot_at:
-            await self._take_snapshot()
-        self.failure = self.failure or "stopped"
-        await self.journal.close()
+            is_sound = self.failure is None
+            # From here on nobody would commit what an input changes.
+            self.failure = self.failure or "stopped"
+            self._disarm()
+            if self._writer is not None:
+                self._writer.cancel()
+                await asyncio.gather(self._writer, return_exceptions=True)
+                self._execute(self.shard.fail())
+            await self._snapshots.finish(with_last=is_sound)
+        finally:
+            await self.journal.close()
 
     # Inputs and reads
 
@@ -156,10 +184,12 @@ class Runtime:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
             return
         try:
-            self._execute(self.shard.handle(given, to))
+            effects = self.shard.handle(given, to)
             self._see_to_records()
         except Exception as error:  # noqa: BLE001
             to(Answer(to, error=self._crash(error)))
+        else:
+            self._execute(effects)
 
     def read(self, query: Callable[[Engine], Any], to: Callable[[Answer], None]) -> None:
         """Ask the engine; `to` is called with the answer when what it rests on is durable."""
@@ -184,8 +214,11 @@ class Runtime:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
         def to(answer: Answer) -> None:
-            if then is not None and answer.error is None and not future.done():
-                then(answer.value)
+            try:
+                if then is not None and answer.error is None and not future.done():
+                    then(answer.value)
+            except Exception as error:  # noqa: BLE001
+                future.set_exception(error)
             resolve(future, answer)
 
         self.read(query, to)
@@ -194,12 +227,17 @@ class Runtime:
     # Effects
 
     def _execute(self, effects: Sequence[Effect]) -> None:
+        """Answer callers and tell listeners; one that fails keeps nothing from the others."""
         for effect in effects:
-            if type(effect) is Answer:
-                effect.to(effect)
-            else:
-                for listener in self.listeners:
-                    listener.hear(effect.record)  # type: ignore[union-attr]
+            try:
+                if type(effect) is Answer:
+                    effect.to(effect)
+                else:
+                    for listener in self.listeners:
+                        listener.hear(effect.record)  # type: ignore[union-attr]
+            except Exception as error:  # noqa: BLE001
+                # What is durable stays true; rebuilding lets all listeners begin anew.
+                self._crash(error)
 
     def _see_to_records(self) -> None:
         """Wake the writer and set the timer after the engine has moved."""
@@ -257,16 +295,19 @@ class Runtime:
     async def _commit(self, records: list[Record]) -> None:
         began = time.perf_counter()
         plan = self.plan
-        sequence = await self.journal.append(
-            plan.shard, plan.owner, self._epoch, records[0].sequence, records
-        )
+        self._commit_began = began
+        try:
+            sequence = await self.journal.append(
+                plan.shard, plan.owner, self._epoch, records[0].sequence, records
+            )
+        finally:
+            self._commit_began = None
         self._durable = sequence
         if self.commits is not None:
             self.commits.committed(time.perf_counter() - began, len(records))
         self._execute(self.shard.acknowledge(sequence))
-        if sequence - self._snapshot_at >= self.snapshot_every and self._snapshot is None:
-            self._snapshot = asyncio.create_task(self._take_snapshot())
-            self._snapshot.add_done_callback(self._snapshot_done)
+        if self.failure is None:
+            self._snapshots.committed(sequence)
 
     def _report_faults(self) -> None:
         """Log each policy that broke its contract, once."""
@@ -275,24 +316,6 @@ class Runtime:
             for fault in faults[self._faults :]:
                 log.error("policy_fault", fault=str(fault), consequence="its queue makes no match")
             self._faults = len(faults)
-
-    # Snapshots
-
-    async def _take_snapshot(self) -> None:
-        snapshot = take(self.engine)
-        sequence = snapshot.tables.sequence
-        state = await asyncio.to_thread(encode_snapshot, snapshot)
-        while self._durable < sequence and self.failure is None:
-            await asyncio.sleep(0.01)
-        if self.failure is None:
-            await self.journal.snapshot(self.plan.shard, sequence, state)
-            self._snapshot_at = sequence
-
-    def _snapshot_done(self, task: asyncio.Task[None]) -> None:
-        self._snapshot = None
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._snapshot_at = self._durable
-            log.error("snapshot_failed", error=str(error), consequence="recovery takes longer")
 
     # Failure
 
@@ -309,16 +332,18 @@ class Runtime:
         return self._crashed
 
     async def _rebuild(self) -> None:
-        """Take the place of the present shard, if there is one, by what the journal holds."""
+        """Take the place of the present shard by what the journal holds; time goes on."""
         found = await recover(self.journal, self.plan, wall=self.wall)
-        tables = found.engine.tables
-        start = tables.now
-        if tables.sequence:
-            start = resumed_at(tables.now, found.last_wall, self.wall())
-        self.clock = Clock(start, speed=self.plan.settings.clock_speed)
+        now = found.engine.tables.now
+        if self.clock.now() < now:
+            self.clock = Clock(now, speed=self.plan.settings.clock_speed)
+        self._take_over(found)
+
+    def _take_over(self, found: Recovered) -> None:
         self.shard = Shard(found.engine)
         self._epoch = found.epoch
-        self._durable = self._snapshot_at = tables.sequence
+        self._durable = found.engine.tables.sequence
+        self._snapshots.follow(self.shard, durable=self._durable, stored=found.snapshot_at)
         self._faults = 0
         for listener in self.listeners:
             listener.reset(found.engine)
@@ -332,8 +357,9 @@ class Runtime:
         self.failure = str(error)
         self._disarm()
         log.error("shard_failed", error=str(error), consequence="requests are answered with 503")
-        for answer in self.shard.fail():
-            answer.to(answer)
+        self._execute(self.shard.fail())
+        self._idle.set()
+        await self._snapshots.forget()
         tries = 0
         while not isinstance(error, StaleOwner):
             await asyncio.sleep(REBUILD_PAUSES[min(tries, len(REBUILD_PAUSES) - 1)])
@@ -342,6 +368,9 @@ class Runtime:
                 await self._rebuild()
             except JournalError as again:
                 error = again
+                self.failure = str(again)
+            except Exception as again:  # noqa: BLE001
+                error = self._crash(again)
             else:
                 log.warning("shard_back", tries=tries)
                 return

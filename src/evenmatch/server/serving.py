@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import ipaddress
+import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,12 +25,13 @@ from evenmatch.server.app import App, with_cors
 from evenmatch.server.datadir import DataLock
 from evenmatch.server.logs import log
 from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import Plan
+from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 
 BACKLOG = 2_048
 GRACE_SECONDS = 5
 KEEP_ALIVE_SECONDS = 75
 COLLECT_AFTER = (50_000, 20, 50)
+SNAPSHOT_EVERY_NAME = "EVENMATCH_SNAPSHOT_EVERY"
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -109,6 +111,18 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def snapshot_every(environment: Mapping[str, str]) -> int:
+    """Return the records between two snapshots; tests set fewer than there usually are.
+
+    Raises:
+        ConfigError: It is not a whole number >= 1.
+    """
+    text = environment.get(SNAPSHOT_EVERY_NAME, str(SNAPSHOT_EVERY))
+    if not (text.isascii() and text.isdigit() and int(text) >= 1):
+        raise ConfigError(f"{SNAPSHOT_EVERY_NAME} must be a whole number >= 1, got {text[:64]!r}")
+    return int(text)
+
+
 def calm_collector() -> None:
     """Keep the garbage collector from walking over all tickets again and again.
 
@@ -122,7 +136,8 @@ def calm_collector() -> None:
 async def _serve(
     plan: Plan, place: Place, listening: socket.socket, announce: Callable[[str], None]
 ) -> None:
-    parts = assemble(plan, _open_journal(place))
+    every = snapshot_every(os.environ)
+    parts = assemble(plan, _open_journal(place), snapshot_every=every)
     await parts.runtime.start()
     calm_collector()
     server = _Server(_config(parts), parts)

@@ -9,6 +9,7 @@ import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
+from evenmatch.engine.tables import Counters
 from evenmatch.model.events import (
     Accepted,
     Cancelled,
@@ -48,10 +49,10 @@ class Rate:
         self._count += 1
 
     def per_minute(self, now: float) -> float:
-        """Return the events of the last minute."""
+        """Return the events of the last minute; its first second counts by the part inside."""
         since = now - RATE_SECONDS
         seconds = (*self._seconds, (self._second, self._count))
-        return float(sum(count for second, count in seconds if second > since))
+        return sum(count * min(max(second + 1 - since, 0.0), 1.0) for second, count in seconds)
 
 
 class _Figures(msgspec.Struct):
@@ -75,7 +76,10 @@ class _Known(msgspec.Struct, frozen=True, gc=False):
 
 
 class Statistics:
-    """The figures of all queues.
+    """The figures of all queues, and the totals of the shard, as far as they are durable.
+
+    `totals` and `sequence` are what the engine's counters were after the last durable record,
+    `players` those of the waiting tickets.
 
     Args:
         observe: Told of each matched player's wait.
@@ -86,18 +90,28 @@ class Statistics:
         self._queues: dict[str, _Figures] = {}
         self._waiting: dict[str, _Known] = {}
         self._first_queue = ""
+        self.totals = Counters()
+        self.sequence = 0
+        self.players = 0
 
     def reset(self, engine: Engine) -> None:
-        """Begin anew with the tickets that wait; rates and waits start empty."""
-        self._queues = {name: _Figures() for name in engine.tables.queues}
+        """Begin anew with the tickets that wait; what was counted before stays counted."""
+        self.totals = msgspec.structs.replace(engine.tables.counters)
+        self.sequence = engine.tables.sequence
+        for name in engine.tables.queues:
+            self._figures(name)
+        for figures in self._queues.values():
+            figures.waiting = 0
         self._first_queue = next(iter(engine.tables.queues), "")
         self._waiting.clear()
+        self.players = 0
         for row in engine.tables.waiting.values():
             ticket = row.ticket
             self._enter(ticket.id, _Known(row.queues, ticket.enqueued_at, ticket.size))
 
     def hear(self, record: Record) -> None:
         """Fold a durable record."""
+        self.sequence = record.sequence
         for event in record.events:
             self._fold(record, event)
 
@@ -121,30 +135,43 @@ class Statistics:
         """Return how many tickets wait in a queue."""
         return self._figures(queue).waiting
 
+    def waiting_by_queue(self) -> dict[str, int]:
+        """Return how many tickets wait, by queue."""
+        return {name: figures.waiting for name, figures in self._queues.items()}
+
     def _fold(self, record: Record, event: Event) -> None:
         now = record.input.now
         if isinstance(event, Accepted):
             assert isinstance(record.input, Enqueue)
             new = record.input.tickets[event.item]
             queues = new.queues or (self._first_queue,)
-            self._waiting[event.ticket] = _Known(queues, now, len(new.players))
+            self.totals.accepted += 1
+            self._enter(event.ticket, _Known(queues, now, len(new.players)))
             for name in queues:
                 figures = self._figures(name)
-                figures.waiting += 1
                 figures.arrivals += 1
                 figures.arrival_rate.add(now)
         elif isinstance(event, Matched):
             self._match(event.match)
-        elif isinstance(event, Cancelled | Expired):
+        elif isinstance(event, Cancelled):
+            self.totals.cancelled += 1
+            self._leave(event.ticket)
+        elif isinstance(event, Expired):
+            self.totals.expired += 1
             self._leave(event.ticket)
         elif isinstance(event, LeftQueue):
             self._leave_queue(event.ticket, event.queue)
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
+            for queue in record.input.queues:
+                self._figures(queue.name)
             self._first_queue = record.input.queues[0].name
 
     def _match(self, match: Match) -> None:
-        figures = self._figures(match.queue)
+        figures, totals = self._figures(match.queue), self.totals
+        totals.matched += len(match.tickets)
+        totals.matches += 1
+        totals.bots += match.bots
         figures.matches += 1
         figures.match_rate.add(match.at)
         for ticket_id in match.tickets:
@@ -160,13 +187,16 @@ class Statistics:
 
     def _enter(self, ticket_id: str, known: _Known) -> None:
         self._waiting[ticket_id] = known
+        self.players += known.size
         for name in known.queues:
             self._figures(name).waiting += 1
 
     def _leave(self, ticket_id: str) -> _Known | None:
         known = self._waiting.pop(ticket_id, None)
-        for name in known.queues if known is not None else ():
-            self._figures(name).waiting -= 1
+        if known is not None:
+            self.players -= known.size
+            for name in known.queues:
+                self._figures(name).waiting -= 1
         return known
 
     def _leave_queue(self, ticket_id: str, queue: str) -> None:

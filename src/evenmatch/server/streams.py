@@ -62,16 +62,18 @@ class QueueMatches:
         """Serve one client."""
         request = Request(scope, receive)
         queue = request.path_params["queue"]
-        after = record_of(request.query_params.get("after", "0"))
+        text = request.query_params.get("after")
+        after = None if text is None else record_of(text)
         if "text/event-stream" in request.headers.get("accept", ""):
-            after = max(after, _last_event(scope))
+            if last := _last_event(scope):
+                after = max(after or 0, last)
             await self._stream(queue, after, receive, send)
         else:
             wait = seconds_of(request, "wait")
             page = await self._page(queue, after, wait)
             await Response(encode(page), media_type="application/json")(scope, receive, send)
 
-    async def _page(self, queue: str, after: int, wait: float) -> FeedPage:
+    async def _page(self, queue: str, after: int | None, wait: float) -> FeedPage:
         """Return a page; an empty one only after `wait` seconds."""
         parts = self._parts
         if wait == 0.0:
@@ -86,7 +88,7 @@ class QueueMatches:
             parts.followers.dismiss(follower)
         return await self._look(queue, after)
 
-    async def _stream(self, queue: str, after: int, receive: Receive, send: Send) -> None:
+    async def _stream(self, queue: str, after: int | None, receive: Receive, send: Send) -> None:
         """Send what came after a record, then each match as it is made."""
         parts = self._parts
         follower = parts.followers.admit()
@@ -109,7 +111,9 @@ class QueueMatches:
                 return
             page = await self._look(queue, page.next, follower)
 
-    async def _look(self, queue: str, after: int, follower: Follower | None = None) -> FeedPage:
+    async def _look(
+        self, queue: str, after: int | None, follower: Follower | None = None
+    ) -> FeedPage:
         """Return a page; a follower hears of all that comes after it, if it is the last one."""
         matches = self._parts.matches
 

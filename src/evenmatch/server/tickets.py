@@ -39,16 +39,11 @@ from evenmatch.wire import (
     ItemProblem,
     Problem,
     TicketCreated,
-    check_attributes,
-    declared,
     decode_create,
     new_ticket,
 )
 
 Result = TicketView | Refused
-
-ALLOWED_MAX = 1_000
-"""Combinations of queues whose attributes are remembered."""
 
 
 class CreateTickets:
@@ -58,7 +53,6 @@ class CreateTickets:
         self._runtime = runtime
         self._metrics = metrics
         self._limits = runtime.plan.settings.limits
-        self._allowed: dict[tuple[str, ...], frozenset[str]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -83,22 +77,28 @@ class CreateTickets:
         digest = blake2b(body, digest_size=16).hexdigest() if key is not None else ""
         if isinstance(created, tuple):
             return 200, await self._create_many(created, key, digest)
-        self._check(created)
         (result,), born = await self._enqueue((new_ticket(created),), key, digest)
         return _one(result, born)
 
     async def _create_many(
-        self, created: tuple[CreateTicket, ...], key: str | None, digest: str
+        self, created: tuple[CreateTicket | Refusal, ...], key: str | None, digest: str
     ) -> bytes:
-        """Create what is well-formed; each item is answered as if it had come alone."""
+        """Create what is well-formed; each item is answered as if it had come alone.
+
+        Malformed items depend on the body alone, so a repeated request finds the same ones, and
+        the results that its key remembers are those of the others.
+        """
         refused: dict[int, Refusal] = {}
+        tickets: list[NewTicket] = []
         for at, each in enumerate(created):
             try:
-                self._check(each)
+                tickets.append(_well_formed(each))
             except Refusal as refusal:
                 refused[at] = refusal
-        tickets = tuple(new_ticket(each) for at, each in enumerate(created) if at not in refused)
-        results, born = await self._enqueue(tickets, key, digest) if tickets else ((), 0.0)
+        if refused and key is not None:
+            # A version that finds other items malformed must not mix up a key's results.
+            digest = blake2b(f"{digest} {list(refused)}".encode(), digest_size=16).hexdigest()
+        results, born = await self._enqueue(tuple(tickets), key, digest) if tickets else ((), 0.0)
         following = iter(results)
         seen: set[str] = set()
         items: list[ItemCreated | ItemProblem] = []
@@ -115,7 +115,7 @@ class CreateTickets:
     ) -> tuple[tuple[Result, ...], float]:
         """Return the results, and the instant that new tickets among them were born at."""
         runtime = self._runtime
-        given = Enqueue(runtime.now(), tickets, key, digest)
+        given = Enqueue(runtime.now(), tickets, key, digest, strict=True)
         born = given.now
         if key is not None and (used := runtime.engine.tables.keys.get(key)) is not None:
             born = used.at
@@ -134,26 +134,11 @@ class CreateTickets:
             )
         return raw.decode("latin-1")
 
-    def _check(self, created: CreateTicket) -> None:
-        """Refuse attributes that the ticket's queues do not declare."""
-        if created.attributes or any(player.attributes for player in created.players):
-            allowed = self._allowed_in(created.queues)
-            if allowed is not None:
-                check_attributes(created, allowed)
 
-    def _allowed_in(self, names: tuple[str, ...]) -> frozenset[str] | None:
-        """Return the attributes of these queues; None if the engine will refuse the queues."""
-        found = self._allowed.get(names)
-        if found is None:
-            pools = self._runtime.engine.pools
-            chosen = names or tuple(pools)[:1]
-            if any(name not in pools for name in chosen):
-                return None
-            if len(self._allowed) >= ALLOWED_MAX:
-                self._allowed.clear()
-            # A pool's queue has the rules that its policy adds.
-            found = self._allowed[names] = declared(pools[name].queue for name in chosen)
-        return found
+def _well_formed(created: CreateTicket | Refusal) -> NewTicket:
+    if isinstance(created, Refusal):
+        raise created
+    return new_ticket(created)
 
 
 def _one(result: Result, born: float) -> tuple[int, bytes]:

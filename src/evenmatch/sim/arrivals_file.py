@@ -22,7 +22,7 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import ARRIVALS_MAX, Arrivals
 from evenmatch.model.ticket import NewTicket, Player, Value
 from evenmatch.sim.population import Population
-from evenmatch.sim.stream import Arrival, ArrivalStream
+from evenmatch.sim.stream import Arrival, ArrivalStream, Row
 from evenmatch.sim.tables import Table, number_of, open_table, value_of
 
 RESERVED = (
@@ -125,6 +125,15 @@ def plan_columns(table: Table, columns: dict[str, str]) -> Plan:
     return Plan(reserved, tuple(attributes), tuple(maps))
 
 
+def _columns(table: Table, plan: Plan) -> dict[str, str]:
+    """Return the file's name of each column by ours; a map has those of all its keys."""
+    columns = {name: table.header[at] for name, at in (*plan.reserved.items(), *plan.attributes)}
+    for name, _, at in plan.maps:
+        theirs = table.header[at]
+        columns[name] = f"{columns[name]} or {theirs}" if name in columns else theirs
+    return columns
+
+
 def _map_key(table: Table, name: str) -> tuple[str, str]:
     attribute, _, key = name.partition(".")
     if not attribute or not key:
@@ -146,7 +155,7 @@ def _shifted(
             leaves_at = None if wait is None else start + wait
         elif leaves_at is not None:
             leaves_at -= offset
-        yield Arrival(start, ticket, leaves_at)
+        yield Arrival(start, ticket, leaves_at, reader.row(line))
 
 
 def _until(arrivals: Iterator[Arrival], duration: float | None) -> Iterator[Arrival]:
@@ -161,10 +170,15 @@ class _Reader:
 
     def __init__(self, table: Table, plan: Plan, queues: tuple[Queue, ...]) -> None:
         self.table, self.plan = table, plan
+        self._columns = _columns(table, plan)
         self._queues = {queue.name: queue for queue in queues}
         self._first_queue = queues[:1]
         self._ids: set[str] = set()
         self._last_at = -math.inf
+
+    def row(self, line: int) -> Row:
+        """Return where a row stands, for those who refuse it later."""
+        return Row(self.table.file, line, self.table.unit, self._columns)
 
     def instant(self, name: str, line: int, cells: list[str]) -> float:
         """Return the seconds in a reserved column."""
@@ -361,15 +375,23 @@ class _Reader:
         for queue in [self._queues[name] for name in names] or self._first_queue:
             form = queue.format
             if not form.admits(size):
-                raise self.table.error(
-                    f'queue "{queue.name}" does not admit a party of {size}', line
+                self._refuse(
+                    f'queue "{queue.name}" does not admit a party of {size}',
+                    line,
+                    self._index_of("size", "player"),
                 )
             if side != "" and form.sides and side not in form.sides:
                 sides = ", ".join(form.sides)
-                raise self.table.error(
+                self._refuse(
                     f'side must be one of {sides}, or empty, in queue "{queue.name}", got "{side}"',
                     line,
+                    self._index_of("side"),
                 )
 
-    def _refuse(self, sentence: str, line: int, index: int) -> NoReturn:
+    def _index_of(self, *names: str) -> int | None:
+        """Return the position of the first of these reserved columns that the file has."""
+        reserved = self.plan.reserved
+        return next((reserved[name] for name in names if name in reserved), None)
+
+    def _refuse(self, sentence: str, line: int, index: int | None) -> NoReturn:
         raise self.table.error(sentence, line, index)

@@ -4,14 +4,15 @@ At one instant tickets that leave go first, then arrivals in their order, then d
 timers (the engine keeps inputs before deadlines). Leaves go first so that a recorded player who
 cancels and asks again at the same second is taken, as he was when it was recorded.
 
-A run ends at `until`. Without it, it ends when every ticket has ended, or when nothing is left
-that could end one; see `evenmatch.sim.rest`.
+A run with `until` ends there: every wake-up up to that instant happens. Without it, a run ends
+when every ticket has ended, or when nothing is left that could end one; see `evenmatch.sim.rest`.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
+import re
 from collections.abc import Iterable
 
 from evenmatch.engine.admission import Limits
@@ -86,7 +87,7 @@ class Simulator:
         coming = iter(arrivals)
         arrival = next(coming, None)
         until = math.inf if self._until is None else self._until
-        engine, rest = self.engine, Rest(self.engine)
+        engine, rest = self.engine, Rest(self.engine) if self._until is None else None
         while True:
             leave_at = self._next_leave()
             arrival_at = math.inf if arrival is None else arrival.at
@@ -95,7 +96,7 @@ class Simulator:
             if min(wake_at, given_at) > until:
                 break
             if wake_at < given_at:
-                if given_at == math.inf and rest.is_over():
+                if given_at == math.inf and self._is_over(rest):
                     break
                 self._advance(wake_at, rest if given_at == math.inf else None)
             elif given_at == math.inf:
@@ -109,6 +110,10 @@ class Simulator:
         self._raise_fault()
         self.history.finish(self._now if self._until is None else self._until)
         return self.history
+
+    def _is_over(self, rest: Rest | None) -> bool:
+        """Return whether no wake can end a ticket; `until` alone ends a run while tickets wait."""
+        return not self.engine.tables.waiting if rest is None else rest.is_over()
 
     def _next_leave(self) -> float:
         """Return when the next waiting ticket leaves by itself; inf if none does."""
@@ -146,15 +151,17 @@ class Simulator:
                 heapq.heappush(self._leaves, (leaves_at, place))
                 self.history.leaves_at[place] = leaves_at
         elif isinstance(event, Refused) and event.code != "already_waiting":
-            raise self._error(arrival, event.message)
+            raise self._error(arrival, event.message, _subject(event))
         else:
             assert isinstance(event, Existing | Refused)
             self.history.merged += at >= self.history.warmup
         self._row += 1
 
-    def _error(self, arrival: Arrival, why: str) -> ArrivalsError:
-        name = "" if arrival.ticket.id is None else f" (ticket {arrival.ticket.id[:64]})"
-        return ArrivalsError(f"arrival {self._row}{name}: {why}")
+    def _error(self, arrival: Arrival, why: str, about: str = "") -> ArrivalsError:
+        if arrival.where is not None:
+            return arrival.where.error(why, about)
+        name = "" if arrival.ticket.id is None else f", ticket {arrival.ticket.id[:64]}"
+        return ArrivalsError(f"arrival number {self._row} (from 0){name}: {why}")
 
     def _step(self, given: Input) -> tuple[Event, ...]:
         """Hand an input to the engine and note what came of it."""
@@ -181,3 +188,25 @@ class Simulator:
     def _raise_fault(self) -> None:
         for fault in self.engine.faults:
             raise fault
+
+
+_SUBJECT = re.compile(r"\b(?:attribute (.+?) (?:is missing|must be)|(side) must be)")
+
+
+def _subject(refused: Refused) -> str:
+    """Return the attribute or reserved column that a refusal is about; "" if it is about none."""
+    match refused.where.split("/")[1:]:
+        case ["attributes", name] | ["players", _, "attributes", name]:
+            return name
+        case ["players", _, "rating", field]:
+            return "rating" if field == "mean" else f"rating_{field}"
+        case ["players", _, "id"]:
+            return "player"
+        case ["players", _, "roles"]:
+            return "roles"
+        case ["queues"]:
+            return "queues"
+        case _:
+            # What a queue misses is said in words only.
+            found = _SUBJECT.search(refused.message)
+            return (found[1] or found[2]) if found else ""

@@ -1,26 +1,27 @@
 """A tree ordered by value and heap-ordered by age: everybody's nearest older neighbours at hand.
 
 A Cartesian tree: in-order it is sorted by value, and every parent is older than its children. So
-the nearest older item to the left of a node is the lowest ancestor in whose right subtree it lies,
-and likewise on the right; the parent is one of the two. The newest item is always a leaf, and
-removing one merges two spines, so that with values in no particular order all takes O(log n).
+the items between an item and its nearest older neighbour on one side are just its subtree on that
+side, and a walk past older items alone never enters a younger subtree.
 
-Nodes are numbers into parallel lists: no object cycles, and one garbage-collected object in all.
+A sorted list of the values beside it finds the place of a newcomer, which is always a leaf; each
+node keeps its nearest older neighbours. So nothing ever walks down from the root, and values that
+come in ascending order, which make the tree a chain, cost no more than others.
+
+Nodes are numbers into parallel lists: no object cycles, little work for the garbage collector.
 """
 
 from __future__ import annotations
 
-import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
-Age = tuple[float, int]
-"""Smaller is older."""
+Age = int
+"""Smaller is older; no two items have the same."""
 
 NONE = -1
-_SPREAD = 2654435761
-"""Knuth's multiplicative hash: sends equal values left and right in turn."""
 
 
 class AgeTree(Generic[Item]):
@@ -32,14 +33,19 @@ class AgeTree(Generic[Item]):
         self._left: list[int] = []
         self._right: list[int] = []
         self._parent: list[int] = []
+        self._low: list[int] = []
+        self._high: list[int] = []
         self._items: list[Item | None] = []
         self._free: list[int] = []
         self._root = NONE
-        self._newest: Age = (-math.inf, 0)
+        self._newest: Age | None = None
+        # All nodes in the order of the tree, and their values for the search.
+        self._nodes: list[int] = []
+        self._values: list[float] = []
 
     def __len__(self) -> int:
         """Return the number of items."""
-        return len(self._items) - len(self._free)
+        return len(self._nodes)
 
     def item(self, node: int) -> Item:
         """Return what a node holds."""
@@ -51,36 +57,43 @@ class AgeTree(Generic[Item]):
         """Put an item in and return its node, a number that stays valid until it is removed.
 
         Complexity:
-            O(depth): O(log n) for values that come in no particular order.
+            O(log n) and a move of memory for the newest item; O(n) for one that is older than
+            others, which is rare.
         """
         node = self._new_node(value, age, item)
-        values, ages, left, right = self._value, self._age, self._left, self._right
-        parent, at, turn = NONE, self._root, age[1] * _SPREAD
-        is_newest, goes_left = age > self._newest, False
-        while at != NONE and (is_newest or ages[at] < age):
-            parent = at
-            other = values[at]
-            if value == other:
-                turn >>= 1
-                goes_left = turn & 1 == 1
-            else:
-                goes_left = value < other
-            at = left[at] if goes_left else right[at]
-        if is_newest:
-            self._newest = age
-        self._hang(node, parent, goes_left)
-        if at != NONE:
-            # An older item has come back: the younger ones below it are split around it.
-            self._split(at, node)
+        nodes, values = self._nodes, self._values
+        at = bisect_right(values, value)
+        low = nodes[at - 1] if at else NONE
+        high = nodes[at] if at < len(nodes) else NONE
+        values.insert(at, value)
+        nodes.insert(at, node)
+        if self._newest is not None and age < self._newest:
+            self._build()
+            return node
+        self._newest = age
+        self._low[node], self._high[node] = low, high
+        # Of two neighbours one is above the other; the lower one has room between them.
+        if low != NONE and self._right[low] == NONE:
+            self._right[low] = node
+            self._parent[node] = low
+        elif high != NONE:
+            self._left[high] = node
+            self._parent[node] = high
+        else:
+            self._root = node
+            self._parent[node] = NONE
         return node
 
     def remove(self, node: int) -> None:
         """Take an item out.
 
         Complexity:
-            O(length of the two spines below it), O(log n) at most where the tree is balanced.
+            O(log n), a move of memory, and the length of the two spines below the node: O(1) on
+            average where values come in no particular order.
         """
-        merged = self._merge(self._left[node], self._right[node])
+        at = self._nodes.index(node, bisect_left(self._values, self._value[node]))
+        del self._nodes[at], self._values[at]
+        merged = self._merge(node)
         parent = self._parent[node]
         if merged != NONE:
             self._parent[merged] = parent
@@ -97,23 +110,15 @@ class AgeTree(Generic[Item]):
         """Return the nearest older nodes on the left and on the right, -1 where there is none.
 
         Complexity:
-            O(depth).
+            O(1).
         """
-        left, parents = self._left, self._parent
-        below = above = NONE
-        while (parent := parents[node]) != NONE and (below == NONE or above == NONE):
-            if left[parent] == node:
-                above = parent if above == NONE else above
-            else:
-                below = parent if below == NONE else below
-            node = parent
-        return below, above
+        return self._low[node], self._high[node]
 
     def older(self, node: int) -> Iterator[tuple[float, Item]]:
         """Yield (gap, item) of all older items, nearest first, ties to the lower value.
 
         Complexity:
-            O(1) amortised per item after O(depth); the tree must not change meanwhile.
+            O(1) amortised per item; the tree must not change meanwhile.
         """
         value = self._value[node]
         below, above = self._older_side(node, True), self._older_side(node, False)
@@ -129,25 +134,24 @@ class AgeTree(Generic[Item]):
             else:
                 high = next(above, NONE)
 
-    def _older_side(self, node: int, is_left: bool) -> Iterator[int]:
+    def _older_side(self, node: int, is_low: bool) -> Iterator[int]:
         """Yield older nodes on one side, nearest first; younger subtrees are never entered."""
-        age = self._age[node]
-        near, far = (self._right, self._left) if is_left else (self._left, self._right)
-        while (parent := self._parent[node]) != NONE:
-            if near[parent] == node:
-                yield parent
-                stack = []
-                at = far[parent]
-                while True:
-                    while at != NONE and self._age[at] < age:
-                        stack.append(at)
-                        at = near[at]
-                    if not stack:
-                        break
-                    at = stack.pop()
-                    yield at
-                    at = far[at]
-            node = parent
+        ages, age = self._age, self._age[node]
+        beyond = self._low if is_low else self._high
+        near, far = (self._right, self._left) if is_low else (self._left, self._right)
+        while (node := beyond[node]) != NONE:
+            yield node
+            stack: list[int] = []
+            at = far[node]
+            while True:
+                while at != NONE and ages[at] < age:
+                    stack.append(at)
+                    at = near[at]
+                if not stack:
+                    break
+                at = stack.pop()
+                yield at
+                at = far[at]
 
     def _new_node(self, value: float, age: Age, item: Item) -> int:
         if self._free:
@@ -158,77 +162,83 @@ class AgeTree(Generic[Item]):
         self._value.append(value)
         self._age.append(age)
         self._items.append(item)
-        self._left.append(NONE)
-        self._right.append(NONE)
-        self._parent.append(NONE)
+        for links in (self._left, self._right, self._parent, self._low, self._high):
+            links.append(NONE)
         return len(self._items) - 1
 
-    def _hang(self, node: int, parent: int, goes_left: bool) -> None:
-        self._parent[node] = parent
-        if parent == NONE:
-            self._root = node
-        elif goes_left:
-            self._left[parent] = node
-        else:
-            self._right[parent] = node
+    def _merge(self, gone: int) -> int:
+        """Return the root of the two subtrees of a node, joined without it.
 
-    def _split(self, at: int, node: int) -> None:
-        """Hang the subtree of `at` below `node`, smaller values left, the others right."""
-        value = self._value[node]
-        tails = [node, node]
-        while at != NONE:
-            is_right = self._value[at] >= value
-            tail = tails[is_right]
-            # The first node of each side hangs from `node`; later ones from the inner spine.
-            self._hang(at, tail, is_right != (tail == node))
-            tails[is_right] = at
-            at = self._left[at] if is_right else self._right[at]
-        if tails[0] != node:
-            self._right[tails[0]] = NONE
-        if tails[1] != node:
-            self._left[tails[1]] = NONE
-
-    def _merge(self, low: int, high: int) -> int:
-        """Return the root of two subtrees joined, all of `low` left of all of `high`."""
+        The right spine of the left subtree and the left spine of the right one are merged by age.
+        Their nodes had `gone` as a neighbour; now they get the nearest older one of the other
+        spine, or that of `gone`.
+        """
         ages, left, right, parents = self._age, self._left, self._right, self._parent
+        low, high = left[gone], right[gone]
+        below, above = self._low[gone], self._high[gone]
         root = tail = NONE
-        is_left = False
-        while low != NONE and high != NONE:
-            if ages[low] < ages[high]:
-                top, low, next_is_left = low, right[low], False
-            else:
-                top, high, next_is_left = high, left[high], True
+        hangs_left = False
+        while low != NONE or high != NONE:
+            takes_low = high == NONE or (low != NONE and ages[low] < ages[high])
+            top = low if takes_low else high
             if tail == NONE:
                 root = top
             else:
-                (left if is_left else right)[tail] = top
+                (left if hangs_left else right)[tail] = top
                 parents[top] = tail
-            tail, is_left = top, next_is_left
-        rest = low if low != NONE else high
-        if tail == NONE:
-            return rest
-        (left if is_left else right)[tail] = rest
-        if rest != NONE:
-            parents[rest] = tail
+            tail, hangs_left = top, not takes_low
+            if takes_low:
+                self._high[top], below, low = above, top, right[top]
+            else:
+                self._low[top], above, high = below, top, left[top]
+        if tail != NONE:
+            (left if hangs_left else right)[tail] = NONE
         return root
 
+    def _build(self) -> None:
+        """Make all links anew: an item has come back that is older than others."""
+        low, high, left, right, parent = (
+            self._low,
+            self._high,
+            self._left,
+            self._right,
+            self._parent,
+        )
+        spine: list[int] = []
+        for node in self._nodes:
+            below = NONE
+            while spine and self._age[spine[-1]] > self._age[node]:
+                below = spine.pop()
+                high[below] = node
+            low[node] = parent[node] = spine[-1] if spine else NONE
+            left[node], right[node], high[node] = below, NONE, NONE
+            if below != NONE:
+                parent[below] = node
+            if spine:
+                right[spine[-1]] = node
+            spine.append(node)
+        self._root = spine[0]
+
     def _check(self) -> None:
-        """Assert the order of values, of ages, and the links."""
-        seen, last = 0, -float("inf")
-        stack: list[int] = []
-        at = self._root
-        assert at == NONE or self._parent[at] == NONE
-        while stack or at != NONE:
-            while at != NONE:
-                stack.append(at)
-                at = self._left[at]
-            node = stack.pop()
-            assert self._value[node] >= last
-            last = self._value[node]
-            seen += 1
+        """Assert the order of values, of ages, and all links."""
+        assert self._values == [self._value[node] for node in self._nodes]
+        assert self._values == sorted(self._values)
+        older: list[int] = []
+        for node in self._nodes:
+            while older and self._age[older[-1]] > self._age[node]:
+                older.pop()
+            assert self._low[node] == (older[-1] if older else NONE)
+            older.append(node)
+        older.clear()
+        for node in reversed(self._nodes):
+            while older and self._age[older[-1]] > self._age[node]:
+                older.pop()
+            assert self._high[node] == (older[-1] if older else NONE)
+            older.append(node)
+        for node in self._nodes:
             for child in (self._left[node], self._right[node]):
-                if child != NONE:
-                    assert self._parent[child] == node
-                    assert self._age[node] < self._age[child]
-            at = self._right[node]
-        assert seen == len(self)
+                assert child == NONE or self._parent[child] == node
+            around = [n for n in (self._low[node], self._high[node]) if n != NONE]
+            above = max(around, key=self._age.__getitem__, default=NONE)
+            assert self._parent[node] == above
+        assert self._root == min(self._nodes, key=self._age.__getitem__, default=NONE)

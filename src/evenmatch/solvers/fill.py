@@ -2,56 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-STEPS_MAX = 2_000
-"""Items looked at for one set; a search that needs more gives up."""
+STEPS_MAX = 20_000
+"""Pairs of items looked at by a search that has to go back, before it gives up."""
+
+Kind = tuple[int, int]
+"""Seats that an item takes, and a label; items of one kind fill seats alike."""
+MayFill = Callable[[Mapping[Kind, int], Mapping[Kind, int]], bool]
+"""Whether these items and some of those could fill all seats exactly; never wrongly no."""
+Pair = Callable[[int, int], bool]
+Accepts = Callable[[list[int]], bool]
 
 
-def complete(
-    sizes: Sequence[int],
-    target: int,
-    fits: Callable[[int, int], bool],
-    accepts: Callable[[list[int]], bool],
-    steps_max: int = STEPS_MAX,
-) -> list[int] | None:
-    """Return the first set that contains item 0 and fills the target exactly.
-
-    Items are tried in their order, depth first: the set that prefers early items wins.
+@dataclass
+class Budget:
+    """What a search may still spend; it lives as long as one question is asked.
 
     Args:
-        sizes: Seats that each item takes; item 0 is the anchor.
+        seatings: Full sets that may be shown to `accepts`.
+        steps: Pairs that may be looked at after the first dead end.
+        gave_up: Whether a search stopped before it had looked at everything.
+    """
+
+    seatings: int = 64
+    steps: int = STEPS_MAX
+    gave_up: bool = False
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Items in the order in which they are preferred, and what a set of them must do.
+
+    Args:
+        kinds: The items' kinds; item 0 is the anchor.
         target: Seats to fill.
-        fits: Whether two items may be in one set.
-        accepts: Whether a set that fills the target will do.
-        steps_max: Items looked at before giving up.
+        may_fill: Whether chosen kinds may still be completed from those that are left.
+        fits: Whether two items may be in one set; None if any two may.
+        accepts: Whether a set that fills the target will do; None if `may_fill` says it all.
+    """
+
+    kinds: Sequence[Kind]
+    target: int
+    may_fill: MayFill
+    fits: Pair | None = None
+    accepts: Accepts | None = None
+
+
+def complete(problem: Problem, budget: Budget) -> list[int] | None:
+    """Return the first set that contains item 0 and fills the target exactly.
+
+    Items are tried in their order, depth first: the set that prefers early items wins. Where
+    kinds alone decide, the answer is exact; else `budget.gave_up` says if it is not.
 
     Returns:
         Indices in the order of choice, or None.
 
     Complexity:
-        Linear where nothing has to be undone; at most `steps_max` items.
+        Linear where nothing has to be undone, with at most one question to `may_fill` per item
+        chosen and kind passed over. After that at most `budget.steps` pairs.
 
-    >>> complete([1, 2, 1, 1], 3, lambda a, b: True, lambda found: True)
+    >>> fill = Problem([(1, 0), (2, 0), (1, 0)], 3, lambda chosen, left: True)
+    >>> complete(fill, Budget(seatings=9))
     [0, 1]
     """
-    chosen = [0]
-    steps = 0
+    anchor, *others = problem.kinds
+    if not problem.may_fill({anchor: 1}, Counter(others)):
+        return None
+    found = _dive(problem)
+    if problem.fits is None and problem.accepts is None:
+        return found
+    return found if found and _is_accepted(problem, budget, found) else _go_back(problem, budget)
 
-    def extend(start: int, room: int) -> bool:
-        nonlocal steps
-        if room == 0:
-            return accepts(chosen)
-        for item in range(start, len(sizes)):
-            steps += 1
-            if steps > steps_max:
-                return False
-            if sizes[item] > room or not all(fits(other, item) for other in chosen):
-                continue
-            chosen.append(item)
-            if extend(item + 1, room - sizes[item]):
-                return True
-            chosen.pop()
+
+def _is_accepted(problem: Problem, budget: Budget, found: list[int]) -> bool:
+    """Return whether a full set will do; a search without seatings left gives up."""
+    if problem.accepts is None:
+        return True
+    if budget.seatings <= 0:
+        budget.gave_up = True
         return False
+    budget.seatings -= 1
+    return problem.accepts(found)
 
-    return chosen if extend(1, target - sizes[0]) else None
+
+def _dive(problem: Problem) -> list[int] | None:
+    """Return the set found without ever going back, or None."""
+    kinds, fits = problem.kinds, problem.fits
+    chosen, room = [0], problem.target - kinds[0][0]
+    have, left = Counter({kinds[0]: 1}), Counter(kinds[1:])
+    hopeless: set[Kind] = set()
+    for item in range(1, len(kinds)):
+        if room == 0:
+            break
+        kind = kinds[item]
+        left[kind] -= 1
+        if kind in hopeless or kind[0] > room:
+            continue
+        if fits is not None and not all(fits(other, item) for other in chosen):
+            continue
+        have[kind] += 1
+        if problem.may_fill(have, left):
+            chosen.append(item)
+            room -= kind[0]
+        else:
+            # Whoever comes later has more chosen and less left: the kind stays hopeless.
+            have[kind] -= 1
+            hopeless.add(kind)
+    return None if room else chosen
+
+
+def _go_back(problem: Problem, budget: Budget) -> list[int] | None:
+    """Return the first set found depth first, each choice narrowing what is left to choose."""
+    kinds, fits = problem.kinds, _remembered(problem.fits)
+    chosen, room = [0], problem.target - kinds[0][0]
+    have = Counter({kinds[0]: 1})
+    levels = [_narrowed(0, range(1, len(kinds)), fits, budget)]
+    places = [0]
+    while levels and not budget.gave_up:
+        level, place = levels[-1], places[-1]
+        if room == 0 and _is_accepted(problem, budget, chosen):
+            return chosen
+        if room == 0 or place == len(level):
+            levels.pop()
+            places.pop()
+            last = kinds[chosen.pop()]
+            have[last] -= 1
+            room += last[0]
+            continue
+        places[-1] += 1
+        item = level[place]
+        size = kinds[item][0]
+        if size > room:
+            continue
+        rest = _narrowed(item, level[place + 1 :], fits, budget) if size < room else []
+        have[kinds[item]] += 1
+        if problem.may_fill(have, Counter([kinds[other] for other in rest])):
+            chosen.append(item)
+            room -= size
+            levels.append(rest)
+            places.append(0)
+        else:
+            have[kinds[item]] -= 1
+    return None
+
+
+def _narrowed(item: int, rest: Sequence[int], fits: Pair, budget: Budget) -> list[int]:
+    """Return those of the rest that fit an item; a search without steps left gives up."""
+    budget.steps -= 1 + len(rest)
+    budget.gave_up |= budget.steps < 0
+    return [] if budget.gave_up else [other for other in rest if fits(item, other)]
+
+
+def _remembered(fits: Pair | None) -> Pair:
+    """Return a function that asks about each pair only once."""
+    answers: dict[tuple[int, int], bool] = {}
+
+    def fits_once(one: int, other: int) -> bool:
+        answer = answers.get((one, other))
+        if answer is None:
+            answer = answers[one, other] = fits is None or fits(one, other)
+        return answer
+
+    return fits_once

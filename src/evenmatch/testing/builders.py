@@ -70,7 +70,9 @@ def rule(
     2.0
     """
     grows = bool(rate or steps)
-    expand = Expansion(rate=rate, steps=steps, max=limit_max) if grows else None
+    exact = tuple((float(wait), float(widened)) for wait, widened in steps)
+    top = None if limit_max is None else float(limit_max)
+    expand = Expansion(rate=float(rate), steps=exact, max=top) if grows else None
     return Rule("spread", attribute, float(limit), unit, expand)
 
 
@@ -96,7 +98,7 @@ def queue(
         Format(players or (1, 1), sides, party_sizes),
         criteria,
         rules,
-        wait_max,
+        None if wait_max is None else float(wait_max),
         on_deadline=on_deadline,
         policy=policy,
         exclusive_match=exclusive_match,

@@ -75,10 +75,17 @@ def formats() -> st.SearchStrategy[Format]:
 
 def queues(name: str = "main", *, policy: str = "greedy") -> st.SearchStrategy[Queue]:
     """Return queues with at most one rule, with or without a deadline."""
+
+    def made(shape: Format, some: tuple[Rule, ...], wait_max: float | None, ending: str) -> Queue:
+        waits = [step[0] for each in some if each.expand for step in each.expand.steps]
+        if wait_max is None:
+            ending = "expire"
+        elif waits and max(waits) >= wait_max:
+            ending = "keep"  # or the last step could never be reached
+        return Queue(name, shape, (), some, wait_max, on_deadline=ending, policy=policy)  # type: ignore[arg-type]
+
     return st.builds(
-        lambda shape, some, wait_max, ending: Queue(
-            name, shape, (), some, wait_max, on_deadline=ending, policy=policy
-        ),
+        made,
         formats(),
         st.lists(rules(), max_size=1).map(tuple),
         st.none() | _SECONDS,

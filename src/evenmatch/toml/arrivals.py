@@ -9,7 +9,7 @@ from typing import Literal, cast, get_args
 
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ARRIVALS_MAX, ArrivalClass, Arrivals, Distribution, Process
-from evenmatch.toml.decode import LATER, Place, suggestion
+from evenmatch.toml.decode import LATER, RATES, SECONDS, Bounds, Place, suggestion
 from evenmatch.toml.distributions import (
     build_distribution,
     build_fact,
@@ -22,6 +22,8 @@ CLASSES_MAX = 100
 ATTRIBUTES_MAX = 64
 SHARES_SLACK = 1e-6
 HOURS = 24
+RAMP_RATES = Bounds(0.0, RATES.high, RATES.unit)
+SHARES = Bounds(1e-9, 1.0)
 # What each process takes beside count, duration, columns, classes and patience, which all take.
 KEYS: dict[str, tuple[str, ...]] = {
     "poisson": ("rate",),
@@ -113,11 +115,11 @@ def _check_process(built: Arrivals, at: Place) -> None:
     if built.process in ("poisson", "ramp") and built.rate is None and not is_rated:
         at.at("rate").refuse("is missing; it is the tickets per second")
     if built.process == "poisson" and built.rate is not None:
-        at.at("rate").positive(built.rate, "tickets per second")
+        at.at("rate").within(built.rate, RATES)
     if built.process == "regular":
         if built.interval is None:
             at.at("interval").refuse("is missing; it is the seconds between arrivals")
-        at.at("interval").positive(built.interval, "s")
+        at.at("interval").within(built.interval, SECONDS)
     if built.process == "ramp":
         _check_ramp(built, at)
     if built.process == "hourly":
@@ -127,9 +129,9 @@ def _check_process(built: Arrivals, at: Place) -> None:
 def _check_ramp(built: Arrivals, at: Place) -> None:
     if built.to is None:
         at.at("to").refuse("is missing; it is the tickets per second at the end of the ramp")
-    at.at("rate").not_negative(built.rate or 0.0, "tickets per second")
-    at.at("to").not_negative(built.to, "tickets per second")
-    if not built.rate and not built.to:
+    at.at("rate").within(built.rate or 0.0, RAMP_RATES)
+    at.at("to").within(built.to, RAMP_RATES)
+    if (built.rate or 0.0) + built.to < RATES.low:
         at.at("to").refuse("and rate are both 0, so nobody would arrive")
     if built.by == "index" and built.count is None:
         at.at("count").refuse('is missing; by = "index" needs the number of tickets')
@@ -144,11 +146,11 @@ def _check_hours(built: Arrivals, at: Place) -> None:
     if len(built.hours) != HOURS:
         here.refuse(f"must have {HOURS} numbers, one for each hour, got {len(built.hours)}")
     for index, rate in enumerate(built.hours):
-        here.at(index).not_negative(rate)
-    if sum(built.hours) <= 0.0:
+        here.at(index).within(rate, RAMP_RATES)
+    if sum(built.hours) < RATES.low:
         here.refuse("must not all be 0")
     if built.rate is not None:
-        at.at("rate").positive(built.rate, "tickets per second")
+        at.at("rate").within(built.rate, RATES)
 
 
 def _check_bounds(built: Arrivals, at: Place) -> None:
@@ -156,7 +158,7 @@ def _check_bounds(built: Arrivals, at: Place) -> None:
     if built.count is not None:
         at.at("count").between(built.count, 1, ARRIVALS_MAX)
     if built.duration is not None:
-        at.at("duration").positive(built.duration, "s")
+        at.at("duration").within(built.duration, SECONDS)
     if built.process == "file" or built.count is not None:
         return
     if built.duration is None:
@@ -222,9 +224,9 @@ def _check_amounts(shape: ArrivalsShape, at: Place) -> None:
         if (each.rate is None) == (each.share is None):
             at.at(index).refuse("must have either a rate or a share")
         if each.rate is not None:
-            at.at(index).at("rate").positive(each.rate, "tickets per second")
+            at.at(index).at("rate").within(each.rate, RATES)
         else:
-            at.at(index).at("share").positive(each.share or 0.0)
+            at.at(index).at("share").within(each.share or 0.0, SHARES)
     shares = [each.share for each in classes if each.share is not None]
     if not shares and classes:
         if (shape.process or "poisson") not in RATED:
@@ -256,7 +258,10 @@ def _build_class(shape: ClassShape, queues: tuple[Queue, ...], at: Place) -> Arr
         share=shape.share,
         size=shape.size,
         queues=shape.queues,
-        attributes={name: build_fact(value) for name, value in shape.attributes.items()},
+        attributes={
+            name: build_fact(value, at.at("attributes").at(name))
+            for name, value in shape.attributes.items()
+        },
     )
 
 

@@ -21,6 +21,24 @@ WHOLE_MAX = 2**63 - 1
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 
 
+class Bounds(msgspec.Struct, frozen=True, gc=False):
+    """The range of a number; wide enough for any use, narrow enough to calculate with."""
+
+    low: float
+    high: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        return f"between {self.low:g} and {self.high:g}{self.unit and ' ' + self.unit}"
+
+
+SECONDS = Bounds(1e-6, 1e9, "s")
+WAITS = Bounds(0.0, 1e9, "s")
+RATES = Bounds(1e-9, 1e9, "tickets per second")
+VALUES = Bounds(-1e15, 1e15)
+GAPS = Bounds(1e-9, 1e15)
+
+
 class Place(msgspec.Struct, frozen=True, gc=False):
     """Where in the file a key stands, as people say it: `queue "duel", rules[0].limit`."""
 
@@ -43,13 +61,11 @@ class Place(msgspec.Struct, frozen=True, gc=False):
         """Raise a ConfigError that says what is allowed and what was given."""
         self.refuse(f"must be {allowed}, got {show(value)}")
 
-    def positive(self, value: float, unit: str = "") -> float:
-        """Return the number if it is > 0."""
-        return value if value > 0.0 else self.refuse_value(f"> 0{unit and ' ' + unit}", value)
-
-    def not_negative(self, value: float, unit: str = "") -> float:
-        """Return the number if it is >= 0."""
-        return value if value >= 0.0 else self.refuse_value(f">= 0{unit and ' ' + unit}", value)
+    def within(self, value: float, bounds: Bounds) -> float:
+        """Return the number if it is in its range."""
+        if not bounds.low <= value <= bounds.high:
+            self.refuse_value(str(bounds), value)
+        return value
 
     def between(self, value: int, low: int, high: int) -> int:
         """Return the whole number if it is in [low, high]."""

@@ -8,12 +8,14 @@ from typing import cast, get_args
 
 from evenmatch.model.scenario import SHIPPED, Distribution, DistributionKind
 from evenmatch.model.ticket import Value
-from evenmatch.toml.decode import Place
+from evenmatch.toml.decode import GAPS, VALUES, WAITS, Bounds, Place
 from evenmatch.toml.shapes import DistributionShape
 
 VALUES_MAX = 1000
 PROBS_SLACK = 1e-6
 MASS_MIN = 0.01
+RANGE_MIN = 1e-9
+SHARES = Bounds(0.0, 1.0)
 KEYS: dict[str, tuple[str, ...]] = {
     "uniform": ("min", "max"),
     "normal": ("mean", "deviation", "min", "max"),
@@ -68,16 +70,17 @@ def build_patience(
 ) -> Distribution:
     """Return how long tickets wait before they cancel, in seconds; a number means always that."""
     if not isinstance(shape, DistributionShape):
-        return Distribution(kind="choice", values=(at.not_negative(shape, "s"),))
+        return Distribution(kind="choice", values=(at.within(shape, WAITS),))
     built = build_distribution(shape, base_dir, at)
     if built.kind == "normal" and (built.min is None or built.min < 0.0):
         at.at("min").refuse("must be >= 0 s, because nobody leaves before arriving")
     if built.kind == "uniform" and built.min is not None:
-        at.at("min").not_negative(built.min, "s")
+        at.at("min").within(built.min, WAITS)
     for index, value in enumerate(built.values):
         here = at.at("values").at(index)
-        if not isinstance(value, float) or value < 0.0:
-            here.refuse_value("a number of seconds >= 0", value)
+        if not isinstance(value, float):
+            here.refuse_value("a number of seconds", value)
+        here.within(value, WAITS)
     return built
 
 
@@ -93,24 +96,28 @@ def locate_file(file: str, base_dir: Path | None, at: Place) -> str:
 def _facts(values: tuple[Value | tuple[str, ...], ...], at: Place) -> tuple[Value, ...]:
     if len(values) > VALUES_MAX:
         at.refuse(f"must have at most {VALUES_MAX:,} entries, got {len(values):,}")
-    return tuple(build_fact(value) for value in values)
+    return tuple(build_fact(value, at.at(i)) for i, value in enumerate(values))
 
 
-def build_fact(value: Value) -> Value:
+def build_fact(value: Value, at: Place) -> Value:
     """Return an attribute's value; a list of texts is a set, which is kept sorted."""
+    if isinstance(value, float):
+        at.within(value, VALUES)
     return tuple(sorted(set(value))) if isinstance(value, tuple) else value
 
 
 def _check_numbers(built: Distribution, at: Place) -> None:
+    for key in ("min", "max", "mean"):
+        at.at(key).within(getattr(built, key) or 0.0, VALUES)
     low, high = built.min, built.max
     if built.kind == "uniform":
         low, high = low or 0.0, 1.0 if high is None else high
-    if low is not None and high is not None and high <= low:
-        at.at("max").refuse_value(f"above min = {low:g}", high)
+    if low is not None and high is not None and high - low < RANGE_MIN:
+        at.at("max").refuse_value(f"at least {RANGE_MIN:g} above min = {low:g}", high)
     if built.kind == "exponential":
-        at.at("mean").positive(built.mean)
+        at.at("mean").within(built.mean, GAPS)
     if built.kind == "normal":
-        at.at("deviation").positive(built.deviation)
+        at.at("deviation").within(built.deviation, GAPS)
         if _mass(built) < MASS_MIN:
             at.refuse("leaves less than 1 % of the normal distribution between min and max")
     if built.kind == "choice":
@@ -125,7 +132,7 @@ def _check_probs(built: Distribution, at: Place) -> None:
     if len(built.probs) != len(built.values):
         at.refuse(f"must have one entry for each of {len(built.values)} values")
     for index, prob in enumerate(built.probs):
-        at.at(index).not_negative(prob)
+        at.at(index).within(prob, SHARES)
     total = math.fsum(built.probs)
     if abs(total - 1.0) > PROBS_SLACK:
         at.refuse(f"must sum to 1, got {total:g}")

@@ -109,7 +109,7 @@ def test_widening_without_end_needs_no_warning(
         (QUEUE + "teams = 3\nplayers = 1\npolicy = 'window'", "window"),
         (
             QUEUE + RULE + "[arrivals]\nrate = 1.0\ncount = 5",
-            "arrival 0 (ticket 0): queue duel: attribute rating is missing",
+            "ticket 0: queue duel: attribute rating is missing",
         ),
         (QUEUE + "[server]\nkeep_days = 0", "keep_days"),
     ],

@@ -3,8 +3,10 @@
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -242,3 +244,106 @@ def test_output_is_the_same_bytes_in_another_process(scenario: str, tmp_path: Pa
         outputs.append((done.stdout, path.read_bytes()))
     assert outputs[0] == outputs[1]
     assert json.loads(outputs[0][0])["tickets"] == 100
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--matches", "duel.toml"],
+        ["--report", "./duel.toml"],
+        ["--tickets", "link.toml"],
+        ["--arrivals", "in.csv", "--tickets", "in.csv"],
+        ["--matches", "sub/../in.csv"],
+        ["--matches", "new", "--tickets", "sub/../new"],
+        ["--matches", "new.html", "--report", "new.html"],
+        ["--matches", "old", "--tickets", "old"],
+    ],
+)
+@pytest.mark.parametrize("command", [["simulate"], ["compare", "--policy", "greedy"]])
+def test_output_never_overwrites_an_input_or_another_output(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    options: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    head, _, rest = SCENARIO.partition("[arrivals]")
+    rates = rest.partition("[attributes")[0]
+    text = SCENARIO.replace(rates, '\nprocess = "file"\nfile = "in.csv"\n')
+    assert head in text
+    for name, content in (("duel.toml", text), ("in.csv", "at,rating\n0,1\n1,2\n"), ("old", "")):
+        (tmp_path / name).write_text(content)
+    (tmp_path / "link.toml").symlink_to("duel.toml")
+    (tmp_path / "sub").mkdir()
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()}
+    code, out, err = call(capsys, command[0], "duel.toml", *command[1:], *options)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "already; name another file" in err
+    assert before == {each.name: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "sentence"),
+    [
+        (["serve", "x.toml", "--port", "80.5"], "--port must be a whole number, got 80.5"),
+        (["simulate", "x.toml", "--runs", "1.5"], "--runs must be a whole number, got 1.5"),
+        (["compare", "x.toml", "--seed", "1.7"], "--seed must be a whole number, got 1.7"),
+        (["serve", "x.toml", "--data", ""], "--data must name a directory, got an empty name"),
+        (["serve"], "name a configuration: evenmatch serve CONFIG.toml (see --help)"),
+        (["check"], "name a configuration: evenmatch check CONFIG.toml (see --help)"),
+        (["check", "a", "b"], "cannot make anything of 'b'; leave it out (see --help)"),
+    ],
+)
+def test_wrong_option_is_told_in_our_words(
+    capsys: pytest.CaptureFixture[str], tokens: list[str], sentence: str
+) -> None:
+    assert call(capsys, *tokens) == (2, "", f"evenmatch: {sentence}\n")
+
+
+def test_help_of_all_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "--help")
+    assert code == 0
+    assert "evenmatch simulate scenarios/duel.toml" in out
+
+
+def test_compare_shows_groups_side_by_side(
+    capsys: pytest.CaptureFixture[str], scenario: str, tmp_path: Path
+) -> None:
+    report = tmp_path / "duel.html"
+    policies = ["--policy", "greedy", "--policy", WINDOW]
+    tokens = ["compare", scenario, *policies, "--by", "size", "--report", str(report)]
+    code, out, _ = call(capsys, *tokens)
+    assert code == 0
+    table = out[out.index("by size") :]
+    assert "wait, greedy" in table
+    assert f"wait, {WINDOW}" in table
+    assert table.splitlines()[2].split()[:3] == ["1", "100", "100"]
+    assert f"<th>wait, {WINDOW}</th>" in report.read_text()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_full_output_is_one_sentence(scenario: str, more: list[str]) -> None:
+    command = [sys.executable, "-m", "evenmatch.cli.main", "simulate", scenario, *more]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "evenmatch: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process groups")
+@pytest.mark.parametrize("after", [1.0, 1.6])
+def test_interrupted_runs_print_no_traceback(scenario: str, after: float) -> None:
+    command = [sys.executable, "-m", "evenmatch.cli.main", "simulate", scenario, "--runs", "5000"]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(after)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30.0)
+    assert (process.returncode, errors) == (130, "")

@@ -149,6 +149,11 @@ def test_last_change_is_the_wait_after_which_nothing_grows(
     assert last_change(expand, 150.0) == at
 
 
+@pytest.mark.parametrize("seconds", [1e304, math.inf])
+def test_round_up_leaves_what_is_too_large_for_ticks(seconds: float) -> None:
+    assert round_up(seconds) == seconds
+
+
 @given(st.floats(0.0, 1e6))
 def test_round_up_gives_the_first_instant_of_the_grid(seconds: float) -> None:
     at = round_up(seconds)

@@ -212,6 +212,35 @@ def test_missing_names_the_sides_that_there_are() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "problem"),
+    [
+        (3.0, None, "side must be one of white, black, or absent, got 3.0"),
+        (("white",), None, "side must be one of white, black, or absent, got ('white',)"),
+        ("white", "red", "side must be one of white, black, or absent, got red"),
+        (None, 0.0, "side must be one of white, black, or absent, got 0.0"),
+        ("white", "black", "side must be the same for a whole party, got white and black"),
+        ("white", "white", None),
+        (None, "black", None),
+        ("", "black", None),
+    ],
+)
+def test_every_player_of_a_party_has_its_one_side(
+    first: Value | None, second: Value | None, problem: str | None
+) -> None:
+    objective = Objective(Queue(format=Format((2, 2), ("white", "black"))))
+    players = tuple(
+        Player(f"p{number}", attributes={} if side is None else {"side": side})
+        for number, side in enumerate((first, second))
+    )
+
+    assert objective.missing(Ticket("t", 1, 0.0, players, ())) == problem
+
+
+def test_side_is_any_attribute_where_teams_have_no_names() -> None:
+    assert Objective(Queue()).missing(solo(1, side=3.0)) is None
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(0, 2000).map(float), min_size=6, max_size=6), st.booleans())
 def test_best_split_of_imbalance_equals_brute_force(ratings: list[float], is_uneven: bool) -> None:

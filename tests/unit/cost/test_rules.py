@@ -181,6 +181,12 @@ def test_side_is_a_word_or_flexible() -> None:
     assert side_of(solo(1, 0.0)) == ""
 
 
+def test_side_of_a_party_is_that_of_the_first_player_who_insists() -> None:
+    players = (Player("a"), Player("b", attributes={"side": "white"}))
+
+    assert side_of(Ticket("t", 1, 0.0, players, ())) == "white"
+
+
 RATINGS = st.integers(0, 3000).map(float)
 INSTANTS = st.integers(0, 1000).map(float)
 RULES = st.builds(

@@ -1,13 +1,22 @@
 """The ways to divide tickets into teams, counted and compared with brute force."""
 
-from itertools import product
+from itertools import combinations, product
 from math import comb
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenmatch.cost.teams import DIVISIONS_MAX, Division, divisions
+from evenmatch.cost.teams import (
+    CELLS_MAX,
+    DIVISIONS_MAX,
+    Division,
+    Kind,
+    counts_of,
+    division_table,
+    divisions,
+    fillable,
+)
 
 FREE = (None,) * 20
 
@@ -127,3 +136,76 @@ def test_divisions_are_exactly_those_of_brute_force(
     kept = found if named else [canonical(division, seats) for division in found]
     assert len(set(kept)) == len(kept)
     assert set(kept) == (brute_force(sizes, seats, wanted, named) if spare >= 0 else set())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seats"),
+    [
+        ([3] * 21 + [1], (32, 32)),
+        ([2] * 25, (25, 25)),
+        ([3] * 13 + [1], (20, 20)),
+        ([2] * 500, (499, 501)),
+        ([3, 3, 2] * 50, (5,) * 80),
+        ([2] * 75 + [4] * 5 + [3] * 10, (5,) * 40),
+    ],
+)
+def test_impossible_division_of_a_large_match_is_seen_at_once(
+    sizes: list[int], seats: tuple[int, ...]
+) -> None:
+    # Depth first over parties, each of these takes longer than anyone waits.
+    assert sum(sizes) == sum(seats)
+
+    assert list(divisions(sizes, seats, [None] * len(sizes))) == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seats"),
+    [
+        ([1] * 1000, (500, 500)),
+        ([2] * 500, (500, 500)),
+        ([2, 3] * 200, (500, 500)),
+        ([3] * 20 + [1] * 4, (32, 32)),
+        ([3, 2] * 20, (5,) * 20),
+        ([2, 2, 3, 3] * 10, (5,) * 20),
+    ],
+)
+def test_first_division_of_a_large_match_needs_no_search(
+    sizes: list[int], seats: tuple[int, ...]
+) -> None:
+    found = next(divisions(sizes, seats, [None] * len(sizes)))
+
+    assert [sum(sizes[party] for party in team) for team in found] == list(seats)
+    assert sorted(party for team in found for party in team) == list(range(len(sizes)))
+
+
+def test_table_of_a_large_match_stays_within_its_cells() -> None:
+    found, orders = division_table((1,) * 100, (50, 50), (None,) * 100, False)
+
+    assert len(found) == CELLS_MAX // 100
+    assert orders.shape == (len(found), 100)
+
+
+@st.composite
+def fillings(draw: st.DrawFn) -> tuple[list[Kind], list[Kind], tuple[int, ...]]:
+    """Draw chosen parties, parties left, and seats."""
+    seats = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
+    kind = st.tuples(st.integers(1, 4), st.integers(-1, len(seats) - 1))
+    chosen = draw(st.lists(kind, min_size=1, max_size=3))
+    return chosen, draw(st.lists(kind, max_size=5)), seats
+
+
+@settings(deadline=None, max_examples=300)
+@given(fillings())
+def test_fillable_says_what_brute_force_says(
+    drawn: tuple[list[Kind], list[Kind], tuple[int, ...]],
+) -> None:
+    chosen, left, seats = drawn
+
+    wholes = [[*chosen, *more] for n in range(6) for more in combinations(left, n)]
+    expected = any(
+        brute_force([k for k, _ in whole], seats, [t if t >= 0 else None for _, t in whole], True)
+        for whole in wholes
+        if sum(size for size, _ in whole) == sum(seats)
+    )
+
+    assert fillable(counts_of(chosen), counts_of(left), seats) is expected

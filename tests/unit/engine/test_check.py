@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from evenmatch.engine.check import check_decision, check_grouping, describe
-from evenmatch.engine.pool import Pool
+from evenmatch.engine.check import check_grouping, describe
+from evenmatch.engine.pool import Pool, check_decision
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.ticket import Ticket
@@ -80,7 +80,7 @@ def test_legal_group_is_seated_in_order_of_age() -> None:
         (Grouping(()), "the tickets do not fill the teams exactly (tickets )"),
         (
             Grouping(("a", "c")),
-            "a rule holds only from 40.0 on, not at 39.0 (tickets a, c)",
+            "rule spread of rating allows it only from 40 s on, not at 39 s (tickets a, c)",
         ),
     ],
 )
@@ -106,7 +106,7 @@ def test_rules_that_the_policy_stands_for_count_too() -> None:
     for each in (ticket("a", 0, sequence=1), ticket("b", 50, sequence=2)):
         at_work.enter(each, 0.0)
 
-    with pytest.raises(PolicyError, match="a rule holds only from inf on"):
+    with pytest.raises(PolicyError, match="rule spread of rating never allows it"):
         check_grouping(at_work, Grouping(("a", "b")), 0.0, False)
 
 

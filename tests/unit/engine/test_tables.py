@@ -226,7 +226,7 @@ def test_old_matches_are_forgotten_and_live_ones_kept(monkeypatch: pytest.Monkey
 
     assert old not in tables.matches
     assert live in tables.matches
-    assert tables.forgotten_to == 4
+    assert tables.forgotten == {"free": 4}
 
 
 def test_surplus_of_matches_is_forgotten_oldest_first_even_if_live(
@@ -244,7 +244,7 @@ def test_surplus_of_matches_is_forgotten_oldest_first_even_if_live(
 
     assert list(tables.matches) == [matches[2], fourth]
     assert tables.busy["default"].keys() == {"a3.0", "b3.0", "a4", "b4"}
-    assert tables.forgotten_to == 7
+    assert tables.forgotten == {"main": 7}
 
 
 def test_shallow_copy_is_not_touched_by_later_records() -> None:
@@ -303,6 +303,16 @@ def test_line_that_is_no_record_is_a_corrupt_journal(line: bytes) -> None:
 
 
 def test_refusals_and_repeats_change_nothing() -> None:
-    assert not changes_state(())
-    assert not changes_state((Refused(0, "overloaded", "later"), Existing(1, "s0-1")))
-    assert changes_state((Refused(0, "overloaded", "later"), Accepted(1, "s0-1", 1)))
+    given = Enqueue(1.0, ())
+    repeated = (Refused(0, "overloaded", "later"), Existing(1, "s0-1"))
+
+    assert not changes_state(given, ())
+    assert not changes_state(given, repeated)
+    assert changes_state(given, (Refused(0, "overloaded", "later"), Accepted(1, "s0-1", 1)))
+
+
+def test_answer_to_a_key_is_kept_unless_all_was_refused() -> None:
+    keyed = Enqueue(1.0, (), key="k")
+
+    assert changes_state(keyed, (Existing(0, "s0-1"),))
+    assert not changes_state(keyed, (Refused(0, "overloaded", "later"),))

@@ -10,7 +10,7 @@ import pytest
 from evenmatch import simulate
 from evenmatch.errors import NotSupported
 from evenmatch.lab.figures import best_of, shown, with_width
-from evenmatch.lab.plots import Series, plot_waits, pool_over_time, time_unit
+from evenmatch.lab.plots import Series, axis_end, plot_waits, pool_over_time, time_unit
 from evenmatch.lab.report import render
 from evenmatch.lab.simulate import Run
 from evenmatch.lab.study import averages
@@ -142,3 +142,11 @@ def test_figures_read_well() -> None:
     assert best_of([1.0, 2.0, None], 1) == {1}
     assert best_of([1.0, 1.0, 3.0], -1) == {0, 1}
     assert best_of([1.0, 1.0], 1) == best_of([1.0, 2.0], 0) == best_of([1.0, None], 1) == set()
+
+
+def test_axis_of_waits_reaches_the_players_without_a_match() -> None:
+    queue = Queue(wait_max=120.0, policy="greedy")
+    world = Scenario((queue,), Arrivals(process="regular", interval=1.0, count=301))
+    found = simulate(world)
+    assert found.summary["expired"] == 1
+    assert axis_end(Series("greedy", "#0072b2", found.history)) == 120.0

@@ -1,16 +1,17 @@
 """`greedy`: as soon as the waiting tickets fill a legal match, longest waiting first."""
 
 import math
-from collections.abc import Callable
 
 import pytest
 
+from evenmatch.cost.objective import Seating
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Criterion, Format, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies import greedy
 from evenmatch.policies.base import NOTHING, Decision, JobResult
-from evenmatch.policies.greedy import Greedy, GreedyMatcher
+from evenmatch.policies.greedy import SEATINGS_MAX, Greedy, GreedyMatcher
+from evenmatch.solvers.fill import Budget, Problem
 from evenmatch.testing import queue, rule, ticket
 
 
@@ -288,12 +289,7 @@ def test_search_that_gives_up_falls_back_on_the_set_found_before(
     at_work = matcher(queue(rules=(rule(limit=100, rate=2.0),)))
     enter(at_work, ticket("a", 1000, sequence=1), ticket("b", 1300, at=10, sequence=2))
 
-    def gives_up(
-        sizes: list[int],
-        target: int,
-        fits: Callable[[int, int], bool],
-        accepts: Callable[[list[int]], bool],
-    ) -> None:
+    def gives_up(problem: Problem, budget: Budget) -> None:
         return None
 
     monkeypatch.setattr(greedy, "complete", gives_up)
@@ -314,3 +310,106 @@ def test_there_are_no_jobs_to_settle() -> None:
 
     assert at_work.settle(JobResult(1, ()), 0.0) == NOTHING
     assert at_work.memory() == {}
+
+
+def crowd(count: int, *, first: int, side: str) -> list[Ticket]:
+    numbered = range(first, first + count)
+    return [ticket(f"t{i}", at=i, sequence=i, side=side) for i in numbered]
+
+
+@pytest.mark.parametrize(
+    ("seats", "sides", "matches"), [((5, 5), (60, 20), 4), ((1, 4), (30, 40), 10)]
+)
+def test_surplus_on_one_side_does_not_keep_the_others_from_playing(
+    seats: tuple[int, int], sides: tuple[int, int], matches: int
+) -> None:
+    at_work = matcher(queue("main", *seats, sides=("A", "B")))
+    waiting = crowd(sides[0], first=1, side="A") + crowd(sides[1], first=101, side="B")
+
+    found = [groups(enter(at_work, each)) for each in waiting]
+
+    assert sum(map(len, found)) == matches
+    first = next(filter(None, found))[0]
+    assert first[: seats[0]] == tuple(f"t{i}" for i in range(1, seats[0] + 1))
+    assert first[seats[0] :] == tuple(f"t{i}" for i in range(101, 101 + seats[1]))
+
+
+def test_surplus_on_one_side_is_seen_through_rules_as_well() -> None:
+    limits = (rule(limit=100.0),)
+    at_work = matcher(queue("main", 5, 5, sides=("A", "B"), rules=limits))
+    enter(at_work, *(ticket(f"a{i}", 1500, at=i, sequence=i, side="A") for i in range(1, 61)))
+
+    decision = enter(
+        at_work, *(ticket(f"b{i}", 1500, at=i, sequence=i, side="B") for i in range(61, 66))
+    )
+
+    assert groups(decision) == [
+        (*(f"a{i}" for i in range(1, 6)), *(f"b{i}" for i in range(61, 66)))
+    ]
+
+
+def test_trios_in_surplus_play_as_soon_as_solos_fill_up() -> None:
+    at_work = matcher(queue("main", 5, 5))
+    trios = [ticket(f"t{i}", 1, 1, 1, at=i, sequence=i) for i in range(1, 61)]
+    solos = [ticket(f"s{i}", 1, at=i, sequence=i) for i in range(61, 65)]
+
+    assert groups(enter(at_work, *trios)) == []
+    assert groups(enter(at_work, *solos)) == [("t1", "t2", "s61", "s62", "s63", "s64")]
+
+
+def test_trios_that_no_large_team_holds_cost_no_search() -> None:
+    at_work = matcher(queue("main", 32, 32))
+
+    assert (
+        enter(at_work, *(ticket(f"t{i}", 1, 1, 1, at=i, sequence=i) for i in range(40))) == NOTHING
+    )
+
+
+@pytest.mark.parametrize(("seats", "rules"), [(500, ()), (150, (Rule("spread", "rating", 100.0),))])
+def test_match_of_hundreds_is_made(seats: int, rules: tuple[Rule, ...]) -> None:
+    at_work = matcher(Queue(format=Format((seats, seats), (), (1,)), rules=rules))
+    players = [ticket(f"t{i}", 1500, at=i, sequence=i) for i in range(1, 2 * seats + 1)]
+
+    decision = enter(at_work, *players)
+
+    assert len(decision.matches[0].tickets) == 2 * seats
+
+
+def hard(count: int) -> list[Ticket]:
+    return [ticket(f"t{i}", float(2**i), at=i, sequence=i) for i in range(1, count + 1)]
+
+
+def test_rule_that_nobody_satisfies_costs_a_bounded_number_of_seatings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_work = matcher(Queue(format=Format((5, 5)), rules=(Rule("imbalance", "rating", 0.0),)))
+    *others, last = hard(40)
+    enter(at_work, *others)
+    seated = []
+    seat = at_work._objective.seat
+
+    def counting(group: list[Ticket], now: float) -> Seating | None:
+        seated.append(group)
+        return seat(group, now=now)
+
+    monkeypatch.setattr(at_work._objective, "seat", counting)
+
+    assert enter(at_work, last) == NOTHING
+    assert 0 < len(seated) <= SEATINGS_MAX
+
+
+def test_search_that_gave_up_is_done_again_when_someone_leaves() -> None:
+    in_queue = Queue(format=Format((2, 2)), rules=(Rule("imbalance", "rating", 0.0),))
+    waiting = [*hard(30), *(ticket(f"u{i}", 7.0, at=i, sequence=i) for i in range(31, 35))]
+    before = matcher(in_queue)
+    assert enter(before, *waiting) == NOTHING
+
+    for leaving in waiting[:27]:
+        before.leave(leaving.id, 50.0)
+    after = matcher(in_queue)
+    for staying in waiting[27:]:
+        after.enter(staying, 50.0)
+
+    decision = before.decide(50.0)
+    assert decision == after.decide(50.0)
+    assert groups(decision) == [("u31", "u32", "u33", "u34")]

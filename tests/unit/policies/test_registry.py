@@ -1,11 +1,12 @@
 """SPEC: what each good one makes, and the sentence that each bad one gets."""
 
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import FunctionPolicy, Matcher, Memory, policy
 from evenmatch.policies.greedy import Greedy
@@ -22,6 +23,15 @@ class Mine:
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         return Greedy().matcher(queue, seed=seed, memory=memory)
+
+
+class Picky:
+    """A policy class that raises what it likes."""
+
+    def __init__(self, theta: float) -> None:
+        if theta >= 9:
+            raise ConfigError(f"theta must be less than 9, got {theta}")
+        raise KeyError("theta")
 
 
 @policy(every=2.0)
@@ -156,6 +166,53 @@ def test_spec_that_cannot_be_used_gets_a_sentence(
         parse_policy(spec)
 
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("def f(:\n", "SyntaxError: invalid syntax ({file}, line 1)"),
+        ("x = 1\ny = z\n", "NameError: name 'z' is not defined ({file}, line 2)"),
+        ("\n\n1 / 0\n", "ZeroDivisionError: division by zero ({file}, line 3)"),
+        (
+            "import no_such_thing\n",
+            "ModuleNotFoundError: No module named 'no_such_thing' ({file}, line 1)",
+        ),
+        ("raise ValueError('a\\nb')\n", "ValueError: a b ({file}, line 1)"),
+    ],
+    ids=["syntax", "name", "zero", "import", "lines"],
+)
+def test_module_that_fails_is_told_with_file_and_line(
+    source: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "my_broken_game.py"
+    file.write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(ConfigError) as caught:
+        parse_policy("my_broken_game.fast")
+
+    assert str(caught.value) == (
+        "cannot import my_broken_game for policy my_broken_game.fast: " + sentence.format(file=file)
+    )
+
+
+def test_class_that_refuses_its_parameters_is_told_with_file_and_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    my_game(monkeypatch, Mine=Picky)
+
+    with pytest.raises(
+        ConfigError, match=r"Mine cannot be made: KeyError: 'theta' \(.*test_registry.py, line"
+    ):
+        parse_policy("my_game.rules.Mine:theta=1")
+    with pytest.raises(ConfigError, match="theta must be less than 9"):
+        parse_policy("my_game.rules.Mine:theta=9")
+
+
+def test_parameter_of_a_later_version_says_so() -> None:
+    with pytest.raises(NotSupported, match="window: every comes with a later version"):
+        parse_policy("window:every=5")
 
 
 def test_spec_of_any_length_is_not_taken() -> None:

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from evenmatch.policies.timers import Timers
+from evenmatch.policies.timers import STALE_MAX, Timers
 
 
 def test_without_timers_nothing_is_ever_due() -> None:
@@ -112,3 +112,16 @@ def test_stress_against_a_plain_dict(seed: int) -> None:
             put(sequence)
         timers._check(set(rows))
         assert timers.next() == min((at for at, _ in rows.values()), default=math.inf)
+
+
+def test_heap_of_timers_that_come_and_go_stays_small() -> None:
+    timers = Timers()
+    timers.put(1, 1e9, (), 0.0)
+    timers.put(2, 1e9, (), 0.0)
+
+    for sequence in range(3, 20_000):
+        timers.put(sequence, 2e9, (), 0.0)
+        timers.drop(sequence)
+
+    assert len(timers._heap) <= 2 * 3 + STALE_MAX
+    assert timers.pop_due(1e9, fired=True) == [1, 2]

@@ -214,7 +214,10 @@ def test_without_any_limit_the_threads_own_numbers_hold() -> None:
         (
             Window(limit=1),
             queue(rules=(rule(limit=2),)),
-            "queue main has a rule on rating and policy window a limit; give only one of the two",
+            (
+                "queue main has a spread rule on rating and policy window a limit; "
+                "give only one of the two"
+            ),
         ),
         (
             Window(rate=1.0),
@@ -244,11 +247,11 @@ def test_without_any_limit_the_threads_own_numbers_hold() -> None:
             queue(),
             "window: give rate or steps, not both",
         ),
-        (Window(limit=-1), queue(), "window: limit must be a number >= 0, got -1"),
+        (Window(limit=-1), queue(), "window: limit must be between 0 and 1e15, got -1"),
         (
             Window(limit=1, rate=math.nan),
             queue(),
-            "window: rate must be a number >= 0, got nan",
+            "window: rate must be 0 or between 1e-9 and 1e15 per second, got nan",
         ),
         (
             Window(limit=10, limit_max=5),
@@ -268,7 +271,36 @@ def test_without_any_limit_the_threads_own_numbers_hold() -> None:
         (
             Window(limit=10, steps=((math.inf, 20.0),)),
             queue(),
-            "window: steps must grow in wait and limit, got inf-20 after 0-10",
+            (
+                "window: steps must have waits between 1e-6 and 1e9 s and limits between 0 and "
+                "1e15, got inf-20"
+            ),
+        ),
+        (
+            Window(limit=1, steps=((1e304, 5.0),)),
+            queue(),
+            (
+                "window: steps must have waits between 1e-6 and 1e9 s and limits between 0 and "
+                "1e15, got 1e+304-5"
+            ),
+        ),
+        (
+            Window(limit=1, accept="one"),
+            queue(),
+            "window: accept must be both, got one",
+        ),
+        (
+            Window(limit=1, attribute=""),
+            queue(),
+            "window: attribute must be a name of 1 to 100 characters",
+        ),
+        (
+            Window(attribute="region"),
+            queue(rules=(Rule("same", "region"),)),
+            (
+                "policy window needs a spread rule on region, and queue main has only same; "
+                "give limit, or another attribute"
+            ),
         ),
     ],
 )
@@ -282,8 +314,27 @@ def test_parameters_that_cannot_work_are_refused(
 
 
 def test_accepting_by_one_side_comes_later() -> None:
-    with pytest.raises(NotSupported, match="accept must be both in this version, got either"):
+    with pytest.raises(NotSupported, match="accept = either comes with a later version"):
         Window(limit=1, accept="either").matcher(queue(), seed=1)
+
+
+def test_limits_in_percentiles_come_later() -> None:
+    with pytest.raises(NotSupported, match="unit = percentile comes with a later version"):
+        Window(unit="percentile").matcher(queue(), seed=1)
+
+
+def test_limit_stands_beside_a_rule_of_another_kind_on_the_same_attribute() -> None:
+    in_queue = queue(rules=(Rule("same", "skill"),))
+    at_work = Window(attribute="skill", limit=100).matcher(in_queue, seed=1)
+
+    decision = enter(
+        at_work,
+        ticket("a", sequence=1, skill=0),
+        ticket("b", sequence=2, skill=40),
+        ticket("c", sequence=3, skill=0),
+    )
+
+    assert groups(decision) == [("a", "c")]
 
 
 class Naive:

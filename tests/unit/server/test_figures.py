@@ -14,7 +14,7 @@ from evenmatch.policies.registry import parse_policy
 from evenmatch.server.feed import MatchFeed
 from evenmatch.server.followers import INBOX_MAX, Event, Followers, TicketFeed
 from evenmatch.server.responses import InvalidRequest
-from evenmatch.server.statistics import Statistics, wait_stats
+from evenmatch.server.statistics import Rate, Statistics, wait_stats
 from evenmatch.wire import WaitStats
 
 
@@ -50,9 +50,36 @@ def test_statistics_follow_the_records() -> None:
     assert (stats.waiting, stats.arrivals, stats.matched, stats.matches) == (1, 3, 2, 1)
     assert (stats.arrivals_per_minute, stats.matches_per_minute) == (3.0, 1.0)
     assert stats.wait == WaitStats(0.0, 3.0, 3.0)
-    assert world.statistics.of("duel", 64.5, ()).arrivals_per_minute == 0.0
+    assert world.statistics.of("duel", 65.0, ()).arrivals_per_minute == 0.0
     world.step(Cancel(70.0, "s0-3"))
     assert world.statistics.waiting("duel") == 0
+
+
+def test_rate_counts_a_whole_minute_at_any_instant() -> None:
+    rate = Rate()
+    for event in range(5 * 60):
+        rate.add(event / 5)
+    assert rate.per_minute(60.0) == 300.0
+    assert rate.per_minute(60.5) == 297.5
+    assert rate.per_minute(120.0) == 0.0
+
+
+def test_statistics_survive_a_rebuild_in_the_same_process() -> None:
+    world = World()
+    world.enqueue(1.0, "a", "b", "c")
+    before = world.statistics.of("duel", 5.0, ())
+    world.statistics.reset(world.engine)
+    assert world.statistics.of("duel", 5.0, ()) == before
+    assert (before.waiting, before.arrivals, before.matches) == (1, 3, 1)
+
+
+def test_totals_are_the_counters_of_the_engine() -> None:
+    world = World()
+    world.enqueue(1.0, "a", "b", "c", "d", "e")
+    world.step(Cancel(2.0, "s0-5"))
+    statistics, tables = world.statistics, world.engine.tables
+    assert statistics.totals == tables.counters
+    assert (statistics.sequence, statistics.players) == (tables.sequence, 0)
 
 
 def test_percentiles_are_nearest_ranks() -> None:
@@ -87,7 +114,7 @@ def test_feed_refuses_what_it_cannot_know() -> None:
         world.feed.page(world.engine, "poker", 0)
     with pytest.raises(InvalidRequest, match="in the future"):
         world.feed.page(world.engine, "duel", 99)
-    world.engine.tables.forgotten_to = 1
+    world.engine.tables.forgotten["duel"] = 1
     with pytest.raises(Forgotten, match="after=1"):
         world.feed.page(world.engine, "duel", 0)
 

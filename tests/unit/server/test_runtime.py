@@ -1,20 +1,26 @@
 """The runtime on a journal in memory: the gate, failure, rebuilding, snapshots."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
 from evenmatch.engine.records import Record
-from evenmatch.engine.snapshot import state_hash
-from evenmatch.errors import JournalUnavailable, StaleOwner, UnknownTicket
+from evenmatch.engine.shard import Answer
+from evenmatch.engine.snapshot import Snapshot, encode_snapshot, state_hash
+from evenmatch.errors import ConfigError, JournalUnavailable, StaleOwner, UnknownTicket
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, Grouping
+from evenmatch.server import recovery as recovery_module
 from evenmatch.server import runtime as runtime_module
+from evenmatch.server import serving
+from evenmatch.server.clock import Clock
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
 from evenmatch.server.runtime import Runtime
@@ -51,6 +57,11 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
 async def enqueue(runtime: Runtime, *players: str) -> list[str]:
     results = await runtime.ask(Enqueue(runtime.now(), new(*players)))
     return [result.id for result in results]
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        await asyncio.sleep(0.005)
 
 
 def test_first_record_is_the_configuration_and_a_restart_adds_none() -> None:
@@ -105,8 +116,7 @@ def test_failed_append_answers_503_and_the_shard_comes_back(
         with pytest.raises(JournalUnavailable, match="not ready"):
             await enqueue(runtime, "cy")
         journal.error = None
-        while not runtime.is_ready:
-            await asyncio.sleep(0.01)
+        await until(lambda: runtime.is_ready)
         assert list(runtime.engine.tables.waiting) == ["s0-1"]
         assert await enqueue(runtime, "dan") == ["s0-2"]
         await runtime.stop()
@@ -128,8 +138,7 @@ def test_error_that_nobody_foresaw_rebuilds_the_shard(monkeypatch: pytest.Monkey
         monkeypatch.setattr(runtime.engine, "step", broken)
         with pytest.raises(JournalUnavailable, match="rebuilds"):
             await enqueue(runtime, "bob")
-        while not runtime.is_ready:
-            await asyncio.sleep(0.01)
+        await until(lambda: runtime.is_ready)
         assert state_hash(runtime.engine) == state
         assert await enqueue(runtime, "bob") == ["s0-2"]
         await runtime.stop()
@@ -246,3 +255,282 @@ def test_error_of_a_query_reaches_its_caller() -> None:
         await parts.runtime.stop()
 
     play(scene)
+
+
+def test_snapshot_of_a_shard_that_failed_is_thrown_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    begun = threading.Event()
+
+    def held(snapshot: Snapshot) -> bytes:
+        begun.set()
+        gate.wait(10.0)
+        return encode_snapshot(snapshot)
+
+    class Locked(FailingJournal):
+        """Fails only when the snapshot is being encoded."""
+
+        async def append(
+            self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]
+        ) -> int:
+            if self.error is not None:
+                await until(begun.is_set)
+            return await super().append(shard, owner, epoch, first_seq, records)
+
+    monkeypatch.setattr(runtime_module, "REBUILD_PAUSES", (0.01,))
+    monkeypatch.setattr(recovery_module, "encode_snapshot", held)
+
+    async def scene() -> None:
+        journal = Locked()
+        runtime = Runtime(PLAN, journal, snapshot_every=3)
+        await runtime.start()
+        await enqueue(runtime, "ada")
+        # The snapshot begins with the third record, and the ghost's is in it but not durable.
+        ghost: list[Answer] = []
+
+        def haunt(answer: Answer) -> None:
+            journal.error = JournalUnavailable("locked")
+            runtime.handle(Enqueue(runtime.now(), new("ghost")), ghost.append)
+
+        runtime.handle(Enqueue(runtime.now(), new("bob")), haunt)
+        await until(lambda: bool(ghost))
+        journal.error = None
+        await until(lambda: runtime.is_ready)
+        monkeypatch.setattr(runtime._snapshots, "_every", 1_000)
+        monkeypatch.setattr(runtime._snapshots, "_due", 1_000)
+        assert ghost[0].error is not None
+        ids = await enqueue(runtime, "real")
+        gate.set()
+        await asyncio.sleep(0.1)
+        assert await journal.latest_snapshot("s0") is None
+        other = Runtime(PLAN, journal.reopen())
+        await other.start()
+        assert other.engine.tables.waiting[ids[0]].ticket.players[0].id == "real"
+        await other.stop()
+        await runtime.stop()
+
+    play(scene)
+
+
+def test_stop_ends_although_the_last_commit_fails() -> None:
+    class Slow(FailingJournal):
+        closed = False
+
+        async def append(
+            self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]
+        ) -> int:
+            await asyncio.sleep(0.02)
+            return await super().append(shard, owner, epoch, first_seq, records)
+
+        async def close(self) -> None:
+            self.closed = True
+
+    async def scene() -> None:
+        journal = Slow()
+        runtime = Runtime(PLAN, journal)
+        await runtime.start()
+        journal.error = JournalUnavailable("the disk is full")
+        asked = asyncio.create_task(enqueue(runtime, "ada"))
+        await asyncio.sleep(0.01)
+        await runtime.stop()
+        assert journal.closed
+        with pytest.raises(JournalUnavailable):
+            await asked
+
+    play(scene)
+
+
+def test_journal_is_closed_although_the_last_snapshot_fails() -> None:
+    class Full(MemoryJournal):
+        closed = False
+
+        async def snapshot(self, shard: str, seq: int, state: bytes) -> None:
+            raise JournalUnavailable("the disk is full")
+
+        async def close(self) -> None:
+            self.closed = True
+
+    async def scene() -> None:
+        journal = Full()
+        runtime = Runtime(PLAN, journal)
+        await runtime.start()
+        await runtime.stop()
+        assert journal.closed
+
+    play(scene)
+
+
+def test_rebuild_does_not_turn_time_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime_module, "REBUILD_PAUSES", (0.01,))
+
+    async def scene() -> None:
+        journal = FailingJournal()
+        runtime = Runtime(PLAN, journal)
+        await runtime.start()
+        await enqueue(runtime, "ada")
+        # Ten quiet minutes.
+        runtime.clock = Clock(runtime.now() + 600.0)
+        before = runtime.now()
+        journal.error = JournalUnavailable("locked")
+        with pytest.raises(JournalUnavailable):
+            await enqueue(runtime, "bob")
+        journal.error = None
+        await until(lambda: runtime.is_ready)
+        assert runtime.now() >= before
+        await runtime.stop()
+
+    play(scene)
+
+
+def test_long_tail_gets_a_snapshot_soon_after_the_start() -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        runtime = Runtime(PLAN, journal)
+        await runtime.start()
+        for number in range(8):
+            await enqueue(runtime, f"p{number}")
+        # As after a kill: without `stop`, so without a last snapshot.
+        other = Runtime(PLAN, journal.reopen(), snapshot_every=5)
+        await other.start()
+        while (stored := await journal.latest_snapshot("s0")) is None:
+            await asyncio.sleep(0.005)
+        assert stored.sequence == 9
+        await other.stop()
+        await runtime.stop()
+
+    play(scene)
+
+
+def test_tail_after_the_snapshot_counts_towards_the_next() -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        for life in range(3):
+            runtime = Runtime(PLAN, journal, snapshot_every=5)
+            await runtime.start()
+            for number in range(3):
+                await enqueue(runtime, f"p{life}-{number}")
+            await asyncio.sleep(0.05)
+            journal = journal.reopen()
+        stored = await journal.latest_snapshot("s0")
+        assert stored is not None
+        assert stored.sequence >= 5
+
+    play(scene)
+
+
+def test_listener_that_fails_leaves_nobody_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime_module, "REBUILD_PAUSES", (0.01,))
+
+    class Bad:
+        resets = 0
+
+        def reset(self, engine: object) -> None:
+            del engine
+            self.resets += 1
+
+        def hear(self, record: Record) -> None:
+            if record.sequence == 2:
+                raise RuntimeError("boom")
+
+    async def scene() -> None:
+        bad = Bad()
+        runtime = Runtime(PLAN, MemoryJournal(), listeners=[bad])
+        await runtime.start()
+        ids = await asyncio.gather(*(enqueue(runtime, player) for player in ("a", "b", "c")))
+        assert ids == [["s0-1"], ["s0-2"], ["s0-3"]]
+        await until(lambda: bad.resets == 2)
+        await until(lambda: runtime.is_ready)
+        await runtime.stop()
+
+    play(scene)
+
+
+def test_metrics_show_only_what_is_durable() -> None:
+    class Stuck(MemoryJournal):
+        gate: asyncio.Event | None = None
+
+        async def append(
+            self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]
+        ) -> int:
+            if self.gate is not None:
+                await self.gate.wait()
+            return await super().append(shard, owner, epoch, first_seq, records)
+
+    async def scene() -> None:
+        journal = Stuck()
+        parts = assemble(PLAN, journal)
+        await parts.runtime.start()
+        journal.gate = asyncio.Event()
+        asked = asyncio.create_task(enqueue(parts.runtime, "ada", "bob", "cleo"))
+        await asyncio.sleep(0.01)
+        text = parts.metrics.text().decode()
+        assert 'evenmatch_tickets_total{state="accepted"} 0.0' in text
+        assert "evenmatch_matches_total 0.0" in text
+        assert "evenmatch_journal_sequence 1.0" in text
+        journal.gate.set()
+        await asked
+        text = parts.metrics.text().decode()
+        assert 'evenmatch_tickets_total{state="accepted"} 3.0' in text
+        assert "evenmatch_matches_total 1.0" in text
+        assert 'evenmatch_waiting{queue="duel"} 1.0' in text
+        broken = [line for line in text.splitlines() if "invariant_violations{" in line]
+        assert len(broken) == 3
+        assert all(line.endswith(" 0.0") for line in broken)
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_commit_that_takes_too_long_makes_the_server_not_ready() -> None:
+    async def scene() -> None:
+        runtime = Runtime(PLAN, MemoryJournal())
+        await runtime.start()
+        reasons = []
+        for age in (0.0, 4.0, 6.0):
+            runtime._commit_began = time.perf_counter() - age
+            reasons.append(runtime.unready or "")
+        assert reasons[:2] == ["", ""]
+        assert "5 s" in reasons[2]
+        runtime._commit_began = None
+        await runtime.stop()
+
+    play(scene)
+
+
+def test_queue_in_which_tickets_wait_is_dropped_only_on_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    logged: list[tuple[str, dict[str, object]]] = []
+
+    class Log:
+        def warning(self, event: str, **values: object) -> None:
+            logged.append((event, values))
+
+    monkeypatch.setattr(runtime_module, "log", Log())
+
+    async def scene() -> None:
+        journal = MemoryJournal()
+        runtime = Runtime(PLAN, journal)
+        await runtime.start()
+        await enqueue(runtime, "ada")
+        await runtime.stop()
+        journal = journal.reopen()
+        other = (Queue(name="other"),)
+        with pytest.raises(ConfigError, match=r"duel \(1 waiting\).*--drop-queues"):
+            await Runtime(Plan(other), journal).start()
+        journal = journal.reopen()
+        assert (await journal.last("s0"))[0] == 2
+        runtime = Runtime(Plan(other, drop_queues=True), journal)
+        await runtime.start()
+        view = await runtime.look(lambda engine: engine.view("s0-1"))
+        assert (view.state, view.reason) == ("expired", "queue_changed")
+        await runtime.stop()
+
+    play(scene)
+    assert logged == [("tickets_expired", {"count": 1, "reason": "queue_changed"})]
+
+
+def test_snapshot_every_comes_from_the_environment_in_tests() -> None:
+    assert serving.snapshot_every({}) == recovery_module.SNAPSHOT_EVERY
+    assert serving.snapshot_every({"EVENMATCH_SNAPSHOT_EVERY": "7"}) == 7
+    with pytest.raises(ConfigError, match="whole number"):
+        serving.snapshot_every({"EVENMATCH_SNAPSHOT_EVERY": "0"})

@@ -7,15 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evenmatch import simulate
 from evenmatch.config import load_scenario
 from evenmatch.errors import ArrivalsError
-from evenmatch.model.queue import Format, Queue
+from evenmatch.model.queue import Format, Queue, Rule
 from evenmatch.model.rating import Rating
-from evenmatch.model.scenario import Arrivals, Distribution
+from evenmatch.model.scenario import Arrivals, Distribution, Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.sim import tables
 from evenmatch.sim.arrivals import arrivals_of
-from evenmatch.sim.stream import Arrival, ArrivalStream
+from evenmatch.sim.stream import Arrival, ArrivalStream, Row
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
 
@@ -47,9 +48,12 @@ class TestTimes:
     def test_are_shifted_by_the_floor_of_the_first(self, tmp_path: Path) -> None:
         found = stream(tmp_path, "at,leaves_at\n1000.5,1010.5\n1001.25,\n")
         assert found.offset == 1000.0
+        columns = {"at": "at", "leaves_at": "leaves_at"}
         assert list(found) == [
-            Arrival(0.5, NewTicket((Player("0"),), id="0"), 10.5),
-            Arrival(1.25, NewTicket((Player("1"),), id="1"), None),
+            Arrival(0.5, NewTicket((Player("0"),), id="0"), 10.5, Row("a.csv", 2, columns=columns)),
+            Arrival(
+                1.25, NewTicket((Player("1"),), id="1"), None, Row("a.csv", 3, columns=columns)
+            ),
         ]
 
     def test_may_be_equal_and_negative(self, tmp_path: Path) -> None:
@@ -224,9 +228,12 @@ class TestQueues:
         ("row", "fragment"),
         [
             ("0,c,1,", 'line 2, column queues: must name queues among a, b, got "c"'),
-            ("0,a+b,2,", 'line 2: queue "a" does not admit a party of 2'),
-            ("0,,2,", 'line 2: queue "a" does not admit a party of 2'),
-            ("0,a,1,up", 'side must be one of north, south, or empty, in queue "a", got "up"'),
+            ("0,a+b,2,", 'line 2, column size: queue "a" does not admit a party of 2'),
+            ("0,,2,", 'line 2, column size: queue "a" does not admit a party of 2'),
+            (
+                "0,a,1,up",
+                'column side: side must be one of north, south, or empty, in queue "a", got "up"',
+            ),
         ],
     )
     def test_rows_that_do_not_fit_are_refused(
@@ -234,6 +241,102 @@ class TestQueues:
     ) -> None:
         text = f"at,queues,size,side\n{row}\n"
         assert fragment in refusal(tmp_path, text, queues=self.QUEUES)
+
+    def test_party_that_no_column_sizes_is_refused_at_its_players(self, tmp_path: Path) -> None:
+        sentence = refusal(
+            tmp_path, "at,who\n0,x|y\n", queues=self.QUEUES, columns={"player": "who"}
+        )
+        assert sentence == 'a.csv, line 2, column who: queue "a" does not admit a party of 2'
+
+
+class TestRefusalsOfTheEngine:
+    """What only the engine can refuse is told with the file, the line and the column too."""
+
+    RATED = Queue(rules=(Rule("spread", "rating", 100.0),))
+    SKILLED = Queue(rules=(Rule("spread", "skill", 100.0),))
+
+    def refusal(self, folder: Path, queue: Queue, text: str, **columns: str) -> str:
+        (folder / "a.csv").write_text(text)
+        arrivals = Arrivals(process="file", file=str(folder / "a.csv"), columns=columns)
+        with pytest.raises(ArrivalsError) as caught:
+            simulate(Scenario((queue,), arrivals))
+        return str(caught.value).removeprefix(f"{folder}/")
+
+    @pytest.mark.parametrize(
+        ("queue", "text", "columns", "sentence"),
+        [
+            (
+                RATED,
+                "at,mu\n0,1\n1,\n",
+                {"rating": "mu"},
+                "a.csv, line 3, column mu: queue main: attribute rating is missing",
+            ),
+            (
+                RATED,
+                "at,player,elo\n0,a,1500\n",
+                {},
+                (
+                    "a.csv, line 2: queue main: attribute rating is missing; the file has no "
+                    'column rating: if another one holds it, add rating = "ITS NAME" to '
+                    "[arrivals.columns]; columns are at, player, elo"
+                ),
+            ),
+            (
+                SKILLED,
+                "at,skill\n0,5\n\n1,high\n",
+                {},
+                (
+                    "a.csv, line 4, column skill: queue main: attribute skill must be a number, "
+                    "got 'high'"
+                ),
+            ),
+            (
+                Queue(),
+                "at,skill\n0,1e300\n",
+                {},
+                (
+                    "a.csv, line 2, column skill: a number must be finite and from -1e+15 to "
+                    "1e+15, got 1e+300"
+                ),
+            ),
+            (
+                Queue(),
+                "at,mu\n0,-1e16\n",
+                {"rating": "mu"},
+                (
+                    "a.csv, line 2, column mu: a number must be finite and from -1e+15 to "
+                    "1e+15, got -1e+16"
+                ),
+            ),
+            (
+                Queue(),
+                "at,rating,rating_deviation\n0,1,1e16\n",
+                {},
+                (
+                    "a.csv, line 2, column rating_deviation: a number must be finite and from 0 to "
+                    "1e+15, got 1e+16"
+                ),
+            ),
+            (
+                Queue(),
+                "at,latency.eu,latency.us\n0,1,1e16\n",
+                {},
+                (
+                    "a.csv, line 2, column latency.eu or latency.us: a number must be finite and "
+                    "from -1e+15 to 1e+15, got 1e+16"
+                ),
+            ),
+        ],
+    )
+    def test_names_file_line_and_column(
+        self, tmp_path: Path, queue: Queue, text: str, columns: dict[str, str], sentence: str
+    ) -> None:
+        assert self.refusal(tmp_path, queue, text, **columns) == sentence
+
+    def test_file_with_a_header_only_is_a_run_without_tickets(self, tmp_path: Path) -> None:
+        (tmp_path / "a.csv").write_text("at,rating\n")
+        found = simulate(Scenario((self.RATED,)), arrivals=tmp_path / "a.csv")
+        assert (found.summary["tickets"], found.summary["matches"]) == (0, 0)
 
 
 class TestFiles:

@@ -114,6 +114,39 @@ def test_until_is_inclusive_and_leaves_the_rest_unfinished() -> None:
     assert history.end == 5.0
 
 
+@pytest.mark.parametrize("later", [[], [3000.0]])
+def test_until_waits_for_a_policy_that_looks_at_rest(later: list[float]) -> None:
+    @policy(every=2.0)
+    def patient(pool: Sequence[Ticket], now: float) -> list[Sequence[Ticket]]:
+        return [pool[:2]] if len(pool) > 1 and now - pool[0].enqueued_at >= 100.0 else []
+
+    rows = [arrival(0.0, "a"), arrival(1.0, "b"), *(arrival(at, "c") for at in later)]
+    scenario = Scenario((DUEL,), until=3600.0)
+    found = simulate(scenario, arrivals=rows, policy=patient)
+    assert [match["at"] for match in found.matches] == [100.0]
+    assert found.history.end == 3600.0
+
+
+def test_until_in_the_far_future_costs_nothing_once_nobody_waits() -> None:
+    woken = 0
+
+    @policy(every=1.0)
+    def pairs(pool: Sequence[Ticket], now: float) -> list[Sequence[Ticket]]:
+        nonlocal woken
+        woken += 1
+        return [pool[:2]] if len(pool) > 1 else []
+
+    rows = [arrival(0.0, "a"), arrival(1.0, "b")]
+    found = simulate(Scenario((DUEL,), until=1e9), arrivals=rows, policy=pairs)
+    assert len(found.matches) == 1
+    assert woken < 10
+
+
+def test_until_in_the_far_future_ends_where_no_wake_is_left() -> None:
+    history = run([arrival(0.0, "a")], until=1e9)
+    assert history.end == 1e9
+
+
 def test_unfinished_ticket_has_its_wait_until_the_end_of_the_run() -> None:
     history = run([arrival(1.0, "a")], until=5.0)
     (row,) = history.ticket_rows()
@@ -224,12 +257,12 @@ def test_fault_of_a_policy_ends_the_run() -> None:
 
 def test_refused_arrival_is_an_error_that_names_the_row() -> None:
     queue = Queue(rules=(Rule("spread", "skill", 1.0),))
-    with pytest.raises(ArrivalsError, match=r"arrival 0 \(ticket ta\): .*skill is missing"):
+    with pytest.raises(ArrivalsError, match=r"arrival number 0 \(from 0\), ticket ta: .*skill is"):
         run([arrival(0.0, "a")], queue)
 
 
 def test_times_that_fall_are_refused() -> None:
-    with pytest.raises(ArrivalsError, match=r"arrival 1 \(ticket tb\): times must ascend"):
+    with pytest.raises(ArrivalsError, match=r"arrival number 1 \(from 0\), ticket tb: times"):
         run([arrival(5.0, "a"), arrival(4.0, "b")])
 
 

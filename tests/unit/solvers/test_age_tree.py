@@ -57,7 +57,7 @@ class Model:
 
 
 def fresh(age: int) -> Age:
-    return (float(age), age)
+    return age
 
 
 def test_empty_tree_has_no_items() -> None:
@@ -95,28 +95,25 @@ def test_younger_items_are_never_seen() -> None:
     assert list(model.tree.older(model.rows["asks"][2])) == [(10.0, "old")]
 
 
-def test_equal_values_are_all_found_and_do_not_make_a_list_of_the_tree() -> None:
+@pytest.mark.parametrize(
+    "value",
+    [lambda n: float(n), lambda n: -float(n), lambda n: float(n if n % 2 else -n), lambda n: 7.0],
+    ids=["ascending", "descending", "zigzag", "equal"],
+)
+def test_values_in_any_order_are_all_found_and_leave_again(
+    value: Callable[[int], float],
+) -> None:
     model = Model()
     count = 512
     for age in range(1, count + 1):
-        model.insert(str(age), 7.0, fresh(age))
+        model.insert(str(age), value(age), fresh(age))
 
     model.tree._check()
-
     last = model.rows[str(count)][2]
     assert len(list(model.tree.older(last))) == count - 1
-    assert depth(model.tree) < 64
-
-
-def depth(tree: AgeTree[str]) -> int:
-    """Return the number of items on the longest way down."""
-    deepest, stack = 0, [(tree._root, 1)]
-    while stack:
-        node, level = stack.pop()
-        if node != NONE:
-            deepest = max(deepest, level)
-            stack += [(tree._left[node], level + 1), (tree._right[node], level + 1)]
-    return deepest
+    for age in range(1, count + 1, 2):
+        model.remove(str(age))
+    model.tree._check()
 
 
 def test_numbers_of_removed_nodes_are_used_again() -> None:

@@ -1,0 +1,44 @@
+"""A new configuration: whether it can come into force, and what it leaves as it is."""
+
+from __future__ import annotations
+
+from evenmatch.cost.valid import check_queue
+from evenmatch.engine.pool import Pool
+from evenmatch.engine.tables import Tables
+from evenmatch.errors import ConfigError
+from evenmatch.model.inputs import Configure
+
+
+def check_configuration(given: Configure, tables: Tables) -> None:
+    """Check that queues may come into force; their policies are checked by making them.
+
+    Raises:
+        ConfigError: A queue that cannot be played, no queue, two of one name, a pause of no
+            queue, or another group for a queue with waiting tickets.
+    """
+    for queue in given.queues:
+        check_queue(queue)
+    names = [queue.name for queue in given.queues]
+    if not names or len(set(names)) != len(names):
+        raise ConfigError("queues must have different names, and there must be at least one")
+    for name in given.pause:
+        if name not in names:
+            raise ConfigError(f"pause names queue {name!r}; there is {', '.join(names)}")
+    used = {name for row in tables.waiting.values() for name in row.queues}
+    for queue in given.queues:
+        old = tables.queues.get(queue.name)
+        if old is not None and old.group != queue.group and queue.name in used:
+            raise ConfigError(
+                f"queue {queue.name} has waiting tickets: its group must stay {old.group}"
+            )
+
+
+def unchanged_pools(given: Configure, tables: Tables, pools: dict[str, Pool]) -> dict[str, Pool]:
+    """Return the pools that a new configuration leaves as they are, matchers included."""
+    if given.seed != tables.seed:
+        return {}
+    return {
+        queue.name: pools[queue.name]
+        for queue in given.queues
+        if tables.queues.get(queue.name) == queue and pools[queue.name].fault is None
+    }

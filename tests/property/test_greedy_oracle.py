@@ -1,0 +1,129 @@
+"""`greedy` against brute force: no legal match ever waits, and a restart changes nothing."""
+
+import math
+import random
+from collections.abc import Sequence
+from itertools import combinations, product
+
+import pytest
+
+from evenmatch.cost.objective import Objective
+from evenmatch.cost.rules import side_of
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Decision, Matcher
+from evenmatch.policies.greedy import Greedy
+from evenmatch.testing import ticket
+
+FORMATS = [
+    Format((2, 2)),
+    Format((1, 3)),
+    Format((2, 2), ("A", "B")),
+    Format((1, 2), ("A", "B")),
+    Format((2, 3)),
+    Format((1, 1, 1)),
+    Format((1, 1), ("A", "B")),
+    Format((2, 2, 2)),
+]
+WIDENING = Expansion(rate=20.0)
+RULES = [
+    (),
+    (Rule("spread", "rating", 100.0, "difference", WIDENING),),
+    (Rule("imbalance", "rating", 50.0, "difference", WIDENING),),
+    (Rule("mean_gap", "rating", 60.0, "difference", WIDENING),),
+    (Rule("spread", "rating", 0.05, "relative", Expansion(rate=0.02)),),
+    (Rule("imbalance", "rating", 100.0), Rule("spread", "rating", 300.0)),
+]
+SEEDS = 12
+
+
+class World:
+    """One matcher, those who wait, and brute force over them."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.rules = Objective(queue).rules
+        self.waiting: dict[str, Ticket] = {}
+        self.matcher: Matcher = Greedy().matcher(queue, seed=1)
+        self.wake_at = math.inf
+
+    def decide(self, now: float, fired: bool) -> Decision:
+        decision = self.matcher.decide(now, fired)
+        for group in decision.matches:
+            tickets = [self.waiting.pop(name) for name in group.tickets]
+            assert self.legal_at(tickets) <= now
+        self.wake_at = decision.wake_at
+        return decision
+
+    def restart(self, now: float) -> None:
+        """Make the matcher anew from those who wait; it must wake when the old one would."""
+        self.matcher = Greedy().matcher(self.queue, seed=1, memory=self.matcher.memory())
+        for each in self.waiting.values():
+            self.matcher.enter(each, now)
+        wake_at = self.wake_at
+        assert self.decide(now, fired=False).matches == ()
+        assert self.wake_at == wake_at
+
+    def legal_at(self, group: Sequence[Ticket]) -> float:
+        """Return from when on some division of a group is legal, by trying all."""
+        seats, sides = self.queue.format.players, self.queue.format.sides
+        best = math.inf
+        for choice in product(range(len(seats)), repeat=len(group)):
+            teams = [[t for t, at in zip(group, choice, strict=True) if at == n] for n in range(9)]
+            filled = tuple(sum(t.size for t in team) for team in teams[: len(seats)])
+            wrong = sides and any(
+                side_of(t) not in ("", sides[at]) for t, at in zip(group, choice, strict=True)
+            )
+            if filled == seats and not wrong:
+                best = min(best, self.rules.ready_at(teams[: len(seats)]))
+        return best
+
+    def first_legal_at(self) -> float:
+        """Return from when on any waiting tickets may play."""
+        k = self.queue.format.k
+        return min(
+            (
+                self.legal_at(group)
+                for n in range(1, k + 1)
+                for group in combinations(self.waiting.values(), n)
+                if sum(t.size for t in group) == k
+            ),
+            default=math.inf,
+        )
+
+
+def newcomer(rng: random.Random, queue: Queue, number: int, now: float) -> Ticket:
+    size = rng.randint(1, max(queue.format.players))
+    ratings = [1000.0 + 25 * rng.randrange(16) for _ in range(size)]
+    sides = queue.format.sides
+    if sides and rng.random() < 0.7:
+        side = rng.choice(sides)
+        return ticket(f"t{number}", *ratings, at=now, sequence=number, side=side)
+    return ticket(f"t{number}", *ratings, at=now, sequence=number)
+
+
+@pytest.mark.parametrize("rules", RULES, ids=lambda rules: "+".join(r.kind for r in rules) or "-")
+@pytest.mark.parametrize("layout", FORMATS, ids=lambda layout: f"{layout.players}{layout.sides}")
+def test_no_legal_match_waits_and_the_next_one_is_known(
+    layout: Format, rules: tuple[Rule, ...]
+) -> None:
+    criteria = (Criterion("imbalance", "rating", scale=Scale("none")),)
+    for seed in range(SEEDS):
+        rng = random.Random(f"{layout}{rules}{seed}")
+        world = World(Queue("main", layout, criteria if seed % 2 else (), rules))
+        now = 0.0
+        for number in range(1, 13):
+            now += rng.choice((0, 0, 1, 2, 5))
+            while world.wake_at < now:
+                world.decide(world.wake_at, fired=True)
+            if world.waiting and rng.random() < 0.2:
+                world.matcher.leave(gone := rng.choice(list(world.waiting)), now)
+                del world.waiting[gone]
+            else:
+                each = newcomer(rng, world.queue, number, now)
+                world.waiting[each.id] = each
+                world.matcher.enter(each, now)
+            world.decide(now, fired=False)
+            assert world.wake_at == world.first_legal_at(), (seed, number)
+            if seed % 3 == 0:
+                world.restart(now)

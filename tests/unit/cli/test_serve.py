@@ -1,0 +1,99 @@
+"""`serve` as it is started: what is refused, with which code, and what people are told."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenmatch.cli.main import main
+from evenmatch.errors import JournalUnavailable
+from evenmatch.server import serving
+from evenmatch.server.datadir import DataLock
+from evenmatch.server.recovery import Plan
+from evenmatch.server.serving import Place
+
+CONFIG = """
+[[queue]]
+name = "duel"
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    path = tmp_path / "duel.toml"
+    path.write_text(CONFIG)
+    return str(path)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *tokens: str) -> str:
+    """Return the sentence of a start that bad input prevents."""
+    code = main(["serve", *tokens, "--port", "0"])
+    out = capsys.readouterr()
+    assert (code, out.out, out.err.count("\n")) == (2, "", 1)
+    return out.err
+
+
+def test_file_for_data_is_bad_input(capsys: pytest.CaptureFixture[str], config: str) -> None:
+    assert "is a file" in refused(capsys, config, "--data", config)
+
+
+def test_corrupt_journal_at_start_is_bad_input(
+    capsys: pytest.CaptureFixture[str], config: str, tmp_path: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "journal.db").write_bytes(b"no database" * 100)
+    assert "is not a journal" in refused(capsys, config, "--data", str(tmp_path / "data"))
+    assert (tmp_path / "data" / "journal.db").read_bytes() == b"no database" * 100
+
+
+def test_second_server_on_a_directory_is_bad_input(
+    capsys: pytest.CaptureFixture[str], config: str, tmp_path: Path
+) -> None:
+    with DataLock(tmp_path / "data"):
+        told = refused(capsys, config, "--data", str(tmp_path / "data"))
+    assert "another server runs on" in told
+
+
+def fake(monkeypatch: pytest.MonkeyPatch, *, fails: bool = False) -> list[tuple[Plan, Place]]:
+    """Put a server in place that listens and ends at once; return what it is called with."""
+    calls = []
+
+    def serve(plan: Plan, place: Place, announce: Callable[[str], None]) -> None:
+        calls.append((plan, place))
+        announce("http://127.0.0.1:1")
+        if fails:
+            raise JournalUnavailable("the disk is gone")
+
+    monkeypatch.setattr(serving, "serve", serve)
+    return calls
+
+
+def test_shard_given_up_while_running_is_a_failure(
+    capsys: pytest.CaptureFixture[str], config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch, fails=True)
+    assert main(["serve", config]) == 1
+    assert capsys.readouterr().err == "evenmatch: the disk is gone\n"
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_queues_are_dropped_only_on_demand(
+    config: str, monkeypatch: pytest.MonkeyPatch, given: bool
+) -> None:
+    calls = fake(monkeypatch)
+    assert main(["serve", config, *(["--drop-queues"] * given)]) == 0
+    assert calls[0][0].drop_queues is given
+
+
+def test_terminal_is_told_that_nothing_is_kept(
+    capsys: pytest.CaptureFixture[str], config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch)
+    main(["serve", config])
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    main(["serve", config])
+    assert "Nothing is kept: start with --data DIR" in capsys.readouterr().err
+    main(["serve", config, "--data", str(tmp_path)])
+    assert capsys.readouterr().err == ""
