@@ -14,6 +14,7 @@ import msgspec
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.registry import parse_policy
+from evenmatch.server.serving import COLLECT_AFTER
 from tests.bench.drives import EngineDrive, MatcherDrive, Pair, SimpyDrive
 from tests.bench.report import Row, Setting
 from tests.bench.rescan import RescanMatcher
@@ -57,11 +58,14 @@ def measure(load: Load, size: Size) -> Seconds:
     queue = duel(load.limit, load.rate)
     given = list(islice(arrivals(load, seed=7), size.warmup + size.rounds * size.tickets))
     tickets = [accepted(number, arrival) for number, arrival in enumerate(given, 1)]
+    before = gc.get_threshold()
     gc.collect()
     gc.freeze()  # the collector shall see what the sides make, not what they are given
+    gc.set_threshold(*COLLECT_AFTER)  # for all sides, as `evenmatch serve` sets it
     try:
         return _Match(queue, given, tickets).play(size)
     finally:
+        gc.set_threshold(*before)
         gc.unfreeze()
 
 

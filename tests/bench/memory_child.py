@@ -24,7 +24,7 @@ from evenmatch.wire import CreateTicket, decode_create, new_ticket
 from tests.bench.processes import resident_bytes
 from tests.bench.workload import body, duel, player_id, rating
 
-PLAN = Plan((duel(limit=0.0, rate=1e-12, wait_max=7200.0),))
+PLAN = Plan((duel(limit=0.0, rate=1e-9, wait_max=7200.0),))
 """Nobody is matched for hours, but everybody has a timer and a deadline."""
 STEP = 2.0**-10
 """Seconds between two arrivals, on the grid of instants."""
