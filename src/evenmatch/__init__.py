@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evenmatch.policies.base import Grouping as Grouping
     from evenmatch.policies.base import Policy as Policy
     from evenmatch.policies.base import policy as policy
+    from evenmatch.ratings.rate import rate as rate
 
 __version__ = "0.1.0"
 
@@ -40,6 +41,7 @@ _PUBLIC: dict[str, str] = {
     "Shard": "evenmatch.engine.shard",
     "Ticket": "evenmatch.model.ticket",
     "policy": "evenmatch.policies.base",
+    "rate": "evenmatch.ratings.rate",
     "simulate": "evenmatch.lab.simulate",
 }
 
@@ -57,6 +59,7 @@ __all__ = [
     "Shard",
     "Ticket",
     "policy",
+    "rate",
     "simulate",
 ]
 

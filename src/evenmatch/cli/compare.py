@@ -12,7 +12,7 @@ from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.runs import Request, averaged, save, work
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.figures import FIGURES, best_of, figure, group_tables, with_width
+from evenmatch.lab.figures import best_of, figure, figures_of, group_tables, with_width
 from evenmatch.sim.metrics import Summary
 
 
@@ -49,7 +49,7 @@ def compare(
         matches: Write the matches here, one JSON object a line, each with its policy.
         tickets: Write the tickets here, one JSON object a line, each with its policy.
         report: Write a page with figures and plots here, one HTML file that needs no network.
-        optimum: Add the best that was possible (comes with a later version).
+        optimum: Add the best that was possible in hindsight (one against one).
         rules: A rule set to simulate (comes with a later version).
     """
     if rules is not None:
@@ -77,7 +77,7 @@ def _print_table(policies: Sequence[str], summaries: Sequence[Summary], request:
     table.add_column("")
     for spec in policies:
         table.add_column(spec, justify="right", overflow="fold")
-    for key, words, unit, direction in FIGURES:
+    for key, words, unit, direction in figures_of(summaries):
         texts = [with_width(summary, key, unit) for summary in summaries]
         best = best_of([figure(summary, key) for summary in summaries], direction)
         cells = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,8 @@ def work(request: Request, policies: Sequence[str | None]) -> list[list[Result]]
     Raises:
         MatchmakingError: The request cannot be met.
     """
-    if request.optimum:
-        raise NotSupported("--optimum comes with a later version; leave it out")
+    if request.optimum and find_spec("numba") is None:
+        raise NotSupported("--optimum needs more packages: pip install 'evenmatch[solve]'")
     if request.scenario is None:
         raise ConfigError("name a scenario: evenmatch simulate SCENARIO.toml (see --help)")
     if request.runs is not None and not 1 <= request.runs <= RUNS_MAX:
@@ -134,6 +135,7 @@ def _tasks(request: Request, scenario: Scenario, policies: Sequence[str | None])
             arrivals=None if request.arrivals is None else str(request.arrivals),
             policy=policy,
             by=request.by,
+            optimum=request.optimum,
             keeps_run=wants_lines or (request.report is not None and not child),
         )
         for policy in policies

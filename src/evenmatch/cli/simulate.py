@@ -11,7 +11,7 @@ from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.runs import Request, averaged, save, work
 from evenmatch.errors import NotSupported
-from evenmatch.lab.figures import FIGURES, group_tables, with_width
+from evenmatch.lab.figures import figures_of, group_tables, with_width
 from evenmatch.sim.metrics import Summary
 
 
@@ -48,7 +48,7 @@ def simulate(
         matches: Write the matches here, one JSON object a line.
         tickets: Write the tickets here, one JSON object a line.
         report: Write a page with figures and plots here, one HTML file that needs no network.
-        optimum: Add the best that was possible (comes with a later version).
+        optimum: Add the best that was possible in hindsight (one against one).
         rules: A rule set to simulate (comes with a later version).
     """
     if rules is not None:
@@ -72,7 +72,7 @@ def _print_table(summary: Summary, request: Request) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="dim")
     table.add_column(justify="right")
-    for key, words, unit, _ in FIGURES:
+    for key, words, unit, _ in figures_of([summary]):
         table.add_row(words, with_width(summary, key, unit))
     out.print(table)
     print_groups(out, group_tables([""], [summary]))

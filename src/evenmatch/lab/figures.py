@@ -31,16 +31,28 @@ FIGURES: Sequence[tuple[str, str, str, int]] = (
     ("cancelled", "cancelled", "", -1),
     ("unfinished", "unfinished", "", -1),
     ("merged", "merged (already waiting)", "", 0),
+    ("optimum_cost", "cost of the best possible", "", 0),
+    ("optimum_cost_immediate", "the same, bots at once", "", 0),
+    ("ratio", "cost, times the best possible", "", -1),
+    ("bound_cost", "nothing costs less than", "", 0),
+    ("gap", "cost above that bound", "", -1),
 )
 """Key, words, unit, and which direction is better: 1 = more, -1 = less, 0 = neither."""
 
 
 def figure(summary: Summary, key: str) -> float | None:
-    """Return a figure by its dotted key; None if it is null."""
+    """Return a figure by its dotted key; None if it is null or was not asked for."""
     value: Any = summary
     for part in key.split("."):
-        value = value[part]
-    return None if value is None else float(value)
+        value = value.get(part)
+        if value is None:
+            return None
+    return float(value)
+
+
+def figures_of(summaries: Sequence[Summary]) -> list[tuple[str, str, str, int]]:
+    """Return the rows of `FIGURES` that any of the summaries has."""
+    return [row for row in FIGURES if any(row[0].split(".")[0] in s for s in summaries)]
 
 
 def shown(value: float | None, unit: str = "") -> str:

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from evenmatch.errors import NotSupported
-from evenmatch.lab.figures import FIGURES, best_of, figure, group_tables, shown, with_width
+from evenmatch.lab.figures import (
+    best_of,
+    figure,
+    figures_of,
+    group_tables,
+    shown,
+    with_width,
+)
 from evenmatch.lab.simulate import Run
 from evenmatch.sim.metrics import Summary
 
@@ -108,7 +115,7 @@ QUALITY = "1 is the best match that the criteria know."
 
 def _rows(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
     rows = []
-    for key, words, unit, direction in FIGURES:
+    for key, words, unit, direction in figures_of(summaries):
         best = best_of([figure(summary, key) for summary in summaries], direction)
         cells = [
             {"text": with_width(summary, key, unit), "best": at in best}

@@ -95,8 +95,6 @@ def simulate(
         >>> simulate(clock).summary["wait"]["mean"]
         1.0
     """
-    if optimum:
-        raise NotSupported("the optimum comes with a later version; leave optimum out")
     world = _world(scenario)
     seeds = _seeds(world.seed if seed is None else seed)
     stream = _stream(world, arrivals, seeds)
@@ -106,11 +104,33 @@ def simulate(
         queues[0].name,
         warmup=world.warmup,
         offset=stream.offset,
-        keeps_tickets=bool(split_by),
+        keeps_tickets=bool(split_by) or optimum,
     )
+    if optimum and world.warmup:
+        raise NotSupported("the optimum is that of a whole run: leave out warmup or the optimum")
     simulator = Simulator(queues, resolve, history, seed=_policy_seed(seeds), until=world.until)
     simulator.run(stream)
-    return Run(history, summarize(history, queues, split_by), queues)
+    summary = summarize(history, queues, split_by)
+    if optimum:
+        summary.update(_optimum_of(history, world.queues, summary))
+    return Run(history, summary, queues)
+
+
+def _optimum_of(
+    history: History, queues: tuple[Queue, ...], summary: Summary
+) -> dict[str, float | None]:
+    """Return the figures of the best that was possible with the tickets of a run.
+
+    It keeps to the rules of the queues, not to those that a policy adds.
+    """
+    from evenmatch.lab.optimum import optimum_figures
+
+    arrivals = [
+        Arrival(at, ticket, history.leaves_at.get(place))
+        for place, (at, ticket) in enumerate(zip(history.enqueued_at, history.tickets, strict=True))
+    ]
+    cost = summary["cost"] + summary["cost_waiting"]
+    return optimum_figures(queues, arrivals, cost, end=history.end)
 
 
 def with_policy(

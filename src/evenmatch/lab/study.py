@@ -34,6 +34,7 @@ class Task(msgspec.Struct, frozen=True):
         arrivals: A file in place of the scenario's arrivals.
         policy: SPEC in place of the queues' policies.
         by: What to split waits and quality by.
+        optimum: Whether to add the best that was possible.
         keeps_run: Whether matches and tickets are wanted, or the figures alone.
     """
 
@@ -43,6 +44,7 @@ class Task(msgspec.Struct, frozen=True):
     arrivals: str | None = None
     policy: str | None = None
     by: tuple[str, ...] = ()
+    optimum: bool = False
     keeps_run: bool = False
 
 
@@ -64,7 +66,14 @@ def execute(task: Task) -> Result:
     if task.child is not None:
         entropy = task.scenario.seed if task.seed is None else task.seed
         seed = np.random.SeedSequence(entropy, spawn_key=(task.child,))
-    run = simulate(task.scenario, arrivals=task.arrivals, policy=task.policy, seed=seed, by=task.by)
+    run = simulate(
+        task.scenario,
+        arrivals=task.arrivals,
+        policy=task.policy,
+        seed=seed,
+        optimum=task.optimum,
+        by=task.by,
+    )
     return Result(task, run.summary, run if task.keeps_run else None)
 
 

@@ -25,7 +25,7 @@ class History:
         default_queue: Where a ticket waits that names no queue.
         warmup: Tickets enqueued before this many seconds are simulated, not counted.
         offset: What to add to times to get those of the arrivals' file.
-        keeps_tickets: Whether to remember attributes too, which `--by` asks for.
+        keeps_tickets: Whether to remember attributes too, which `--by` and `--optimum` ask for.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class History:
         self.match_of: list[int] = []
         self.reasons: dict[int, str] = {}
         self.tickets: list[NewTicket] = []
+        self.leaves_at: dict[int, float] = {}
         self.matches: list[Match] = []
         self.merged = 0
         self.end = 0.0

@@ -149,6 +149,7 @@ class Simulator:
                 if not leaves_at >= at:
                     raise self._error(arrival, "it leaves before it arrives")
                 heapq.heappush(self._leaves, (leaves_at, place))
+                self.history.leaves_at[place] = leaves_at
         elif isinstance(event, Refused) and event.code != "already_waiting":
             raise self._error(arrival, event.message, _subject(event))
         else:

@@ -172,7 +172,6 @@ def test_compare_marks_the_better_figures(
         (["simulate", "{}", "--runs", "0"], "--runs must be from 1 to 100,000, got 0"),
         (["simulate", "{}", "--seed", "-1"], "seed must be >= 0, got -1"),
         (["simulate", "{}", "--by", "colour"], "no ticket has an attribute colour"),
-        (["simulate", "{}", "--optimum"], "--optimum comes with a later version"),
         (["simulate", "{}", "--rules", "r.json"], "--rules comes with a later version"),
         (["simulate", "{}", "--arrivals", "none.csv"], "none.csv"),
         (["simulate", "{}", "--matches", "/none/m.jsonl"], "its folder does not exist"),

@@ -308,9 +308,20 @@ def test_policy_object_replaces_the_policy_of_every_queue() -> None:
         simulate(world, policy=3)
 
 
-def test_optimum_comes_later() -> None:
-    with pytest.raises(NotSupported, match="later version"):
-        simulate(Scenario((DUEL,)), arrivals=[], optimum=True)
+def test_optimum_stands_beside_the_run() -> None:
+    world = Scenario((DUEL,), Arrivals(rate=1.0, count=60))
+
+    plain = simulate(world).summary
+    found = simulate(world, optimum=True).summary
+
+    assert {key: found[key] for key in plain} == plain
+    assert found["optimum_cost"] <= found["cost"] + found["cost_waiting"] + 1e-9
+    assert found["ratio"] >= 1.0 - 1e-9
+
+
+def test_optimum_is_that_of_a_whole_run() -> None:
+    with pytest.raises(NotSupported, match="leave out warmup"):
+        simulate(Scenario((DUEL,), warmup=5.0), arrivals=[], optimum=True)
 
 
 def test_scenario_without_arrivals_says_what_to_do() -> None:

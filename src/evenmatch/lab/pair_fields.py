@@ -1,0 +1,190 @@
+"""From the tickets of a duel's queue to the arrays on which pairs are matched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.cost.rules import Rules, side_of
+from evenmatch.cost.scale import scale_values
+from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.ticket import Ticket, attribute_of
+from evenmatch.sim.stream import Arrival
+from evenmatch.solvers.matching import Field
+from evenmatch.solvers.pairs import CAPPED, LOG, RAW, TIME, UNTIL, Floats, Ints, pair_costs
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class QueueField:
+    """A queue's tickets as arrays, and what its pairs cost."""
+
+    field: Field
+    position: Ints
+    rules: Rules
+    tickets: tuple[Ticket, ...]
+
+    def judge(self, one: Ints, two: Ints) -> tuple[Floats, Floats]:
+        """Return the true cost of pairs of ticket numbers and when they play; inf if never."""
+        costs: Floats = np.full(len(one), np.inf)
+        instants: Floats = np.full(len(one), np.inf)
+        first, second = self.position[one], self.position[two]
+        here = np.flatnonzero((first >= 0) & (second >= 0))
+        first, second = first[here], second[here]
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        f = self.field
+        found = pair_costs(f.points, f.terms, f.gates, f.price, low, high)
+        later = f.points[TIME, high]
+        if f.refine is not None:
+            found = f.refine(one[here], two[here], found)
+            delay = _delays(self, low, high, np.isfinite(found))
+            later = later + delay
+        costs[here], instants[here] = found, later
+        return costs, instants
+
+
+def queue_field(
+    queues: Sequence[Queue], place: int, arrivals: Sequence[Arrival], end: float | None
+) -> QueueField:
+    """Return the arrays of one queue.
+
+    Args:
+        queues: All queues; a ticket without names enters the first.
+        place: Which of them.
+        arrivals: By ascending time.
+        end: End of the run in seconds, None for no end.
+    """
+    queue = queues[place]
+    is_first = place == 0
+    numbers = [
+        number
+        for number, each in enumerate(arrivals)
+        if (queue.name in each.ticket.queues if each.ticket.queues else is_first)
+    ]
+    own = [arrivals[number] for number in numbers]
+    ids: Ints = np.asarray(numbers, dtype=np.int64)
+    times = np.array([each.at for each in own])
+    rows = [times, _until(queue, own, times, end), *_sides_and_owners(queue, own)]
+    terms = []
+    for criterion in queue.criteria:
+        rows.append(scale_values(criterion.scale, _values(own, criterion.attribute)))
+        terms.append(_term(criterion, len(queue.criteria)))
+    gates = []
+    for rule in queue.rules:
+        if rule.kind == "same":
+            rows.append(
+                _codes([attribute_of(a.ticket, a.ticket.players[0], rule.attribute) for a in own])
+            )
+            gates.append(0.0)
+        elif rule.unit == "difference":
+            rows.append(_values(own, rule.attribute))
+            gates.append(_widest(rule))
+    points = np.ascontiguousarray(np.vstack(rows), dtype=np.float64)
+    position: Ints = np.full(len(arrivals), -1, dtype=np.int64)
+    position[ids] = np.arange(len(ids))
+    delays = any(
+        rule.kind != "same" and (rule.unit == "relative" or rule.expand is not None)
+        for rule in queue.rules
+    )
+    tickets = tuple(_ticket(number, each) for number, each in enumerate(own)) if delays else ()
+    table = np.asarray(terms, dtype=np.float64).reshape(len(terms), 5)
+    plain = Field(points, table, np.asarray(gates, dtype=np.float64), queue.price, ids)
+    found = QueueField(plain, position, Rules(queue), tickets)
+    return _with_delays(found) if delays else found
+
+
+def _with_delays(plain: QueueField) -> QueueField:
+    """Let the costs of pairs hold the time until the rules let them play."""
+    field = plain.field
+
+    def refine(one: Ints, two: Ints, costs: Floats) -> Floats:
+        first, second = plain.position[one], plain.position[two]
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        delay = _delays(plain, low, high, np.isfinite(costs))
+        until = np.minimum(field.points[UNTIL, low], field.points[UNTIL, high])
+        late = field.points[TIME, high] + delay > until
+        # Both players wait.
+        return np.where(late, np.inf, costs + 2.0 * field.price * delay)
+
+    changed = Field(field.points, field.terms, field.gates, field.price, field.ids, refine)
+    return QueueField(changed, plain.position, plain.rules, plain.tickets)
+
+
+def _delays(found: QueueField, low: Ints, high: Ints, ask: Bools) -> Floats:
+    """Return the seconds from the later arrival until the rules let each pair play."""
+    tickets, rules = found.tickets, found.rules
+    delays: Floats = np.zeros(len(low))
+    for at in np.flatnonzero(ask).tolist():
+        one, two = tickets[low[at]], tickets[high[at]]
+        ready_at = rules.duel_ready_at(one, two)
+        delays[at] = ready_at - max(one.enqueued_at, two.enqueued_at)
+    return delays
+
+
+def _until(queue: Queue, own: Sequence[Arrival], times: Floats, end: float | None) -> Floats:
+    """Return the last instant at which each ticket can be matched in the queue."""
+    until: Floats = np.full(len(own), math.inf if end is None else end)
+    if queue.wait_max is not None and queue.on_deadline != "keep":
+        until = np.minimum(until, times + queue.wait_max)
+    for place, each in enumerate(own):
+        if each.leaves_at is not None:
+            # Tickets that leave go before everything else of the same instant.
+            until[place] = min(until[place], math.nextafter(each.leaves_at, -math.inf))
+    return until
+
+
+def _sides_and_owners(queue: Queue, own: Sequence[Arrival]) -> tuple[Floats, Floats]:
+    names = [side_of(each.ticket) if queue.format.sides else "" for each in own]
+    codes = {name: float(code) for code, name in enumerate(["", *queue.format.sides])}
+    sides = np.array([codes[name] for name in names])
+    return sides, _codes([each.ticket.players[0].id for each in own])
+
+
+def _codes(values: Sequence[object]) -> Floats:
+    """Return a number for each value, equal for equal values."""
+    codes: dict[object, float] = {}
+    keys = [value if not isinstance(value, dict) else tuple(value.items()) for value in values]
+    return np.array([codes.setdefault(key, float(len(codes))) for key in keys])
+
+
+def _values(own: Sequence[Arrival], attribute: str) -> Floats:
+    found = [attribute_of(each.ticket, each.ticket.players[0], attribute) for each in own]
+    return np.array(found, dtype=np.float64)
+
+
+def _term(criterion: Criterion, count: int) -> tuple[float, float, float, float, float]:
+    weight = 2 / count if criterion.weight is None else criterion.weight
+    scale = criterion.scale
+    shape = {"linear": CAPPED, "capped": CAPPED, "log": LOG, "none": RAW}[scale.kind]
+    top = 1.0 if scale.kind == "linear" else scale.max
+    steps = criterion.kind == "imbalance" and criterion.measure == "sum"
+    return weight, shape, top, scale.knee, criterion.step if steps else 0.0
+
+
+def _widest(rule: Rule) -> float:
+    """Return the largest gap that the rule ever accepts."""
+    expand = rule.expand
+    if expand is None:
+        return rule.limit
+    top = math.inf if expand.max is None else expand.max
+    if expand.steps or expand.curve:
+        limits = [limit for _, limit in (*expand.steps, *expand.curve)]
+        return max(rule.limit, min(top, max(limits)))
+    return max(rule.limit, top) if expand.rate > 0.0 else rule.limit
+
+
+def _ticket(sequence: int, arrival: Arrival) -> Ticket:
+    given = arrival.ticket
+    return Ticket(
+        given.id or str(sequence),
+        sequence,
+        arrival.at,
+        given.players,
+        given.queues,
+        given.attributes,
+    )

@@ -1,0 +1,91 @@
+"""The port of every rating system: ratings and outcomes of one period in, ratings out.
+
+A rating period is a stretch of time whose matches are treated as played at the same instant: all
+of them against the ratings at the start of the period. That is how Glicko and Glicko-2 are
+defined; feeding them match by match gives other numbers. A period may be as short as one match.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.rating import Rating
+from evenmatch.ratings.outcomes import Outcomes
+
+FloatArray = npt.NDArray[np.float64]
+
+LOGIT_MAX = 100.0
+"""Log-odds beyond it count as it, so that no square of their odds overflows; 100 logits are about
+17,000 points of Elo."""
+
+
+class Ratings(NamedTuple):
+    """The ratings of many players, one array element each.
+
+    Args:
+        mean: Estimates, in the system's points.
+        deviation: Standard deviations in the same points, >= 0; 0 is a player of known strength.
+        volatility: Glicko-2's volatility; NaN in other systems.
+    """
+
+    mean: FloatArray
+    deviation: FloatArray
+    volatility: FloatArray
+
+    def take(self, index: npt.NDArray[np.intp] | slice) -> Ratings:
+        """Return the ratings of the players with these indices."""
+        return Ratings(*(column[index] for column in self))
+
+
+class RatingSystem(Protocol):
+    """What every rating system offers; its parameters are frozen fields."""
+
+    @property
+    def newcomer(self) -> Rating:
+        """Return the rating of a player of whom nothing is known."""
+        ...
+
+    def update(self, ratings: Ratings, outcomes: Outcomes) -> Ratings:
+        """Return the ratings after one period; players without a match rest for one period."""
+        ...
+
+    def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
+        """Return the ratings after periods without a match: means stay, deviations grow."""
+        ...
+
+    def win_probability(self, mine: Ratings, theirs: Ratings) -> FloatArray:
+        """Return the expected result against an opponent: 1 a sure win, 0 a sure loss."""
+        ...
+
+
+def newcomers(system: RatingSystem, count: int) -> Ratings:
+    """Return the ratings of `count` players of whom nothing is known."""
+    start = system.newcomer
+    volatility = np.nan if start.volatility is None else start.volatility
+    return Ratings(
+        np.full(count, start.mean), np.full(count, start.deviation), np.full(count, volatility)
+    )
+
+
+def logistic(logit: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the chance p = 1 / (1 + exp(-logit)), and p (1 - p) without cancellation."""
+    odds = np.exp(-np.minimum(np.abs(logit), LOGIT_MAX))
+    share = 1.0 / (1.0 + odds)
+    chance = np.where(logit >= 0.0, share, odds * share)
+    return chance, odds * share * share
+
+
+def require_positive(name: str, value: float) -> None:
+    """Raise unless a parameter is a finite number above 0."""
+    if not 0.0 < value < np.inf:
+        raise ConfigError(f"{name} must be a finite number > 0, got {value!r}")
+
+
+def require_not_negative(name: str, value: float) -> None:
+    """Raise unless a parameter is a finite number, 0 or more."""
+    if not 0.0 <= value < np.inf:
+        raise ConfigError(f"{name} must be a finite number >= 0, got {value!r}")

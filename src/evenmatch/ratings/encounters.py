@@ -1,0 +1,70 @@
+"""Matches as seen by one player: what the pairwise systems Elo, Glicko and Glicko-2 rate.
+
+These systems know a player and an opponent only. A team therefore plays with the mean of its
+members' ratings, against an opponent with the mean rating and the root mean square deviation of
+the rival team: each member is rated as if the gap between himself and his opponent were the gap
+between the teams. For teams of one this is the plain system.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evenmatch.ratings.adjust import settle_gap
+from evenmatch.ratings.base import FloatArray, Ratings
+from evenmatch.ratings.outcomes import Outcomes
+
+
+class Encounters(NamedTuple):
+    """One player against one opponent, shape (encounters,) each.
+
+    Args:
+        player: Index of the player.
+        gap: Own side's mean less the opponent's, in points.
+        deviation: The opponent's deviation, in points.
+        score: The player's result: 1 won, 0.5 drew, 0 lost.
+    """
+
+    player: npt.NDArray[np.intp]
+    gap: FloatArray
+    deviation: FloatArray
+    score: FloatArray
+
+
+def find_encounters(ratings: Ratings, outcomes: Outcomes) -> Encounters:
+    """Return every player's encounters of the period, at the ratings of its start."""
+    mean, deviation = ratings.mean[outcomes.player], ratings.deviation[outcomes.player]
+    if not outcomes.has_only_singles:
+        team, teams = outcomes.team, outcomes.team_count
+        size = np.bincount(team)
+        mean = add_up(team, mean, teams) / size
+        deviation = np.sqrt(add_up(team, deviation**2, teams) / size)
+    gap = mean[outcomes.meeting_team] - mean[outcomes.meeting_rival]
+    gap = settle_gap(gap, outcomes.score, outcomes.wide)
+    deviation = deviation[outcomes.meeting_rival]
+    if outcomes.has_only_singles:  # then a team's number is its seat's
+        player = outcomes.player[outcomes.meeting_team]
+        return Encounters(player, gap, deviation, outcomes.score)
+    seat, meeting = _seats_in_meetings(outcomes)
+    score = outcomes.score[meeting]
+    if outcomes.quits is not None:
+        score = np.where(outcomes.quits[seat], 0.0, score)
+    return Encounters(outcomes.player[seat], gap[meeting], deviation[meeting], score)
+
+
+def _seats_in_meetings(outcomes: Outcomes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return all pairs of a seat and a meeting of its team."""
+    meetings = np.bincount(outcomes.meeting_team, minlength=outcomes.team_count)
+    start = np.cumsum(meetings) - meetings
+    repeats = meetings[outcomes.team]
+    seat = np.repeat(np.arange(outcomes.team.size), repeats)
+    number = np.arange(seat.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    return seat, start[outcomes.team[seat]] + number
+
+
+def add_up(owner: npt.NDArray[np.intp], amount: FloatArray, count: int) -> FloatArray:
+    """Return the sum of the amounts that each of `count` owners has."""
+    return np.bincount(owner, weights=amount, minlength=count).astype(np.float64, copy=False)

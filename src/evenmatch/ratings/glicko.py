@@ -1,0 +1,151 @@
+"""Glicko, version 1: a rating and how far it can be trusted.
+
+The update is Newton's step on the likelihood of a period's results, with the old rating as prior.
+Glicko-2 makes the same step from a wider prior, so it uses `find_evidence` and `step` from here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.rating import Rating
+from evenmatch.ratings.base import (
+    FloatArray,
+    Ratings,
+    logistic,
+    require_not_negative,
+    require_positive,
+)
+from evenmatch.ratings.encounters import add_up, find_encounters
+from evenmatch.ratings.outcomes import Outcomes
+
+POINTS_PER_LOGIT = 400.0 / math.log(10.0)
+"""Glickman's 173.7178 = 1 / q."""
+
+
+class Evidence(NamedTuple):
+    """What a period says of each player, on the scale of logits.
+
+    Args:
+        information: Sum of g^2 E (1 - E), the 1 / v of Glicko-2; 0 without a match.
+        surprise: Sum of g (score - E).
+        played: Whether the player had a match.
+    """
+
+    information: FloatArray
+    surprise: FloatArray
+    played: npt.NDArray[np.bool_]
+
+
+def attenuation(deviation: FloatArray) -> FloatArray:
+    """Return g: how much a result counts against an opponent of this deviation, in (0, 1].
+
+    Args:
+        deviation: In logits.
+
+    Source:
+        Glickman, Example of the Glicko-2 system, step 3; the g(RD) of the Glicko system.
+    """
+    return 1.0 / np.sqrt(1.0 + (3.0 / math.pi**2) * np.square(deviation))
+
+
+def find_evidence(ratings: Ratings, outcomes: Outcomes) -> Evidence:
+    """Return what the period says of each player, all at the ratings of its start.
+
+    Source:
+        Glickman, The Glicko system, step 2: 1 / d^2 and the sum of g (s - E).
+    """
+    met = find_encounters(ratings, outcomes)
+    g = attenuation(met.deviation / POINTS_PER_LOGIT)
+    expected, spread = logistic(g * met.gap / POINTS_PER_LOGIT)
+    count = ratings.mean.size
+    return Evidence(
+        add_up(met.player, g * g * spread, count),
+        add_up(met.player, g * (met.score - expected), count),
+        np.bincount(met.player, minlength=count) > 0,
+    )
+
+
+def step(mean: FloatArray, variance: FloatArray, evidence: Evidence) -> tuple[FloatArray, ...]:
+    """Return means in points and deviations in logits, given prior variances in logits squared.
+
+    A variance of 0 stays 0: such a player is a fixed point that others are measured against.
+    """
+    posterior = variance / (1.0 + variance * evidence.information)
+    return mean + POINTS_PER_LOGIT * posterior * evidence.surprise, np.sqrt(posterior)
+
+
+def expect(mine: Ratings, theirs: Ratings) -> FloatArray:
+    """Return the expected result of a match when both ratings are uncertain.
+
+    Source:
+        Glickman, The Glicko system, the expected outcome with g(sqrt(RD_i^2 + RD_j^2)).
+    """
+    g = attenuation(np.hypot(mine.deviation, theirs.deviation) / POINTS_PER_LOGIT)
+    return logistic(g * (mine.mean - theirs.mean) / POINTS_PER_LOGIT)[0]
+
+
+class Glicko(msgspec.Struct, frozen=True, kw_only=True):
+    """Glicko, version 1.
+
+    `update` takes the ratings as they are at the onset of the period. Players without a match
+    come out one period less certain; players with a match do not, so call `rest` before the next
+    period where they should (Glickman's step 1 with t = 1).
+
+    Args:
+        mean: Rating of a newcomer, in points.
+        deviation: Deviation of a newcomer, and the largest that rest leads to, in points, > 0.
+        deviation_min: Deviations never fall below it, in points; Glickman advises about 30
+            where ratings should stay lively.
+        growth: Glickman's c: sqrt(RD^2 + c^2 t) after t periods, in points. The default leads
+            from 50 to 350 in 100 periods.
+
+    Source:
+        Glickman, The Glicko system (1999), steps 1 and 2.
+    """
+
+    mean: float = 1500.0
+    deviation: float = 350.0
+    deviation_min: float = 0.0
+    growth: float = 34.64
+
+    def __post_init__(self) -> None:
+        require_positive("glicko:deviation", self.deviation)
+        require_not_negative("glicko:deviation_min", self.deviation_min)
+        require_not_negative("glicko:growth", self.growth)
+        if self.deviation_min > self.deviation:
+            raise ConfigError(
+                f"glicko:deviation_min must not exceed deviation {self.deviation}, "
+                f"got {self.deviation_min}"
+            )
+
+    @property
+    def newcomer(self) -> Rating:
+        """Return the rating of a player of whom nothing is known."""
+        return Rating(mean=self.mean, deviation=self.deviation)
+
+    def update(self, ratings: Ratings, outcomes: Outcomes) -> Ratings:
+        """Return the ratings after one period."""
+        evidence = find_evidence(ratings, outcomes)
+        mean, deviation = step(
+            ratings.mean, np.square(ratings.deviation / POINTS_PER_LOGIT), evidence
+        )
+        active = np.maximum(deviation * POINTS_PER_LOGIT, self.deviation_min)
+        rested = self.rest(ratings).deviation
+        return ratings._replace(mean=mean, deviation=np.where(evidence.played, active, rested))
+
+    def rest(self, ratings: Ratings, periods: float | FloatArray = 1.0) -> Ratings:
+        """Return the ratings after periods without a match: min(sqrt(RD^2 + c^2 t), deviation)."""
+        grown = np.hypot(ratings.deviation, self.growth * np.sqrt(periods))
+        limit = np.maximum(ratings.deviation, self.deviation)
+        return ratings._replace(deviation=np.minimum(grown, limit))
+
+    def win_probability(self, mine: Ratings, theirs: Ratings) -> FloatArray:
+        """Return the expected result, drawn to 0.5 by the uncertainty of both."""
+        return expect(mine, theirs)

@@ -1,0 +1,208 @@
+"""The public `rate`: plain dicts in, plain dicts out, one rating period."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.rating import Rating
+from evenmatch.ratings.adjust import ranks_from_points
+from evenmatch.ratings.base import Ratings
+from evenmatch.ratings.outcomes import TEAMS_MAX, MatchTable, team_matches
+from evenmatch.ratings.registry import parse_system
+
+Kind = TypeVar("Kind")
+
+POINTS_MAX = 1e9
+"""Largest mean or deviation, so that squares and sums stay far from overflow."""
+
+PLAYERS_MAX = 1_000
+"""Most players in one match."""
+
+
+class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """The result of one match.
+
+    Args:
+        teams: Player ids by team.
+        ranks: Place of each team; lower is better, equal is a draw.
+        points: In place of ranks: what each team scored; higher is better.
+        handicap: Points given to each team before the start; only with points.
+        quitters: Players who left before the end: each has lost to every other team.
+        wide: The match was made far beyond the usual gap: a favourite who loses and a rival who
+            wins change as after an even match.
+    """
+
+    teams: tuple[tuple[str, ...], ...]
+    ranks: tuple[float, ...] | None = None
+    points: tuple[float, ...] | None = None
+    handicap: tuple[float, ...] | None = None
+    quitters: tuple[str, ...] = ()
+    wide: bool = False
+
+
+class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A rating as handed in; what is missing is a newcomer's."""
+
+    mean: float | None = None
+    deviation: float | None = None
+    volatility: float | None = None
+
+
+def rate(
+    system: str,
+    ratings: Mapping[str, Mapping[str, float | None]],
+    outcomes: Iterable[Mapping[str, Any]],
+) -> dict[str, dict[str, float | None]]:
+    """Return the ratings after one rating period.
+
+    All matches count against the ratings at the start of the period, so their order does not
+    matter. Players without a match come out less certain, where the system says so. Players who
+    are in an outcome only are newcomers.
+
+    Args:
+        system: `elo`, `glicko`, `glicko2` or `weng_lin`, with parameters as in
+            `glicko2:tau=0.5`.
+        ratings: For each player `mean`, `deviation` and `volatility`; what is missing or None is
+            a newcomer's. Points, as the system counts them, but for the volatility.
+        outcomes: For each match `teams` (player ids by team) and `ranks` (lower is better, equal
+            is a draw) or `points` (higher is better), and if need be `handicap` (points given
+            to each team), `quitters` (player ids) and `wide` (see `Outcome`).
+
+    Returns:
+        New dicts in the same form for all players; volatility is None unless the system has one.
+
+    Raises:
+        ConfigError: Also a ValueError: an unknown system, a number that is not finite, a player
+            twice in a match, or ranks that do not fit the teams.
+
+    Example:
+        >>> match = {"teams": [["ann"], ["bob"]], "ranks": [1, 2]}
+        >>> rate("elo", {"ann": {"mean": 1500.0}}, [match])["ann"]["mean"]
+        1516.0
+    """
+    engine = parse_system(system)
+    start = engine.newcomer
+    known = {name: _read_rating(name, value, start) for name, value in _items(ratings)}
+    played = [_read_outcome(number, value) for number, value in enumerate(outcomes)]
+    for outcome in played:
+        for name in (name for team in outcome.teams for name in team):
+            known.setdefault(name, start)
+    before = Ratings(
+        np.array([each.mean for each in known.values()], np.float64),
+        np.array([each.deviation for each in known.values()], np.float64),
+        np.array([each.volatility for each in known.values()], np.float64),  # None is NaN
+    )
+    number_of = {name: number for number, name in enumerate(known)}
+    after = engine.update(before, team_matches(_table(played, number_of)))
+    rows = zip(known, *(column.tolist() for column in after), strict=True)
+    return {
+        name: {
+            "mean": mean,
+            "deviation": deviation,
+            "volatility": None if math.isnan(volatility) else volatility,
+        }
+        for name, mean, deviation, volatility in rows
+    }
+
+
+def _items(ratings: Mapping[str, Mapping[str, float | None]]) -> Iterable[tuple[str, object]]:
+    if not isinstance(ratings, Mapping):
+        raise ConfigError(f"ratings must map player ids to ratings, got {type(ratings).__name__}")
+    for name in ratings:
+        if not isinstance(name, str):
+            raise ConfigError(f"a player id must be a text, got {name!r}")
+    return ratings.items()
+
+
+def _read_rating(player: str, value: object, start: Rating) -> Rating:
+    """Return a player's rating; a volatility is kept only where the system has one."""
+    given = _convert(f"rating of {player!r}", value, _Known)
+    mean = start.mean if given.mean is None else given.mean
+    deviation = start.deviation if given.deviation is None else given.deviation
+    volatility = None
+    if start.volatility is not None:
+        volatility = start.volatility if given.volatility is None else given.volatility
+    if not abs(mean) <= POINTS_MAX:
+        raise ConfigError(
+            f"rating of {player!r}: mean must be a finite number of at most {POINTS_MAX:g} "
+            f"either way, got {mean!r}"
+        )
+    if not 0.0 <= deviation <= POINTS_MAX:
+        raise ConfigError(
+            f"rating of {player!r}: deviation must be >= 0 and at most {POINTS_MAX:g}, "
+            f"got {deviation!r}"
+        )
+    if volatility is not None and not 0.0 < volatility <= 10.0:
+        raise ConfigError(
+            f"rating of {player!r}: volatility must be > 0 and at most 10, got {volatility!r}"
+        )
+    return Rating(mean=mean, deviation=deviation, volatility=volatility)
+
+
+def _read_outcome(number: int, value: object) -> Outcome:
+    """Return an outcome whose ranks are set, checked for all that can be wrong with it."""
+    where = f"outcome {number}"
+    outcome = _convert(where, value, Outcome)
+    players = [player for team in outcome.teams for player in team]
+    if not 2 <= len(outcome.teams) <= TEAMS_MAX or not all(outcome.teams):
+        raise ConfigError(f"{where} needs 2 to {TEAMS_MAX} teams of at least 1 player each")
+    if len(players) > PLAYERS_MAX:
+        raise ConfigError(f"{where} may have {PLAYERS_MAX} players, got {len(players)}")
+    if len(set(players)) < len(players):
+        twice = next(player for player in players if players.count(player) > 1)
+        raise ConfigError(f"{where} names player {twice!r} twice; a player has one seat in a match")
+    strangers = sorted(set(outcome.quitters) - set(players))
+    if strangers:
+        raise ConfigError(f"{where}: quitter {strangers[0]!r} is in none of its teams")
+    ranks = _ranks(where, outcome)
+    if len(ranks) != len(outcome.teams):
+        raise ConfigError(
+            f"{where} needs one rank for each team: {len(outcome.teams)} teams, got {len(ranks)}"
+        )
+    if not all(map(math.isfinite, ranks)):
+        raise ConfigError(f"{where}: every rank must be a finite number, got {list(ranks)!r}")
+    return msgspec.structs.replace(outcome, ranks=ranks)
+
+
+def _ranks(where: str, outcome: Outcome) -> tuple[float, ...]:
+    if (outcome.ranks is None) == (outcome.points is None):
+        raise ConfigError(f"{where} needs either ranks or points")
+    if outcome.points is None:
+        if outcome.handicap is not None:
+            raise ConfigError(f"{where}: a handicap counts only with points, not with ranks")
+        return outcome.ranks or ()
+    try:
+        return tuple(ranks_from_points(outcome.points, outcome.handicap))
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _table(played: list[Outcome], number_of: dict[str, int]) -> MatchTable:
+    teams = [team for outcome in played for team in outcome.teams]
+    quits = [
+        player in outcome.quitters
+        for outcome in played
+        for team in outcome.teams
+        for player in team
+    ]
+    return MatchTable(
+        player=[number_of[player] for team in teams for player in team],
+        team_sizes=[len(team) for team in teams],
+        team_counts=[len(outcome.teams) for outcome in played],
+        ranks=[rank for outcome in played for rank in outcome.ranks or ()],
+        quits=quits,
+        wide=[outcome.wide for outcome in played],
+    )
+
+
+def _convert(where: str, value: object, kind: type[Kind]) -> Kind:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {error}") from None

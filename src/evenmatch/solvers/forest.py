@@ -1,0 +1,242 @@
+"""The state of a weighted matching under way: duals, blossoms, and the queue of events.
+
+One tree is grown at a time, from one unmatched vertex. While it grows, the duals of its vertices
+change together with one number DELTA, so nothing is written until a vertex changes its label:
+`u - (DELTA - stamp)` for EVEN vertices, `u + (DELTA - stamp)` for ODD ones. What is about to
+happen (an edge becomes tight, an ODD blossom may be opened, an EVEN dual reaches 0) waits in a
+heap by the DELTA of its time. An event may be out of date, but never too late: its key is a lower
+bound, and it is looked at again when its turn comes.
+
+Everything is an integer: the table `s` has a row for each field below and a column for each node
+(vertices first, then blossoms), so a kernel's signature is one array and not twenty. Weights are
+even, which keeps all duals integers: nothing is ever rounded.
+
+Source:
+    Edmonds, Maximum Matching and a Polyhedron with 0,1-Vertices (1965); Galil, Efficient
+    Algorithms for Finding Maximum Matching in Graphs (1986), for the events.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.solvers.kernel import kernel
+
+Ints = NDArray[np.int64]
+
+FREE, EVEN, ODD = 0, 1, 2
+NONE = -1
+
+# Rows of the state table. Of vertices: the partner; the dual; DELTA when it was written; the next
+# vertex in the list of a blossom's vertices; its group. Of groups: the outermost node. When nodes
+# become one, the largest keeps its group and only the vertices of the others change theirs.
+MATE, DUAL, STAMP, AFTER, GROUP, TOP = range(6)
+# Of vertices and blossoms: the label of an outermost one; the blossom around it; the vertex that
+# is matched outside; the list of its vertices; a mark for walks up the tree; the number of
+# vertices; its own group.
+LABEL, AROUND, BASE, FIRST, LAST, MARK, SIZE, OWN_GROUP = range(6, 14)
+# The next and last child in the cycle of the blossom around, and the edge to the next child: its
+# end here and its end there. The edge by which an ODD one was reached: end inside, end outside.
+NEXT, PREVIOUS, HERE, THERE, INSIDE, OUTSIDE = range(14, 20)
+# Of blossoms: the child with the base; the dual, and DELTA when it was written; the largest child.
+HEAD, WIDTH, WIDTH_STAMP, LARGEST = range(20, 24)
+# Lists of vertices: those seen by the tree; those to scan; whether seen; spare blossoms. Whether a
+# vertex is in an odd cycle of half matched edges.
+SEEN, TO_SCAN, IS_SEEN, SPARE, IS_HALF = range(24, 29)
+ROWS = 29
+
+# Registers.
+DELTA, HEAP_SIZE, SEEN_COUNT, SPARE_COUNT, WALK, SCAN_COUNT, IS_FRACTIONAL = range(7)
+REGISTERS = 7
+
+# Kinds of events, in the two low bits of an event's name; the rest is an edge, vertex or blossom.
+REACH, MEET, EMPTY, OPEN = range(4)
+
+
+def new_state(count: int, duals: Ints, mates: Ints) -> tuple[Ints, Ints]:
+    """Return the state table and the registers before the first tree.
+
+    Args:
+        count: Number of vertices.
+        duals: Feasible duals, >= 0, shape (count,).
+        mates: Partner of each vertex along a tight edge, -1 for none; shape (count,).
+    """
+    nodes = count + count // 2 + 1
+    s: Ints = np.full((ROWS, nodes), NONE, dtype=np.int64)
+    for row in (LABEL, MARK, WIDTH, WIDTH_STAMP, STAMP, IS_SEEN, IS_HALF):
+        s[row] = 0
+    s[DUAL, :count], s[MATE, :count], s[SIZE, :count] = duals, mates, 1
+    for row in (GROUP, TOP, BASE, FIRST, LAST, OWN_GROUP):
+        s[row, :count] = np.arange(count)
+    r: Ints = np.zeros(REGISTERS, dtype=np.int64)
+    spare = nodes - count
+    s[SPARE, :spare] = np.arange(nodes - 1, count - 1, -1)
+    r[SPARE_COUNT] = spare
+    return s, r
+
+
+@kernel("void(int64[:,::1], int64[::1], int64, int64)")
+def push(heap: Ints, r: Ints, key: int, event: int) -> None:
+    """Put an event into the heap: O(log n)."""
+    at = r[HEAP_SIZE]
+    r[HEAP_SIZE] = at + 1
+    while at > 0:
+        above = (at - 1) >> 1
+        if heap[0, above] <= key:
+            break
+        heap[0, at] = heap[0, above]
+        heap[1, at] = heap[1, above]
+        at = above
+    heap[0, at] = key
+    heap[1, at] = event
+
+
+@kernel("int64(int64[:,::1], int64[::1])")
+def pop(heap: Ints, r: Ints) -> int:
+    """Take the event with the smallest key out, set DELTA to the key, return the event."""
+    event: int = heap[1, 0]
+    r[DELTA] = heap[0, 0]
+    size = r[HEAP_SIZE] - 1
+    r[HEAP_SIZE] = size
+    key, last, at = heap[0, size], heap[1, size], 0
+    while 2 * at + 1 < size:
+        below = 2 * at + 1
+        if below + 1 < size and heap[0, below + 1] < heap[0, below]:
+            below += 1
+        if heap[0, below] >= key:
+            break
+        heap[0, at] = heap[0, below]
+        heap[1, at] = heap[1, below]
+        at = below
+    heap[0, at] = key
+    heap[1, at] = last
+    return event
+
+
+@kernel("int64(int64[:,::1], int64)")
+def top_of(s: Ints, v: int) -> int:
+    """Return the outermost node that holds a vertex."""
+    top: int = s[TOP, s[GROUP, v]]
+    return top
+
+
+@kernel("int64(int64[:,::1], int64[::1], int64)")
+def dual(s: Ints, r: Ints, v: int) -> int:
+    """Return the dual of a vertex now."""
+    label = s[LABEL, top_of(s, v)]
+    value: int = s[DUAL, v]
+    if label == EVEN:
+        value -= r[DELTA] - s[STAMP, v]
+    elif label == ODD:
+        value += r[DELTA] - s[STAMP, v]
+    return value
+
+
+@kernel("int64(int64[:,::1], int64[::1], int64)")
+def width(s: Ints, r: Ints, b: int) -> int:
+    """Return the dual of an outermost blossom now."""
+    value: int = s[WIDTH, b]
+    if s[LABEL, b] == EVEN:
+        value += 2 * (r[DELTA] - s[WIDTH_STAMP, b])
+    elif s[LABEL, b] == ODD:
+        value -= 2 * (r[DELTA] - s[WIDTH_STAMP, b])
+    return value
+
+
+@kernel("void(int64[:,::1], int64[::1], int64, int64)")
+def set_label(s: Ints, r: Ints, b: int, label: int) -> None:
+    """Write down the duals of an outermost node, then give it a label."""
+    v = s[FIRST, b]
+    while True:
+        s[DUAL, v] = dual(s, r, v)
+        s[STAMP, v] = r[DELTA]
+        if s[IS_SEEN, v] == 0:
+            s[IS_SEEN, v] = 1
+            s[SEEN, r[SEEN_COUNT]] = v
+            r[SEEN_COUNT] += 1
+        if v == s[LAST, b]:
+            break
+        v = s[AFTER, v]
+    s[WIDTH, b] = width(s, r, b)
+    s[WIDTH_STAMP, b] = r[DELTA]
+    s[LABEL, b] = label
+
+
+@kernel(
+    "void(int64[:,::1], int64[::1], int64[:,::1], int64[::1], int64[::1], int64[:,::1],"
+    " int8[::1], int64)"
+)
+def scan(
+    s: Ints,
+    r: Ints,
+    heap: Ints,
+    starts: Ints,
+    slots: Ints,
+    edges: Ints,
+    queued: NDArray[np.int8],
+    v: int,
+) -> None:
+    """Put the events of an EVEN vertex into the heap; of a FREE one, those of EVEN neighbours."""
+    top, mine, delta = top_of(s, v), dual(s, r, v), r[DELTA]
+    is_even = s[LABEL, top] == EVEN
+    if is_even:
+        push(heap, r, delta + mine, 4 * v + EMPTY)
+    for slot in range(starts[v], starts[v + 1]):
+        e = slots[slot]
+        other = edges[0, e] + edges[1, e] - v
+        other_top = top_of(s, other)
+        label = s[LABEL, other_top]
+        if other_top == top or label == ODD or not (is_even or label == EVEN):
+            continue
+        slack = mine + dual(s, r, other) - edges[2, e]
+        if is_even and label == EVEN:
+            if queued[e] & 2 == 0:
+                queued[e] |= 2
+                push(heap, r, delta + slack // 2, 4 * e + MEET)
+        elif queued[e] & 1 == 0:
+            queued[e] |= 1
+            push(heap, r, delta + slack, 4 * e + REACH)
+
+
+@kernel(
+    "void(int64[:,::1], int64[::1], int64[:,::1], int64[::1], int64[::1], int64[:,::1],"
+    " int8[::1], int64)"
+)
+def scan_all(
+    s: Ints,
+    r: Ints,
+    heap: Ints,
+    starts: Ints,
+    slots: Ints,
+    edges: Ints,
+    queued: NDArray[np.int8],
+    b: int,
+) -> None:
+    """Scan every vertex of a node."""
+    v = s[FIRST, b]
+    while True:
+        scan(s, r, heap, starts, slots, edges, queued, v)
+        if v == s[LAST, b]:
+            break
+        v = s[AFTER, v]
+
+
+@kernel("void(int64[:,::1], int64[::1], int64[:,::1], int8[::1])")
+def finish_tree(s: Ints, r: Ints, heap: Ints, queued: NDArray[np.int8]) -> None:
+    """Write all duals of the tree down, take its labels away and empty the heap."""
+    for i in range(r[SEEN_COUNT]):
+        v = s[SEEN, i]
+        s[DUAL, v] = dual(s, r, v)
+        s[IS_SEEN, v] = 0
+    for i in range(r[SEEN_COUNT]):
+        b = top_of(s, s[SEEN, i])
+        if s[LABEL, b] != FREE:
+            s[WIDTH, b] = width(s, r, b)
+            s[LABEL, b] = FREE
+    for i in range(r[HEAP_SIZE]):
+        if heap[1, i] & 3 <= MEET:
+            queued[heap[1, i] >> 2] = 0
+    r[SEEN_COUNT] = 0
+    r[HEAP_SIZE] = 0
+    r[DELTA] = 0

@@ -1,0 +1,98 @@
+"""The one decorator of compiled kernels.
+
+Every kernel is compiled when its module is imported, for the one signature that it states, so no
+decision ever waits for a compiler; `nogil=True` lets other threads run meanwhile. No fastmath and
+no parallel reductions: the same numbers come out on every run.
+
+What was compiled is kept on disk. numba notices when the kernel's own file changes, but not when
+a kernel of another file that was compiled into it does; so the folder's name contains a hash of
+all solvers, of numba's version and of the processor. Without numba kernels are plain functions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import platform
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
+"""Whether kernels are compiled; if not, install `evenmatch[solve]`."""
+
+
+def kernel(signature: str) -> Callable[[Function], Function]:
+    """Compile a function for one signature, or return it as it is where numba is missing.
+
+    Args:
+        signature: As numba writes it, `int64(int64[:,::1], int64)` say.
+
+    Complexity:
+        Seconds per kernel when it is compiled first, milliseconds from the cache.
+
+    >>> @kernel("int64(int64, int64)")
+    ... def add(a, b):
+    ...     return a + b
+    >>> int(add(2, 3))
+    5
+    """
+
+    def decorate(function: Function) -> Function:
+        if not HAS_NUMBA:
+            return function
+        return cast(Function, _compile(function, signature))
+
+    return decorate
+
+
+def _compile(function: Callable[..., Any], signature: str) -> object:
+    import numba
+
+    config: Any = numba.config
+    folder = cache_folder() if os.path.isfile(function.__code__.co_filename) else None
+    before = config.CACHE_DIR
+    try:
+        # The folder is a global of numba's; it is ours only while our kernel is compiled.
+        config.CACHE_DIR = folder or before
+        compiled: object = numba.njit(signature, nogil=True, cache=folder is not None)(function)
+    finally:
+        config.CACHE_DIR = before
+    return compiled
+
+
+@cache
+def cache_folder() -> str | None:
+    """Return where compiled kernels are kept; None if nothing can be written there.
+
+    It is `$XDG_CACHE_HOME/evenmatch`, or `~/.cache/evenmatch`: a folder that only its owner can
+    write to, since what lies there is executed.
+    """
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache")
+    folder = os.path.join(root, "evenmatch", f"kernels-{cache_key()}")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return None
+
+
+@cache
+def cache_key() -> str:
+    """Return the hash of all solvers, numba's version and the processor."""
+    import numba
+    from numba.core import codegen
+
+    cpu: Any = codegen
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for fact in (numba.__version__, platform.machine(), cpu.get_host_cpu_features()):
+        digest.update(str(fact).encode() + b"\0")
+    return digest.hexdigest()[:16]

@@ -1,0 +1,275 @@
+"""The formulas of Schlup's "Automatic Game Matching", corrected.
+
+Players arrive by a Poisson process; their criteria are uniform on [0, 1] and independent; a match
+has k players; weights are k/D for each of D criteria and a second of waiting costs 1/wait_max, so
+a player's criteria and his wait cost at most 1 each. Costs are **per match**, and ignore bots.
+
+`printed=True` gives the paper's own version wherever it differs.
+
+Source:
+    C. Schlup, Automatic Game Matching, ETH Zurich.
+"""
+
+from __future__ import annotations
+
+import math
+
+from evenmatch.errors import ConfigError
+
+Figures = dict[str, float | None]
+TERMS_MAX = 1_000_000
+"""The largest k: the probabilities are sums of k terms."""
+
+
+def greedy_cost(*, k: int, rate: float, wait_max: float) -> float:
+    """Return the expected cost of one match when the first k players play.
+
+    Args:
+        k: Players of a match, >= 2.
+        rate: Tickets per second, > 0.
+        wait_max: Deadline in seconds, > 0.
+
+    Returns:
+        Criteria and time cost per match, for any number of criteria; ignores bots.
+
+    Source:
+        Schlup, eq. (2).
+
+    >>> round(greedy_cost(k=2, rate=10, wait_max=5), 4)
+    0.6867
+    """
+    return k * (k - 1) / (k + 1) + k * (k - 1) / (2 * rate * wait_max)
+
+
+def bot_probability(*, k: int, rate: float, wait_max: float, printed: bool = False) -> float:
+    """Return the probability that a match has a bot because too few players came in time.
+
+    Args:
+        k: Players of a match.
+        rate: Tickets per second.
+        wait_max: Deadline in seconds.
+        printed: The paper's own sum.
+
+    Source:
+        Schlup, eq. (3).
+
+    Differs from the paper:
+        The clock starts with the first player, so a bot comes when at most k - 2 *more* players
+        arrive: the sum runs over 0..k-2, not 1..k-1. `test_bot_probability_*` simulates it.
+
+    >>> round(bot_probability(k=2, rate=1, wait_max=5), 4)
+    0.0067
+    >>> round(bot_probability(k=2, rate=1, wait_max=5, printed=True), 4)
+    0.0337
+    """
+    mean = rate * wait_max
+    first, last = (1, k - 1) if printed else (0, k - 2)
+    # In logarithms, so that neither a power nor a factorial leaves the range of floats.
+    terms = (x * math.log(mean) - mean - math.lgamma(x + 1) for x in range(first, last + 1))
+    return min(1.0, math.fsum(map(math.exp, terms)))
+
+
+def error_bound(*, k: int, rate: float, wait_max: float, printed: bool = False) -> float:
+    """Return the largest relative error of `greedy_cost` that bots can cause.
+
+    Source:
+        Schlup, eq. (4).
+
+    Differs from the paper:
+        A match costs at most 2k, so the error is at most 2k Prob, relative to the cost; the
+        printed square of the cost does not follow. The probability is that of eq. (3), corrected.
+    """
+    cost = greedy_cost(k=k, rate=rate, wait_max=wait_max)
+    chance = bot_probability(k=k, rate=rate, wait_max=wait_max, printed=printed)
+    return 2 * k * chance / (cost**2 if printed else cost)
+
+
+def periodic_cost(n: float, *, k: int, rate: float, wait_max: float) -> float:
+    """Return the expected cost of one match under periodic matching, for one criterion.
+
+    Args:
+        n: Tickets collected per round; a multiple of k.
+        k: Players of a match.
+        rate: Tickets per second, Poisson, > 0.
+        wait_max: Deadline in seconds, > 0.
+
+    Source:
+        Schlup, eq. (5).
+
+    >>> round(periodic_cost(8, k=2, rate=10, wait_max=5), 4)
+    0.3622
+    """
+    return k * (k - 1) / (n + 1) + k * (n - 1) / (2 * rate * wait_max)
+
+
+def n_opt(*, k: int, rate: float, wait_max: float) -> float:
+    """Return the tickets per round that make `periodic_cost` least; not rounded.
+
+    Source:
+        Schlup, eq. (6).
+
+    >>> round(n_opt(k=2, rate=10, wait_max=5), 9)
+    9.0
+    """
+    return math.sqrt(2 * rate * (k - 1) * wait_max) - 1
+
+
+def multi_queue_cost(
+    brackets: float,
+    *,
+    k: int,
+    rate: float,
+    wait_max: float,
+    criteria: int = 1,
+    printed: bool = False,
+) -> float:
+    """Return the expected cost of one match with r brackets for each criterion.
+
+    Args:
+        brackets: r, brackets per criterion.
+        k: Players of a match.
+        rate: Tickets per second.
+        wait_max: Deadline in seconds.
+        criteria: D.
+        printed: The paper's own, for D = 1 whatever D is.
+
+    Source:
+        Schlup, eq. (7).
+
+    Differs from the paper:
+        Table 1 gives it for any D. With D criteria there are r^D brackets, and each has the
+        r^D-th part of the arrivals; the same for D = 1. `test_multi_queue_*` simulates it.
+
+    >>> round(multi_queue_cost(6, k=2, rate=10, wait_max=5), 4)
+    0.2311
+    """
+    share = brackets ** (1 if printed else criteria)
+    return k * (k - 1) / (brackets * (k + 1)) + share * k * (k - 1) / (2 * rate * wait_max)
+
+
+def bot_probability_bracket(
+    brackets: int,
+    *,
+    k: int,
+    rate: float,
+    wait_max: float,
+    criteria: int = 1,
+    printed: bool = False,
+) -> float:
+    """Return the probability that a bracket's players need a bot or players of other brackets.
+
+    It is approximate: players borrowed by a neighbour are missing in their own bracket.
+
+    Source:
+        Schlup, eq. (8).
+
+    Differs from the paper:
+        The sum of eq. (3), and rate / r^D arrivals per bracket.
+    """
+    share = brackets if printed else brackets**criteria
+    return bot_probability(k=k, rate=rate / share, wait_max=wait_max, printed=printed)
+
+
+def r_opt(
+    *, k: int, rate: float, wait_max: float, criteria: int = 1, printed: bool = False
+) -> float:
+    """Return the brackets per criterion that make `multi_queue_cost` least; not rounded.
+
+    Source:
+        Schlup, eq. (9).
+
+    Differs from the paper:
+        Printed for any D, it holds for D = 1; see `multi_queue_cost`.
+
+    >>> round(r_opt(k=2, rate=10, wait_max=5), 2)
+    5.77
+    >>> round(r_opt(k=10, rate=10, wait_max=5, criteria=3), 1)
+    1.3
+    """
+    d = 1 if printed else criteria
+    best: float = (2 * rate * wait_max / (d * (k + 1))) ** (1 / (d + 1))
+    return best
+
+
+def schlup(
+    *,
+    k: int,
+    rate: float,
+    wait_max: float,
+    rounds_of: int | None = None,
+    brackets: int | None = None,
+    criteria: int = 1,
+    printed: bool = False,
+) -> Figures:
+    """Return all figures of the paper for one setting.
+
+    Args:
+        k: Players of a match, >= 2.
+        rate: Tickets per second, > 0.
+        wait_max: Deadline in seconds, > 0.
+        rounds_of: Matches per round; None takes the number that costs least.
+        brackets: Brackets per criterion; None takes the number that costs least.
+        criteria: Number of criteria. Periodic matching sorts by one: with more, its figures are
+            undefined (None).
+        printed: The paper's own formulas.
+
+    Returns:
+        The figures by name, and the `rounds_of` and `brackets` that they are for.
+
+    Raises:
+        ConfigError: A number is out of range.
+    """
+    _check(k=k, rate=rate, wait_max=wait_max)
+    _check_counts(rounds_of=rounds_of, brackets=brackets, criteria=criteria)
+    best_n = n_opt(k=k, rate=rate, wait_max=wait_max)
+    best_r = r_opt(k=k, rate=rate, wait_max=wait_max, criteria=criteria, printed=printed)
+
+    def periodic(x: int) -> float:
+        return periodic_cost(x * k, k=k, rate=rate, wait_max=wait_max)
+
+    def multi(r: int) -> float:
+        return multi_queue_cost(
+            r, k=k, rate=rate, wait_max=wait_max, criteria=criteria, printed=printed
+        )
+
+    # Both costs are convex, so the best whole number is next to the best real one.
+    x = rounds_of or min(_neighbours(best_n / k), key=periodic)
+    r = brackets or min(_neighbours(best_r), key=multi)
+    sorts = criteria == 1 or printed
+    return {
+        "greedy_cost": greedy_cost(k=k, rate=rate, wait_max=wait_max),
+        "periodic_cost": periodic(x) if sorts else None,
+        "n_opt": best_n if sorts else None,
+        "multi_queue_cost": multi(r),
+        "r_opt": best_r,
+        "bot_probability": bot_probability(k=k, rate=rate, wait_max=wait_max, printed=printed),
+        "bot_probability_bracket": bot_probability_bracket(
+            r, k=k, rate=rate, wait_max=wait_max, criteria=criteria, printed=printed
+        ),
+        "error_bound": error_bound(k=k, rate=rate, wait_max=wait_max, printed=printed),
+        "rounds_of": x if sorts else None,
+        "brackets": r,
+    }
+
+
+def _neighbours(value: float) -> tuple[int, int]:
+    low = max(1, math.floor(value))
+    return low, low + 1
+
+
+def _check(*, k: int, rate: float, wait_max: float) -> None:
+    if not 2 <= k <= TERMS_MAX:
+        raise ConfigError(f"k must be from 2 to {TERMS_MAX:,}, got {k}")
+    for name, value in (("rate", rate), ("wait_max", wait_max)):
+        if not (0.0 < value < math.inf):
+            unit = "tickets per second" if name == "rate" else "s"
+            raise ConfigError(f"{name} must be > 0 {unit} and finite, got {value:g}")
+
+
+def _check_counts(*, rounds_of: int | None, brackets: int | None, criteria: int) -> None:
+    given = (("rounds_of", rounds_of), ("brackets", brackets), ("criteria", criteria))
+    for name, value in given:
+        if value is not None and not 1 <= value <= TERMS_MAX:
+            raise ConfigError(f"{name} must be from 1 to {TERMS_MAX:,}, got {value}")
+    if (brackets or 1) ** min(criteria, 60) > 1e300 or criteria > 60:
+        raise ConfigError(f"criteria must be from 1 to 60, with fewer brackets, got {criteria}")
