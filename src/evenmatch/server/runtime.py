@@ -106,13 +106,8 @@ class Runtime:
         return self.shard.engine
 
     @property
-    def is_ready(self) -> bool:
-        """Return whether inputs are taken, commits pass, and every queue makes matches."""
-        return self.unready is None
-
-    @property
     def unready(self) -> str | None:
-        """Return why the server is not ready, None if it is."""
+        """Return why no inputs are taken or a queue makes no matches; None if all is well."""
         if self.failure is not None:
             return self.failure
         began = self._commit_began

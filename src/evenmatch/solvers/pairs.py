@@ -25,7 +25,6 @@ Floats = NDArray[np.float64]
 TIME, UNTIL, SIDE, OWNER, FIRST_VALUE = range(5)
 RAW, CAPPED, LOG = 0.0, 1.0, 2.0
 """Shapes of terms: the gap; gap / top up to 1; logarithmic up to 1."""
-FORBIDDEN = np.inf
 BLOCK = 64
 STEP_SLACK = 1e-9
 """A gap this close below a multiple of `step` counts as that multiple."""

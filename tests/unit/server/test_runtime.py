@@ -112,11 +112,11 @@ def test_failed_append_answers_503_and_the_shard_comes_back(
         journal.error = JournalUnavailable("the disk is full")
         with pytest.raises(JournalUnavailable):
             await enqueue(runtime, "bob")
-        assert not runtime.is_ready
+        assert runtime.unready
         with pytest.raises(JournalUnavailable, match="not ready"):
             await enqueue(runtime, "cy")
         journal.error = None
-        await until(lambda: runtime.is_ready)
+        await until(lambda: runtime.unready is None)
         assert list(runtime.engine.tables.waiting) == ["s0-1"]
         assert await enqueue(runtime, "dan") == ["s0-2"]
         await runtime.stop()
@@ -138,7 +138,7 @@ def test_error_that_nobody_foresaw_rebuilds_the_shard(monkeypatch: pytest.Monkey
         monkeypatch.setattr(runtime.engine, "step", broken)
         with pytest.raises(JournalUnavailable, match="rebuilds"):
             await enqueue(runtime, "bob")
-        await until(lambda: runtime.is_ready)
+        await until(lambda: runtime.unready is None)
         assert state_hash(runtime.engine) == state
         assert await enqueue(runtime, "bob") == ["s0-2"]
         await runtime.stop()
@@ -164,7 +164,7 @@ def test_policy_that_breaks_its_contract_makes_the_server_not_ready() -> None:
         runtime.engine.pools["duel"].matcher = Wrong()  # type: ignore[assignment]
         await enqueue(runtime, "ada")
         assert len(runtime.engine.faults) == 1
-        assert not runtime.is_ready
+        assert runtime.unready
         await runtime.stop()
 
     play(scene)
@@ -179,7 +179,7 @@ def test_shard_that_another_owner_took_is_given_up() -> None:
         with pytest.raises(JournalUnavailable):
             await enqueue(runtime, "ada")
         await runtime.given_up.wait()
-        assert not runtime.is_ready
+        assert runtime.unready
         await runtime.stop()
 
     play(scene)
@@ -294,7 +294,7 @@ def test_snapshot_of_a_shard_that_failed_is_thrown_away(monkeypatch: pytest.Monk
         runtime.handle(Enqueue(runtime.now(), new("bob")), haunt)
         await until(lambda: bool(ghost))
         journal.error = None
-        await until(lambda: runtime.is_ready)
+        await until(lambda: runtime.unready is None)
         monkeypatch.setattr(runtime._snapshots, "_every", 1_000)
         monkeypatch.setattr(runtime._snapshots, "_due", 1_000)
         assert ghost[0].error is not None
@@ -374,7 +374,7 @@ def test_rebuild_does_not_turn_time_back(monkeypatch: pytest.MonkeyPatch) -> Non
         with pytest.raises(JournalUnavailable):
             await enqueue(runtime, "bob")
         journal.error = None
-        await until(lambda: runtime.is_ready)
+        await until(lambda: runtime.unready is None)
         assert runtime.now() >= before
         await runtime.stop()
 
@@ -438,7 +438,7 @@ def test_listener_that_fails_leaves_nobody_hanging(monkeypatch: pytest.MonkeyPat
         ids = await asyncio.gather(*(enqueue(runtime, player) for player in ("a", "b", "c")))
         assert ids == [["s0-1"], ["s0-2"], ["s0-3"]]
         await until(lambda: bad.resets == 2)
-        await until(lambda: runtime.is_ready)
+        await until(lambda: runtime.unready is None)
         await runtime.stop()
 
     play(scene)
