@@ -22,7 +22,7 @@ import evenmatch
 from evenmatch import client, errors, testing
 from evenmatch.model import queue as queue_model
 from evenmatch.model import scenario as scenario_model
-from evenmatch.policies.registry import POLICIES
+from evenmatch.policies.registry import POLICIES, policy_class
 from evenmatch.toml import shapes
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -88,7 +88,8 @@ def policies_page() -> str:
         "[Write a policy](../howto/write-a-policy.md) shows how.",
         "",
     ]
-    for name, kind in sorted(POLICIES.items()):
+    for name in sorted(POLICIES):
+        kind = policy_class(name)
         doc = sections(kind)
         lines += [f"## {name}", "", _sentences(doc["summary"]), ""]
         lines += ["**When to use it.**", _sentences(WHEN[name]), ""]
