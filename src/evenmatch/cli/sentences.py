@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evenmatch.cost.expansion import last_change
+from evenmatch.cost.expansion import inverse, last_change
 from evenmatch.engine.pool import Pool
 from evenmatch.model.queue import Criterion, Format, Queue, Rule
 from evenmatch.model.scenario import Scenario
@@ -13,6 +13,7 @@ COMPARISONS = {
     "spread": "the largest difference in {} between its players",
     "mean_gap": "the mean difference in {} over all pairs of its players",
     "imbalance": "the difference in {} between its teams",
+    "rematch": "the share of its pairs that met not long ago, by {}",
 }
 DEADLINES = {
     "bots": "then plays with bots in the empty seats",
@@ -114,6 +115,8 @@ def _always_widens(queue: Queue) -> bool:
 
 
 def _widens_for_ever(rule: Rule) -> bool:
+    if rule.kind == "rematch":
+        return inverse(rule.limit, rule.expand)(1.0) < float("inf")
     return rule.kind != "same" and last_change(rule.expand, rule.limit) == float("inf")
 
 
@@ -137,6 +140,8 @@ def _format(format_: Format) -> str:
 def _rule(rule: Rule) -> str:
     if rule.kind == "same":
         return f"All players of a match have the same {rule.attribute}."
+    if rule.kind == "rematch":
+        return _rematch(rule)
     what = COMPARISONS[rule.kind].format(rule.attribute)
     unit = " times one's own value" if rule.unit == "relative" else ""
     text = f"At first {what} may be {_number(rule.limit)}{unit}"
@@ -152,6 +157,15 @@ def _rule(rule: Rule) -> str:
         text += f"; it widens by {_number(expand.rate)} for each second of waiting"
     top = "" if expand.max is None else f", up to {_number(expand.max)}"
     return f"{text}{top}. Every ticket of the match must accept."
+
+
+def _rematch(rule: Rule) -> str:
+    count = "match" if rule.matches == 1 else f"{rule.matches} matches"
+    text = f"Players who met as opponents in their last {count} may not meet again"
+    wait = inverse(rule.limit, rule.expand)(1.0)
+    return (
+        f"{text}." if wait == float("inf") else f"{text} before both have waited {_seconds(wait)}."
+    )
 
 
 def _quality(queue: Queue) -> str:
