@@ -197,6 +197,8 @@ def _check_criterion(criterion: Criterion, form: Format, at: str) -> None:
         _check_number(criterion.weight, WEIGHTS, f"{at}weight")
     if criterion.step != 0.0:
         _check_number(criterion.step, GAPS, f"{at}step")
+    if criterion.kind == "rematch" and criterion.scale != Scale():
+        _refuse(f"{at}scale", 'does not go with kind = "rematch", which is in [0, 1] by itself')
     _check_scale(criterion.scale, f"{at}scale.")
 
 
@@ -234,6 +236,8 @@ def _check_rule(rule: Rule, form: Format, wait_end: float | None, at: str) -> No
     _check_compared(rule, form, at)
     _check_number(rule.limit, LIMITS, f"{at}limit")
     _check_word(rule.unit, ("difference", "relative"), f"{at}unit")
+    if rule.kind == "rematch" and rule.unit != "difference":
+        _refuse(f"{at}unit", 'does not go with kind = "rematch"')
     if rule.expand is not None:
         _check_expansion(rule.expand, rule.limit, wait_end, f"{at}expand")
 
