@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from evenmatch.cost.expansion import inverse, last_change
 from evenmatch.engine.pool import Pool
-from evenmatch.model.queue import Criterion, Format, Queue, Rule
+from evenmatch.model.queue import Criterion, Format, Handicap, Queue, Rule
 from evenmatch.model.scenario import Scenario
 
 COMPARISONS = {
@@ -35,6 +35,8 @@ def describe(pool: Pool) -> Iterator[str]:
         yield _rule(rule)
     yield _quality(queue)
     yield _price(queue)
+    if queue.handicap is not None:
+        yield _handicap(queue.handicap)
     if queue.wait_max is None:
         yield "No ticket has a deadline."
     else:
@@ -183,6 +185,18 @@ def _criterion(criterion: Criterion, default: float) -> str:
     what = COMPARISONS[criterion.kind].format(criterion.attribute)
     weight = default if criterion.weight is None else criterion.weight
     return f"{what} (weight {_number(weight)})"
+
+
+def _handicap(handicap: Handicap) -> str:
+    text = (
+        f"A weaker team gets {_number(handicap.factor)} for each 1 by which its mean "
+        f"{handicap.attribute} is below that of the strongest"
+    )
+    if handicap.max is not None:
+        text += f", at most {_number(handicap.max)}"
+    if handicap.step:
+        text += f", in multiples of {_number(handicap.step)}"
+    return f"{text}."
 
 
 def _price(queue: Queue) -> str:

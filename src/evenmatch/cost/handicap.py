@@ -11,7 +11,7 @@ from evenmatch.model.queue import Handicap
 from evenmatch.model.ticket import Ticket
 
 
-def points_given(given: Handicap, teams: Sequence[Sequence[Ticket]]) -> tuple[float, ...]:
+def points_given(given: Handicap, teams: Sequence[Sequence[Ticket]]) -> tuple[float, ...] | None:
     """Return the points given to each team: factor * (strongest mean - own mean), capped.
 
     Args:
@@ -20,19 +20,19 @@ def points_given(given: Handicap, teams: Sequence[Sequence[Ticket]]) -> tuple[fl
             since nobody knows how strong it is.
 
     Returns:
-        Points by team, at least one of them 0; empty if nobody gets any.
+        Points by team, at least one of them 0; None if nobody gets any.
 
     Source:
         GameDev.net, "1v1 queuing" (2010): give the weaker side points where a close match is not
         to be had. The outcome counts them: `ratings.adjust.ranks_from_points`.
     """
     if not all(teams):
-        return ()
+        return None
     values = [[v for t in team for v in numbers(t, given.attribute)] for team in teams]
     means = [math.fsum(own) / len(own) for own in values]
     best = max(means)
     points = tuple([_rounded(given, given.factor * (best - mean)) for mean in means])
-    return points if any(points) else ()
+    return points if any(points) else None
 
 
 def _rounded(given: Handicap, points: float) -> float:

@@ -67,7 +67,7 @@ def describe(
         bots,
         pool.objective.cost(seating, bots, now),
         seating.quality,
-        handicap=points_given(given, seating.teams) if given is not None else (),
+        handicap=points_given(given, seating.teams) if given is not None else None,
     )
 
 

@@ -132,6 +132,6 @@ class History:
                 "cost": match.cost,
                 "quality": match.quality,
             }
-            if match.handicap:
+            if match.handicap is not None:
                 row["handicap"] = list(match.handicap)
             yield row

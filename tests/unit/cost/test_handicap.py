@@ -26,7 +26,7 @@ def test_multiple_of_the_step_stays_that_multiple_despite_rounding() -> None:
     # 0.1 * 3 is a little more than 0.3, and 0.7 / 0.1 a little less than 7.
     teams = [[ticket("a", 7)], [ticket("b", 0)]]
 
-    assert points_given(Handicap(0.1, step=0.1), teams)[1] == pytest.approx(0.7, abs=1e-12)
+    assert points_given(Handicap(0.1, step=0.1), teams) == (0.0, pytest.approx(0.7, abs=1e-12))
 
 
 def test_means_of_teams_are_compared_and_each_team_gets_its_own() -> None:
@@ -39,7 +39,7 @@ def test_means_of_teams_are_compared_and_each_team_gets_its_own() -> None:
 def test_even_teams_and_bots_get_none(teams: list[list[str]]) -> None:
     seated = [[ticket(name, 1500) for name in team] for team in teams]
 
-    assert points_given(Handicap(0.01), seated) == ()
+    assert points_given(Handicap(0.01), seated) is None
 
 
 def test_any_attribute_may_say_how_strong_a_player_is() -> None:
