@@ -78,13 +78,14 @@ def met(one: Player, two: Player, first: Known, second: Known) -> float:
     >>> met(Player("a"), Player("b"), {"b": 1.0}, {"c": 1.0, "a": 2.0})
     2.0
     """
-    views = [
-        known.get(other.id, math.inf)
-        for known, other in ((first, two), (second, one))
-        if known is not None
-    ]
+    ago = math.inf if first is None else first.get(two.id, math.inf)
+    if second is None or (ago == math.inf and first is not None):
+        return ago
+    other_ago = second.get(one.id, math.inf)
+    if first is None:
+        return other_ago
     # Of equally old memories of different kinds, that of opponents counts.
-    return max(views, key=lambda ago: (abs(ago), ago), default=math.inf)
+    return max(ago, other_ago, key=lambda each: (abs(each), each))
 
 
 def freshness(ago: float, matches: int) -> float:
@@ -178,6 +179,13 @@ def _pairs(
             fresh[row, column] = fresh[column, row] = freshness(ago, matches)
             were_mates[row, column] = were_mates[column, row] = ago < 0.0
     return fresh, were_mates
+
+
+def duel_gap(first: Ticket, second: Ticket, attribute: str, matches: int) -> float:
+    """Return `rule_gap` of two solo tickets, by a shorter way."""
+    one, two = first.players[0], second.players[0]
+    ago = met(one, two, known_of(first, one, attribute), known_of(second, two, attribute))
+    return freshness(ago, matches) if 0.0 < ago <= matches else 0.0
 
 
 def rule_gap(tickets: Sequence[Ticket], attribute: str, matches: int) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from evenmatch.cost.criteria import gap_of, gap_table
 from evenmatch.cost.expansion import inverse
-from evenmatch.cost.rematch import rule_gap
+from evenmatch.cost.rematch import duel_gap, rule_gap
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.teams import Orders
 from evenmatch.model.queue import Queue, Rule
@@ -148,6 +148,8 @@ class Rules:
             if is_plain:
                 gap = number(one, rule.attribute) - number(two, rule.attribute)
                 ready_at = both + when(abs(gap))
+            elif rule.kind == "rematch":
+                ready_at = both + when(duel_gap(one, two, rule.attribute, rule.matches))
             else:
                 ready_at = _ready_at(_Compiled(rule, when), ((one,), (two,)))
             if ready_at > at:

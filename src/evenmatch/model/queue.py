@@ -183,8 +183,14 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def remembers(self) -> int:
         """Return how many of a player's last matches this queue asks for; 0 for none."""
-        given: tuple[Criterion | Rule, ...] = (*self.criteria, *self.rules)
-        return max((c.matches for c in given if c.kind == "rematch"), default=0)
+        deepest = 0
+        for criterion in self.criteria:
+            if criterion.kind == "rematch":
+                deepest = max(deepest, criterion.matches)
+        for rule in self.rules:
+            if rule.kind == "rematch":
+                deepest = max(deepest, rule.matches)
+        return deepest
 
     @property
     def price(self) -> float:

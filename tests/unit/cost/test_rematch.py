@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenmatch.cost.objective import Objective
-from evenmatch.cost.rematch import freshness, met, rematch, rematch_table, rule_gap
+from evenmatch.cost.rematch import duel_gap, freshness, met, rematch, rematch_table, rule_gap
 from evenmatch.cost.rules import Rules
 from evenmatch.cost.teams import division_table
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, redraw_rule
@@ -195,6 +195,17 @@ def test_rematch_is_drawn_again_so_often_and_then_allowed() -> None:
     # Two draws of 5 s each in the wait of both.
     assert rules.pair_ready_at(one, two) == rules.ready_at([[one], [two]]) == 14.0
     assert rules.pair_ready_at(one, solo("c", {"d": 1.0}, 4.0)) == 4.0
+
+
+@given(MEMORIES, MEMORIES, st.integers(1, 4))
+def test_duels_short_way_equals_the_rule_on_teams(
+    first: dict[str, float] | None, second: dict[str, float] | None, matches: int
+) -> None:
+    tickets = [solo("a", first), solo("b", second)]
+    expected = rule_gap(tickets, "recent", matches)
+
+    assert duel_gap(*tickets, "recent", matches) == expected
+    assert duel_gap(*reversed(tickets), "recent", matches) == expected
 
 
 def test_rule_looks_as_far_back_as_it_says() -> None:
