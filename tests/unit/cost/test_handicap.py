@@ -23,10 +23,10 @@ def test_points_are_capped_and_rounded_down_to_the_step() -> None:
 
 
 def test_multiple_of_the_step_stays_that_multiple_despite_rounding() -> None:
-    # 0.1 * 3 is a little more than 0.3, and 0.7 / 0.1 a little less than 7.
-    teams = [[ticket("a", 7)], [ticket("b", 0)]]
+    # 0.29 * 100 is a little less than 29.
+    teams = [[ticket("a", 100)], [ticket("b", 0)]]
 
-    assert points_given(Handicap(0.1, step=0.1), teams) == (0.0, pytest.approx(0.7, abs=1e-12))
+    assert points_given(Handicap(0.29, step=1.0), teams) == (0.0, 29.0)
 
 
 def test_means_of_teams_are_compared_and_each_team_gets_its_own() -> None:
