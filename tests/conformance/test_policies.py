@@ -33,6 +33,8 @@ SPECS = [
     "price:c=2,grow=0.5",
     "price:theta=0.2",
     "price:rate=0.5",
+    "delay_greedy",
+    "delay_greedy:factor=0.25",
 ]
 
 

@@ -17,6 +17,7 @@ from evenmatch.sim.compiled import Floats, Outcome, play
 from evenmatch.sim.stream import Arrival
 
 DUEL_SPECS = ["price", "price:c=0.7,grow=0.5", "price:theta=0.2", "price:rate=3"]
+DUEL_SPECS += ["delay_greedy", "delay_greedy:factor=0.3", "delay_greedy:factor=0"]
 GROUP_SPECS: list[str] = []
 SCALES = (
     Scale(),

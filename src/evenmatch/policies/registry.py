@@ -18,6 +18,7 @@ from evenmatch.errors import ConfigError, MatchmakingError, NotSupported
 from evenmatch.policies.base import FunctionPolicy, Policy
 
 POLICIES: dict[str, str] = {
+    "delay_greedy": "DelayGreedy",
     "greedy": "Greedy",
     "periodic": "Periodic",
     "price": "Price",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers import price
+from evenmatch.solvers import delay_greedy, price
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.waiting import (
@@ -42,6 +42,8 @@ def arrive(kind: int, waiting: Waiting, slot: int, now: float) -> None:
     """Let a policy take note of a newcomer."""
     if kind == PRICE:
         price.arrive(waiting, slot, now)
+    elif kind == DELAY_GREEDY:
+        delay_greedy.arrive(waiting, slot, now)
 
 
 @kernel(f"int64(int64, {WAITING}, float64, boolean, int64[:,::1])", inline=True)
@@ -50,6 +52,8 @@ def decide(kind: int, waiting: Waiting, now: float, fired: bool, out: Ints) -> i
     found = 0
     if kind == PRICE:
         found = price.decide(waiting, now, fired, out)
+    elif kind == DELAY_GREEDY:
+        found = delay_greedy.decide(waiting, now, fired, out)
     return found
 
 
@@ -58,6 +62,8 @@ def leave(kind: int, waiting: Waiting, slot: int) -> None:
     """Let a player go whom the policy has not matched."""
     if kind == PRICE:
         price.forget(waiting, slot)
+    elif kind == DELAY_GREEDY:
+        delay_greedy.leave(waiting, slot)
 
 
 @kernel(f"int64({WAITING}, int64)", inline=True)
