@@ -18,7 +18,7 @@ from evenmatch.sim.stream import Arrival
 
 DUEL_SPECS = ["price", "price:c=0.7,grow=0.5", "price:theta=0.2", "price:rate=3"]
 DUEL_SPECS += ["delay_greedy", "delay_greedy:factor=0.3", "delay_greedy:factor=0"]
-GROUP_SPECS: list[str] = []
+GROUP_SPECS = ["group_price", "group_price:theta=1", "group_price:grow=0.5"]
 SCALES = (
     Scale(),
     Scale(min=0.25, max=0.5),

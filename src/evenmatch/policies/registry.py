@@ -20,6 +20,7 @@ from evenmatch.policies.base import FunctionPolicy, Policy
 POLICIES: dict[str, str] = {
     "delay_greedy": "DelayGreedy",
     "greedy": "Greedy",
+    "group_price": "GroupPrice",
     "periodic": "Periodic",
     "price": "Price",
     "window": "Window",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers import delay_greedy, price
+from evenmatch.solvers import delay_greedy, group_price, price
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.waiting import (
@@ -44,6 +44,8 @@ def arrive(kind: int, waiting: Waiting, slot: int, now: float) -> None:
         price.arrive(waiting, slot, now)
     elif kind == DELAY_GREEDY:
         delay_greedy.arrive(waiting, slot, now)
+    elif kind == GROUP_PRICE:
+        group_price.arrive(waiting, slot, now)
 
 
 @kernel(f"int64(int64, {WAITING}, float64, boolean, int64[:,::1])", inline=True)
@@ -54,6 +56,8 @@ def decide(kind: int, waiting: Waiting, now: float, fired: bool, out: Ints) -> i
         found = price.decide(waiting, now, fired, out)
     elif kind == DELAY_GREEDY:
         found = delay_greedy.decide(waiting, now, fired, out)
+    elif kind == GROUP_PRICE:
+        found = group_price.decide(waiting, now, fired, out)
     return found
 
 
@@ -64,6 +68,8 @@ def leave(kind: int, waiting: Waiting, slot: int) -> None:
         price.forget(waiting, slot)
     elif kind == DELAY_GREEDY:
         delay_greedy.leave(waiting, slot)
+    elif kind == GROUP_PRICE:
+        group_price.leave(waiting, slot)
 
 
 @kernel(f"int64({WAITING}, int64)", inline=True)
