@@ -33,6 +33,8 @@ SPECS = [
     "price:c=2,grow=0.5",
     "price:theta=0.2",
     "price:rate=0.5",
+    "gap_value",
+    "gap_value:rate=0.5",
     "group_price",
     "group_price:theta=0.5,grow=0",
     "delay_greedy",

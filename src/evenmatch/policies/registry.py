@@ -19,6 +19,7 @@ from evenmatch.policies.base import FunctionPolicy, Policy
 
 POLICIES: dict[str, str] = {
     "delay_greedy": "DelayGreedy",
+    "gap_value": "GapValue",
     "greedy": "Greedy",
     "group_price": "GroupPrice",
     "periodic": "Periodic",

@@ -35,11 +35,8 @@ from evenmatch.solvers.price import (
 from evenmatch.solvers.waiting import (
     FLAG,
     NONE,
-    NOTED,
     OLDEST,
     PRICE,
-    PRIOR,
-    RATE_OF,
     RELATIVE,
     SEQUENCE,
     SIZE,
@@ -52,6 +49,7 @@ from evenmatch.solvers.waiting import (
     free_slot,
     is_due,
     note_arrival,
+    settled_rate,
     when,
 )
 
@@ -66,22 +64,6 @@ PART = 0.82
 """Part of the price of a box that is asked of criteria; ages and the pickier half add the rest."""
 
 __all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
-
-
-@kernel(f"float64({WAITING}, float64)", inline=True)
-def rate_of(waiting: Waiting, now: float) -> float:
-    """Return the rate of the last arrivals, tickets per second.
-
-    The guess before there are any fades with the first ones, for a match needs many.
-    """
-    numbers, counts, samples = waiting[3], waiting[4], waiting[9]
-    prior = PRIOR / numbers[PRICE]
-    noted = counts[NOTED]
-    known = min(noted, RATE_OF)
-    if known == 0:
-        return 1.0 / prior
-    first = samples[0, (noted - known) % samples.shape[1]]
-    return (known + 1.0) / (now - first + prior / (known + 1.0))
 
 
 @kernel(f"float64({WAITING}, int64)", inline=True)
@@ -100,7 +82,7 @@ def arrive(waiting: Waiting, slot: int, now: float) -> None:
     points, marks, numbers = waiting[0], waiting[1], waiting[3]
     rate = numbers[KNOWN_RATE]
     if numbers[THETA] < 0.0 and rate <= 0.0:
-        rate = rate_of(waiting, now)
+        rate = settled_rate(waiting, now)
     numbers[RATE_NOW], numbers[LAST] = rate, now
     marks[WORTH, slot] = _worth(waiting, slot)
     marks[LOOK, slot] = points[TIME, slot]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers import delay_greedy, group_price, price
+from evenmatch.solvers import delay_greedy, gap_value, group_price, price
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.waiting import (
@@ -46,6 +46,8 @@ def arrive(kind: int, waiting: Waiting, slot: int, now: float) -> None:
         delay_greedy.arrive(waiting, slot, now)
     elif kind == GROUP_PRICE:
         group_price.arrive(waiting, slot, now)
+    elif kind == GAP_VALUE:
+        gap_value.arrive(waiting, slot, now)
 
 
 @kernel(f"int64(int64, {WAITING}, float64, boolean, int64[:,::1])", inline=True)
@@ -58,6 +60,8 @@ def decide(kind: int, waiting: Waiting, now: float, fired: bool, out: Ints) -> i
         found = delay_greedy.decide(waiting, now, fired, out)
     elif kind == GROUP_PRICE:
         found = group_price.decide(waiting, now, fired, out)
+    elif kind == GAP_VALUE:
+        found = gap_value.decide(waiting, now, fired, out)
     return found
 
 
@@ -70,6 +74,8 @@ def leave(kind: int, waiting: Waiting, slot: int) -> None:
         delay_greedy.leave(waiting, slot)
     elif kind == GROUP_PRICE:
         group_price.leave(waiting, slot)
+    elif kind == GAP_VALUE:
+        gap_value.leave(waiting, slot)
 
 
 @kernel(f"int64({WAITING}, int64)", inline=True)
