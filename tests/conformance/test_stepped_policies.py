@@ -9,14 +9,29 @@ RATING = Criterion("spread", "rating", scale=Scale(min=1000.0, max=1400.0))
 RAW = Criterion("spread", "rating", weight=0.01, scale=Scale("none"))
 DUELS = (
     Queue("widening", criteria=(RATING,), rules=(rule(limit=100, rate=25.0),), wait_max=24.0),
-    Queue("kept", criteria=(RATING,), rules=(rule(limit=50, rate=5.0),), on_deadline="keep", wait_max=8.0),
+    Queue(
+        "kept",
+        criteria=(RATING,),
+        rules=(rule(limit=50, rate=5.0),),
+        on_deadline="keep",
+        wait_max=8.0,
+    ),
     Queue("sides", Format(sides=("cat", "mouse")), (RATING,), (rule(limit=100, rate=30.0),)),
     Queue("relative", criteria=(RAW,), rules=(rule(limit=0.0625, rate=0.015625, unit="relative"),)),
 )
 TRIOS = (
     Queue("trio", Format((1, 1, 1)), (RATING,), (rule(limit=100, rate=25.0),), wait_max=24.0),
-    Queue("keep", Format((1, 1, 1)), (RATING,), (rule(limit=50, rate=5.0),), wait_max=8.0, on_deadline="keep"),
-    Queue("share", Format((1, 1, 1)), (RAW,), (rule(limit=0.0625, rate=0.015625, unit="relative"),)),
+    Queue(
+        "keep",
+        Format((1, 1, 1)),
+        (RATING,),
+        (rule(limit=50, rate=5.0),),
+        wait_max=8.0,
+        on_deadline="keep",
+    ),
+    Queue(
+        "share", Format((1, 1, 1)), (RAW,), (rule(limit=0.0625, rate=0.015625, unit="relative"),)
+    ),
     Queue("alone", Format((1, 1, 1)), rules=(rule(limit=100, rate=25.0),)),
 )
 

@@ -104,7 +104,8 @@ def of_outcome(outcome: Outcome) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize(
     ("spec", "players"),
-    [(spec, 2) for spec in DUEL_SPECS + LINE_SPECS] + [(spec, k) for spec in GROUP_SPECS for k in (2, 3, 5)],
+    [(spec, 2) for spec in DUEL_SPECS + LINE_SPECS]
+    + [(spec, k) for spec in GROUP_SPECS for k in (2, 3, 5)],
 )
 def test_compiled_run_makes_the_engines_matches(spec: str, players: int) -> None:
     compared = 0

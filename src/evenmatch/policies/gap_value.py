@@ -10,7 +10,7 @@ from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
 from evenmatch.policies.price import density
 from evenmatch.policies.steps import StepMatcher, Steps, check_solo
-from evenmatch.solvers import gap_value, play, price
+from evenmatch.solvers import gap_value, line, play, price
 
 BOUNDED = ("linear", "percentile")
 """Scales whose values lie in [0, 1]."""
@@ -25,9 +25,9 @@ STEPS = Steps(
         price.RATE_NOW,
         price.LAST,
         price.GUESS,
-        gap_value.LOW_END,
-        gap_value.HIGH_END,
-        gap_value.FALLS,
+        line.LOW_END,
+        line.HIGH_END,
+        line.FALLS,
     ),
 )
 
@@ -41,7 +41,7 @@ class GapValue(msgspec.Struct, frozen=True, kw_only=True):
 
     where v(gap) = L (.3443 + .1555 max(0, 2.519 - gap/L)^2), e(gap) = L (.248 + .295 max(0, 1.374
     - gap/L)^2), nobody waiting costs nothing, and a player of age t adds 1.063 wait_price
-    wait_max (t/wait_max)^4.26 where there is a deadline. At each arrival the neighbours with the
+    wait_max (t/wait_max)^4.25 where there is a deadline. At each arrival the neighbours with the
     lowest sum of their own cost and the change of V play, as long as that is negative. At its
     deadline a ticket takes the partner with the lowest sum. Neighbours whom rules keep apart for
     good are passed over, up to eight; where rules keep them apart for a time, they are weighed
@@ -114,6 +114,6 @@ class GapValue(msgspec.Struct, frozen=True, kw_only=True):
             price.KNOWN_RATE: self.rate or 0.0,
             price.DIMENSIONS: 1.0,
             price.DENSITY: density(terms),
-            gap_value.IS_BOUNDED: float(queue.criteria[0].scale.kind in BOUNDED),
-            gap_value.LOWEST: -1.0,
+            line.IS_BOUNDED: float(queue.criteria[0].scale.kind in BOUNDED),
+            line.LOWEST: -1.0,
         }

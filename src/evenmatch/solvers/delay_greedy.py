@@ -88,8 +88,8 @@ def cheapest(waiting: Waiting, slot: int, now: float) -> int:
 
 
 @kernel(f"void({WAITING}, int64, float64)")
-def arrive(waiting: Waiting, slot: int, now: float) -> None:
-    """Find out when a newcomer meets somebody."""
+def arrive(waiting: Waiting, slot: int, now: float) -> None:  # noqa: ARG001
+    """Find out when a newcomer meets somebody; all steps are told the time, it is not needed."""
     look(waiting, slot)
 
 

@@ -17,11 +17,24 @@ import math
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, TIME, pair_cost, shaped
+from evenmatch.solvers.line import (
+    FALLS,
+    HIGH_END,
+    IS_BOUNDED,
+    LINKED,
+    LOW_END,
+    LOWEST,
+    age_value,
+    between,
+    change,
+    link,
+    link_all,
+    unlink,
+)
+from evenmatch.solvers.pairs import FIRST_VALUE, TIME, pair_cost
 from evenmatch.solvers.price import (
     AT_ONCE,
     DIMENSIONS,
-    GUESS,
     KNOWN_RATE,
     LAST,
     LOOK,
@@ -37,7 +50,6 @@ from evenmatch.solvers.waiting import (
     NONE,
     NOTED,
     OLDEST,
-    PRICE,
     RIGHT,
     SEQUENCE,
     SIZE,
@@ -47,7 +59,6 @@ from evenmatch.solvers.waiting import (
     YOUNGER,
     Ints,
     Waiting,
-    free_slot,
     is_due,
     note_arrival,
     ready_at,
@@ -55,124 +66,15 @@ from evenmatch.solvers.waiting import (
     settled_rate,
 )
 
-IS_BOUNDED, LOWEST, LINKED, LOW_END, HIGH_END, FALLS = range(GUESS + 1, GUESS + 7)
-"""Numbers: 1 if all values lie in [0, 1]; the first player by value, and how many are linked;
-between which values players come; how often silence has lowered the rate. The others are those of
-`price`."""
 PICKINESS = 0.9
 """c: a little less than 1, since the rate is measured."""
 REACH = 8
 """Neighbours that a player looks at on its right until one may play."""
 FALLS_MAX = 128.0
 SILENCE, FALL = 4.0, 0.7
-"""After n mean intervals without an arrival the rate is taken for 4 / n of what it was, in steps."""
-
-GAP_FAR, GAP_RISE, GAP_NEAR = 0.3443, 0.1555, 2.519
-END_FAR, END_RISE, END_NEAR = 0.248, 0.295, 1.374
-AGE_COST, AGE_POWER = 1.063, 4.26
+"""After n mean intervals without an arrival 4 / n of the rate is believed, in steps."""
 
 __all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
-
-
-@kernel("float64(float64, float64)", inline=True)
-def gap_value(gap: float, length: float) -> float:
-    """Return what a gap between neighbours will cost, over the weight; both as distances."""
-    if not length > 0.0:
-        return 0.0
-    near = max(0.0, GAP_NEAR - gap / length)
-    return length * (GAP_FAR + GAP_RISE * near * near)
-
-
-@kernel("float64(float64, float64)", inline=True)
-def end_value(gap: float, length: float) -> float:
-    """Return the same for the gap between the first or last player and the end of the line."""
-    if not length > 0.0:
-        return 0.0
-    near = max(0.0, END_NEAR - gap / length)
-    return length * (END_FAR + END_RISE * near * near)
-
-
-@kernel(f"float64({WAITING}, int64, int64, float64)", inline=True)
-def between(waiting: Waiting, left: int, right: int, scale: float) -> float:
-    """Return what the gap between two players would cost if they were neighbours.
-
-    `NONE` is an end of the line; between both ends nobody waits, and that costs nothing.
-    """
-    points, marks, numbers, terms = waiting[0], waiting[1], waiting[3], waiting[5]
-    if left == NONE and right == NONE:
-        return 0.0
-    if left == NONE:
-        gap = points[FIRST_VALUE, right] - numbers[LOW_END]
-        return end_value(shaped(terms, 0, max(gap, 0.0)), scale * marks[WORTH, right])
-    if right == NONE:
-        gap = numbers[HIGH_END] - points[FIRST_VALUE, left]
-        return end_value(shaped(terms, 0, max(gap, 0.0)), scale * marks[WORTH, left])
-    gap = points[FIRST_VALUE, right] - points[FIRST_VALUE, left]
-    length = 0.5 * scale * (marks[WORTH, left] + marks[WORTH, right])
-    return gap_value(shaped(terms, 0, gap), length)
-
-
-@kernel(f"float64({WAITING}, int64, float64)", inline=True)
-def age_value(waiting: Waiting, slot: int, now: float) -> float:
-    """Return what a player's nearness to its deadline will cost."""
-    numbers = waiting[3]
-    wait_max = numbers[WAIT_MAX]
-    if wait_max == np.inf:
-        return 0.0
-    age: float = (now - waiting[0][TIME, slot]) / wait_max
-    return AGE_COST * numbers[PRICE] * wait_max * age**AGE_POWER
-
-
-@kernel(f"float64({WAITING}, int64, int64, float64, float64)", inline=True)
-def change(waiting: Waiting, left: int, right: int, scale: float, now: float) -> float:
-    """Return how much less the others will cost, without ages, if two players go; negative."""
-    links, terms = waiting[2], waiting[5]
-    before, after = links[LEFT, left], links[RIGHT, right]
-    kept = between(waiting, before, left, scale) + between(waiting, right, after, scale)
-    if links[RIGHT, left] == right:
-        kept += between(waiting, left, right, scale)
-        change = between(waiting, before, after, scale) - kept
-    else:
-        inner, outer = links[RIGHT, left], links[LEFT, right]
-        kept += between(waiting, left, inner, scale) + between(waiting, outer, right, scale)
-        if inner == outer:
-            change = between(waiting, before, inner, scale) + between(waiting, inner, after, scale)
-        else:
-            change = between(waiting, before, inner, scale) + between(waiting, outer, after, scale)
-        change -= kept
-    ages = age_value(waiting, left, now) + age_value(waiting, right, now)
-    return terms[0, 0] * change - ages
-
-
-@kernel(f"void({WAITING}, int64)", inline=True)
-def _link(waiting: Waiting, slot: int) -> None:
-    """Give a player its place in the order of values, right of equal ones."""
-    points, _, links, numbers = waiting[:4]
-    value = points[FIRST_VALUE, slot]
-    left, right = NONE, int(numbers[LOWEST])
-    while right != NONE and points[FIRST_VALUE, right] <= value:
-        left, right = right, links[RIGHT, right]
-    links[LEFT, slot], links[RIGHT, slot] = left, right
-    if left == NONE:
-        numbers[LOWEST] = slot
-    else:
-        links[RIGHT, left] = slot
-    if right != NONE:
-        links[LEFT, right] = slot
-    numbers[LINKED] += 1.0
-
-
-@kernel(f"void({WAITING})", inline=True)
-def _link_all(waiting: Waiting) -> None:
-    """Put all in order, by value and then by age, if players came without being linked."""
-    links, numbers, counts = waiting[2], waiting[3], waiting[4]
-    if numbers[LINKED] == counts[SIZE]:
-        return
-    numbers[LOWEST], numbers[LINKED] = NONE, 0.0
-    slot = counts[OLDEST]
-    while slot != NONE:
-        _link(waiting, slot)
-        slot = links[YOUNGER, slot]
 
 
 @kernel(f"void({WAITING}, int64, float64)", inline=True)
@@ -184,7 +86,7 @@ def _enter(waiting: Waiting, slot: int, at: float) -> None:
     marks[WORTH, slot] = worth / terms[0, 0]
     marks[LOOK, slot] = at
     if numbers[LINKED] == counts[SIZE] - 1:
-        _link(waiting, slot)
+        link(waiting, slot)
 
 
 @kernel(f"void({WAITING}, int64, float64)")
@@ -210,33 +112,17 @@ def come_back(waiting: Waiting, slot: int, now: float) -> None:
     _enter(waiting, slot, now)
 
 
-@kernel(f"void({WAITING}, int64)", inline=True)
-def _free(waiting: Waiting, slot: int) -> None:
-    """Let a player go, in both orders."""
-    links, numbers, counts = waiting[2], waiting[3], waiting[4]
-    if numbers[LINKED] == counts[SIZE]:
-        left, right = links[LEFT, slot], links[RIGHT, slot]
-        if left == NONE:
-            numbers[LOWEST] = right
-        else:
-            links[RIGHT, left] = right
-        if right != NONE:
-            links[LEFT, right] = left
-        numbers[LINKED] -= 1.0
-    free_slot(waiting, slot)
-
-
 @kernel(f"void({WAITING}, int64)")
 def leave(waiting: Waiting, slot: int) -> None:
     """Let a player go who was not matched; the others look around again."""
     marks, counts = waiting[1], waiting[4]
-    _free(waiting, slot)
+    unlink(waiting, slot)
     if counts[OLDEST] != NONE:
         marks[LOOK, counts[OLDEST]] = AT_ONCE
 
 
-@kernel(f"UniTuple(float64, 2)({WAITING}, int64, int64, float64)", inline=True)
-def _pair_up(waiting: Waiting, left: int, right: int, now: float) -> tuple[float, float]:
+@kernel(f"UniTuple(float64, 2)({WAITING}, int64, int64)", inline=True)
+def _pair_up(waiting: Waiting, left: int, right: int) -> tuple[float, float]:
     """Return what a pair costs itself and from when on it may play; both inf if never."""
     points, terms, gates = waiting[0], waiting[5], waiting[6]
     cost = pair_cost(points, terms, gates, 0.0, left, right)
@@ -264,6 +150,28 @@ def silent_until(waiting: Waiting) -> float:
     return instant
 
 
+@kernel(f"Tuple((int64, float64))({WAITING}, int64, float64, float64)")
+def _further(waiting: Waiting, left: int, scale: float, now: float) -> tuple[int, float]:
+    """Return the first player beyond the next one on the right with whom one may play, and the sum.
+
+    When a rule will let it play with one of those it passes, the player looks around again.
+    """
+    marks, links = waiting[1], waiting[2]
+    right = links[RIGHT, links[RIGHT, left]]
+    for _ in range(REACH - 1):
+        if right == NONE:
+            break
+        cost, at = _pair_up(waiting, left, right)
+        if at < np.inf:
+            total = cost + change(waiting, left, right, scale, now)
+            if at <= now:
+                return right, total
+            if total < 0.0:
+                marks[LOOK, left] = min(marks[LOOK, left], at)
+        right = links[RIGHT, right]
+    return NONE, 0.0
+
+
 @kernel(f"UniTuple(int64, 2)({WAITING}, float64)")
 def best_pair(waiting: Waiting, now: float) -> tuple[int, int]:
     """Return the pair of neighbours that makes the pool cheapest, left one first; or `NONE` twice.
@@ -271,30 +179,36 @@ def best_pair(waiting: Waiting, now: float) -> tuple[int, int]:
     Neighbours are those who may ever play; each player notes when a rule lets it play with one.
 
     Complexity:
-        O(n * REACH).
+        O(n), times `REACH` at most where rules keep neighbours apart.
     """
     marks, links, numbers, terms = waiting[1], waiting[2], waiting[3], waiting[5]
     scale = 1.0 / math.sqrt(believed_rate(waiting))
     first, second, least = NONE, NONE, 0.0
     left = int(numbers[LOWEST])
-    while left != NONE:
+    if left == NONE:
+        return first, second
+    right = links[RIGHT, left]
+    before, here = between(waiting, NONE, left, scale), between(waiting, left, right, scale)
+    age = age_value(waiting, left, now)
+    while right != NONE:
         marks[LOOK, left] = np.inf
-        right = links[RIGHT, left]
-        for _ in range(REACH):
-            if right == NONE:
-                break
-            cost, at = _pair_up(waiting, left, right, now)
-            if at < np.inf:
-                total = cost + change(waiting, left, right, scale, now)
-                if at > now:
-                    if total < 0.0:
-                        marks[LOOK, left] = min(marks[LOOK, left], at)
-                else:
-                    if total < least:
-                        first, second, least = left, right, total
-                    break
-            right = links[RIGHT, right]
-        left = links[RIGHT, left]
+        beyond = between(waiting, right, links[RIGHT, right], scale)
+        wider = between(waiting, links[LEFT, left], links[RIGHT, right], scale)
+        next_age = age_value(waiting, right, now)
+        cost, at = _pair_up(waiting, left, right)
+        total = cost + terms[0, 0] * (wider - (before + here + beyond)) - (age + next_age)
+        if at <= now:
+            if total < least:
+                first, second, least = left, right, total
+        else:
+            if total < 0.0:
+                marks[LOOK, left] = at
+            other, total = _further(waiting, left, scale, now)
+            if total < least:
+                first, second, least = left, other, total
+        before, here, age = here, beyond, next_age
+        left, right = right, links[RIGHT, right]
+    marks[LOOK, left] = np.inf
     return first, second
 
 
@@ -317,7 +231,7 @@ def partner_of(waiting: Waiting, slot: int, now: float) -> int:
     Complexity:
         O(n).
     """
-    points, marks, links, numbers, counts = waiting[:5]
+    points, marks, links, _, counts = waiting[:5]
     scale = 1.0 / math.sqrt(believed_rate(waiting))
     partner, least, soon = NONE, np.inf, np.inf
     other = counts[OLDEST]
@@ -329,7 +243,7 @@ def partner_of(waiting: Waiting, slot: int, now: float) -> int:
                 is_left = _is_before(waiting, other, slot)
             if is_left:
                 left, right = other, slot
-            cost, at = _pair_up(waiting, left, right, now)
+            cost, at = _pair_up(waiting, left, right)
             if at > now:
                 soon = min(soon, at)
             else:
@@ -349,8 +263,8 @@ def _pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
         points[TIME, one] == points[TIME, two] and links[SEQUENCE, one] < links[SEQUENCE, two]
     )
     out[count, 0], out[count, 1] = (one, two) if is_older else (two, one)
-    _free(waiting, one)
-    _free(waiting, two)
+    unlink(waiting, one)
+    unlink(waiting, two)
 
 
 @kernel(f"boolean({WAITING}, float64, boolean)", inline=True)
@@ -410,7 +324,7 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
     Complexity:
         O(n) for each match and each instant at which somebody looks around.
     """
-    _link_all(waiting)
+    link_all(waiting)
     found = 0
     is_looking = _is_anything_due(waiting, now, fired)
     while True:

@@ -12,8 +12,9 @@ import math
 
 import numpy as np
 
+from evenmatch.solvers.groups import cost_of, grow_group
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, SIDE, TIME, Floats, shaped
+from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.price import (
     CLOSE,
     DIMENSIONS,
@@ -26,7 +27,6 @@ from evenmatch.solvers.price import (
     SAMPLES,
     SILENCE,
     THETA,
-    WIDE,
     WORTH,
     at_rate,
     most,
@@ -37,7 +37,6 @@ from evenmatch.solvers.waiting import (
     NONE,
     OLDEST,
     PRICE,
-    RELATIVE,
     SEQUENCE,
     SIZE,
     WAIT_MAX,
@@ -50,13 +49,10 @@ from evenmatch.solvers.waiting import (
     is_due,
     note_arrival,
     settled_rate,
-    when,
 )
 
 FACTOR = GUESS + 1
 """Number: what a group would pay, per T of its players. The other numbers are those of `price`."""
-TAKEN = 3
-"""Mark: 1 while a player is in the group that is grown."""
 SLACK = 1.0 + 1e-9
 """A group whose instant has come is made, however the last digit was rounded."""
 LESS = 0.999
@@ -86,7 +82,7 @@ def arrive(waiting: Waiting, slot: int, now: float) -> None:
     numbers[RATE_NOW], numbers[LAST] = rate, now
     marks[WORTH, slot] = _worth(waiting, slot)
     marks[LOOK, slot] = points[TIME, slot]
-    marks[CLOSE, slot] = marks[TAKEN, slot] = 0.0
+    marks[CLOSE, slot] = 0.0
     note_arrival(waiting, slot, now)
 
 
@@ -96,157 +92,13 @@ def come_back(waiting: Waiting, slot: int, now: float) -> None:
     marks = waiting[1]
     marks[WORTH, slot] = _worth(waiting, slot)
     marks[LOOK, slot] = now
-    marks[CLOSE, slot] = marks[TAKEN, slot] = 0.0
+    marks[CLOSE, slot] = 0.0
 
 
 @kernel(f"void({WAITING}, int64)", inline=True)
 def leave(waiting: Waiting, slot: int) -> None:
     """Let a player go."""
     free_slot(waiting, slot)
-
-
-@kernel(f"float64({WAITING}, int64[::1], int64, float64[:,::1], int64, float64)")
-def joins_at(
-    waiting: Waiting, group: Ints, size: int, box: Floats, slot: int, newest: float
-) -> float:
-    """Return the instant from which a group and one more may play by the rules; inf if never.
-
-    Args:
-        waiting: The pool.
-        group: The group's slots.
-        size: How many there are.
-        box: Shape (2, rows of values): the group's lowest and highest values.
-        slot: The one more.
-        newest: When the last of the group was enqueued, seconds.
-
-    Complexity:
-        O(rules), times the size for rules that are relative.
-    """
-    points, terms, gates, rules, steps = waiting[0], waiting[5], waiting[6], waiting[7], waiting[8]
-    if points[SIDE, slot] != 0.0 and points[SIDE, slot] == points[SIDE, group[0]]:
-        return np.inf
-    row = terms.shape[0]
-    for gate in range(gates.shape[0]):
-        value = points[FIRST_VALUE + row + gate, slot]
-        if max(box[1, row + gate], value) - min(box[0, row + gate], value) > gates[gate]:
-            return np.inf
-    row += gates.shape[0]
-    newest = max(newest, points[TIME, slot])
-    at = newest
-    for rule in range(rules.shape[0]):
-        value = points[FIRST_VALUE + row + rule, slot]
-        gap = max(box[1, row + rule], value) - min(box[0, row + rule], value)
-        if rules[rule, RELATIVE] == 0.0:
-            at = max(at, newest + when(rules, steps, rule, gap))
-            continue
-        for seat in range(size + 1):
-            member = slot if seat == size else group[seat]
-            own = abs(points[FIRST_VALUE + row + rule, member])
-            part = 0.0 if gap == 0.0 else np.inf
-            if own > 0.0:
-                part = gap / own
-            at = max(at, points[TIME, member] + when(rules, steps, rule, part))
-    return at
-
-
-@kernel(f"void({WAITING}, int64, float64[:,::1], boolean)", inline=True)
-def _widen(waiting: Waiting, slot: int, box: Floats, is_first: bool) -> None:
-    """Let a group's box hold one more."""
-    points = waiting[0]
-    for row in range(box.shape[1]):
-        value = points[FIRST_VALUE + row, slot]
-        if is_first or value < box[0, row]:
-            box[0, row] = value
-        if is_first or value > box[1, row]:
-            box[1, row] = value
-
-
-@kernel(f"float64({WAITING}, float64[:,::1])", inline=True)
-def _cost_of(waiting: Waiting, box: Floats) -> float:
-    """Return the criteria cost of a group."""
-    terms = waiting[5]
-    cost = 0.0
-    for term in range(terms.shape[0]):
-        cost += terms[term, 0] * shaped(terms, term, box[1, term] - box[0, term])
-    return cost
-
-
-@kernel(f"float64({WAITING}, float64[:,::1], int64)", inline=True)
-def _cost_with(waiting: Waiting, box: Floats, slot: int) -> float:
-    """Return the criteria cost of a group and one more."""
-    points, terms = waiting[0], waiting[5]
-    cost = 0.0
-    for term in range(terms.shape[0]):
-        value = points[FIRST_VALUE + term, slot]
-        gap = max(box[1, term], value) - min(box[0, term], value)
-        cost += terms[term, 0] * shaped(terms, term, gap)
-    return cost
-
-
-@kernel(f"int64({WAITING}, int64, int64, float64, int64[::1], float64[:,::1])")
-def grow_group(
-    waiting: Waiting, slot: int, second: int, now: float, group: Ints, box: Floats
-) -> int:
-    """Grow a group around a player by the least added cost, and note when a rule allows more.
-
-    Args:
-        waiting: The pool.
-        slot: The first of the group.
-        second: Who is taken next in any case; `NONE` leaves it open.
-        now: The present instant, seconds.
-        group: Filled with the slots, as many as a match has seats.
-        box: Filled with the group's lowest and highest values.
-
-    Returns:
-        How many could be taken.
-
-    Complexity:
-        O(k * n * rows).
-    """
-    points, marks, links, numbers, counts, _, gates, rules = waiting[:8]
-    is_free = rules.shape[0] + gates.shape[0] == 0 and group.shape[0] > 2
-    wide = WIDE * marks[WORTH, slot] / at_rate(numbers[RATE_NOW], numbers[DIMENSIONS])
-    group[0], size, newest = slot, 1, points[TIME, slot]
-    marks[TAKEN, slot] = 1.0
-    _widen(waiting, slot, box, True)
-    cost = 0.0
-    soon, late = np.inf, np.inf
-    while size < group.shape[0]:
-        taken, least = NONE, np.inf
-        other = counts[OLDEST]
-        if size == 1 and second != NONE:
-            other = second
-        while other != NONE:
-            if marks[TAKEN, other] == 0.0:
-                with_it = _cost_with(waiting, box, other)
-                at = now
-                if not is_free:
-                    at = joins_at(waiting, group, size, box, other, newest)
-                if at > now:
-                    if with_it <= wide:
-                        soon = min(soon, at)
-                    else:
-                        late = min(late, at)
-                elif with_it < least:
-                    taken, least = other, with_it
-                    if with_it == cost:
-                        # Nobody can widen the group by less.
-                        break
-            other = links[YOUNGER, other]
-            if size == 1 and second != NONE:
-                other = NONE
-        if taken == NONE:
-            break
-        group[size] = taken
-        size += 1
-        newest = max(newest, points[TIME, taken])
-        marks[TAKEN, taken] = 1.0
-        _widen(waiting, taken, box, False)
-        cost = least
-    for seat in range(size):
-        marks[TAKEN, group[seat]] = 0.0
-    marks[LOOK, slot] = soon if soon < np.inf else late
-    return size
 
 
 @kernel(f"boolean({WAITING}, int64, float64, boolean, int64[::1], float64[:,::1])")
@@ -264,7 +116,7 @@ def look(
         return False
     if grow_group(waiting, slot, NONE, now, group, box) < seats:
         return False
-    cost = _cost_of(waiting, box)
+    cost = cost_of(waiting, box)
     ages, worths, highest = 0.0, 0.0, 0.0
     for seat in range(seats):
         ages += now - points[TIME, group[seat]]
