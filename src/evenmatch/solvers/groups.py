@@ -83,14 +83,23 @@ def cost_of(waiting: Waiting, box: Floats) -> float:
     return cost
 
 
-@kernel(f"float64({WAITING}, float64[:,::1], int64)", inline=True)
-def _cost_with(waiting: Waiting, box: Floats, slot: int) -> float:
+@kernel("float64(float64[:,::1], float64[:,::1], float64[:,::1], int64)", inline=True)
+def _cost_with(points: Floats, terms: Floats, box: Floats, slot: int) -> float:
     """Return the criteria cost of a group and one more."""
-    points, terms = waiting[0], waiting[5]
     cost = 0.0
     for term in range(terms.shape[0]):
         value = points[FIRST_VALUE + term, slot]
         gap = max(box[1, term], value) - min(box[0, term], value)
+        cost += terms[term, 0] * shaped(terms, term, gap)
+    return cost
+
+
+@kernel("float64(float64[:,::1], float64[:,::1], int64, int64)", inline=True)
+def _cost_of_two(points: Floats, terms: Floats, one: int, two: int) -> float:
+    """Return the criteria cost of two players, as `_cost_with` does, without its comparisons."""
+    cost = 0.0
+    for term in range(terms.shape[0]):
+        gap = abs(points[FIRST_VALUE + term, one] - points[FIRST_VALUE + term, two])
         cost += terms[term, 0] * shaped(terms, term, gap)
     return cost
 
@@ -126,7 +135,7 @@ def _fill(
     Complexity:
         O(k * n), of which few look at all rows.
     """
-    points, marks = waiting[0], waiting[1]
+    points, marks, terms = waiting[0], waiting[1], waiting[5]
     is_free = _is_free(waiting)
     newest = points[TIME, group[0]]
     if size == 2:
@@ -138,7 +147,7 @@ def _fill(
         for candidate in range(who.shape[0]):
             if near[candidate] >= least:
                 continue
-            with_it = _cost_with(waiting, box, who[candidate])
+            with_it = _cost_with(points, terms, box, who[candidate])
             if not is_free:
                 at = joins_at(waiting, group[:size], box, who[candidate], newest)
                 if at > now:
@@ -179,7 +188,7 @@ def grow_group(
     Complexity:
         O(k * n), and O(n * rows).
     """
-    points, marks, links, numbers, counts = waiting[:5]
+    points, marks, links, numbers, counts, terms = waiting[:6]
     wide = WIDE * marks[WORTH, slot] / at_rate(numbers[RATE_NOW], numbers[DIMENSIONS])
     near = np.empty(counts[SIZE])
     who = np.empty(counts[SIZE], dtype=np.int64)
@@ -190,7 +199,7 @@ def grow_group(
     other = counts[OLDEST]
     while other != NONE:
         if other != slot:
-            cost, at = _cost_with(waiting, box, other), now
+            cost, at = _cost_of_two(points, terms, slot, other), now
             if not is_free:
                 at = joins_at(waiting, group[:1], box, other, points[TIME, slot])
             if at <= now:

@@ -37,7 +37,9 @@ def test_measured_rate_comes_close_to_the_known_one() -> None:
 
 @pytest.mark.parametrize("scale", [Scale(), Scale("none")])
 def test_last_two_meet_at_some_time_without_a_deadline(scale: Scale) -> None:
-    queue = Queue(criteria=(Criterion("spread", "c0", weight=2.0, scale=scale),), policy="gap_value")
+    queue = Queue(
+        criteria=(Criterion("spread", "c0", weight=2.0, scale=scale),), policy="gap_value"
+    )
     rng = np.random.default_rng(2)
     times = np.cumsum(rng.exponential(0.01, 100))
     found = play(queue, parse_policy("gap_value"), times, rng.random((1, 100)))

@@ -88,9 +88,7 @@ def test_at_the_deadline_the_overdue_player_grows_a_group_at_any_cost() -> None:
 
 
 def test_who_stays_beyond_the_deadline_plays_with_the_next_newcomer() -> None:
-    queue = free_for_all(
-        3, 1, "group_price:theta=0,grow=0", wait_max=3.0, on_deadline="keep"
-    )
+    queue = free_for_all(3, 1, "group_price:theta=0,grow=0", wait_max=3.0, on_deadline="keep")
     found = run(queue, np.array([0.0, 1.0, 50.0]), np.array([[0.0, 1.0, 0.5]]))
     assert found.at.tolist() == [50.0]
 
