@@ -17,17 +17,22 @@ import msgspec
 from evenmatch.errors import ConfigError, MatchmakingError, NotSupported
 from evenmatch.policies.base import FunctionPolicy, Policy
 from evenmatch.policies.greedy import Greedy
+from evenmatch.policies.lookahead import Lookahead
 from evenmatch.policies.periodic import Periodic
 from evenmatch.policies.window import Window
 
-POLICIES: dict[str, type[Greedy] | type[Periodic] | type[Window]] = {
+POLICIES: dict[str, type[Greedy] | type[Lookahead] | type[Periodic] | type[Window]] = {
     "greedy": Greedy,
+    "lookahead": Lookahead,
     "periodic": Periodic,
     "window": Window,
 }
 
 LATER: dict[str, tuple[str, ...]] = {"window": ("every",)}
 """Parameters that are named and come with a later version."""
+
+UNBOUNDED: dict[str, tuple[str, ...]] = {"lookahead": ("horizon",)}
+"""Parameters that may be `inf`."""
 
 SPEC_MAX = 1_000
 """Longest SPEC in characters."""
@@ -61,6 +66,9 @@ def parse_policy(spec: str) -> Policy:
             raise ConfigError(
                 f"policy {name} has no parameter {key!r}{_nearest(key, list(fields))}"
             )
+        if text == "inf" and key in UNBOUNDED.get(name, ()):
+            values[key] = math.inf
+            continue
         values[key] = _convert(f"{name}:{key}", text, fields[key].type)
     return kind(**values)
 

@@ -1,0 +1,158 @@
+"""The tickets of a duel's queue as arrays, and the cheapest way to pair them.
+
+Importing this module loads the compiled kernels, so policies import it when a matcher is made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.cost.rules import Rules, number, side_of
+from evenmatch.cost.scale import scale_value
+from evenmatch.model.queue import Criterion, Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.solvers.dense import NO_DELAYS, pair_few
+from evenmatch.solvers.matching import Field, pair_up
+from evenmatch.solvers.pairs import CAPPED, LOG, OWNER, RAW, TIME, UNTIL, Floats, Ints
+
+DENSE_MAX = 300
+"""Beyond so many tickets the pairs that matter are searched for, not all of them weighed."""
+
+
+class Entrant(msgspec.Struct, eq=False):
+    """A ticket that waits or will come, and what is known about it.
+
+    Args:
+        ticket: Its `enqueued_at` may lie ahead.
+        row: Its column of the arrays: arrival, deadline, side, owner, scaled values.
+        number: Ascends in the order in which entrants became known.
+        ready_at: By the number of an entrant known before: from when on the two may play.
+    """
+
+    ticket: Ticket
+    row: tuple[float, ...]
+    number: int
+    ready_at: dict[int, float]
+
+
+class DuelColumns:
+    """Turns tickets into arrays and pairs them.
+
+    Args:
+        queue: Of duels.
+        wait_max: Seconds after which a ticket can no longer be paired; inf if never.
+    """
+
+    def __init__(self, queue: Queue, wait_max: float) -> None:
+        self._queue = queue
+        self._wait_max = wait_max
+        self._rules = Rules(queue)
+        self._sides = {name: float(code) for code, name in enumerate(("", *queue.format.sides))}
+        terms = [term(each, len(queue.criteria)) for each in queue.criteria]
+        self._terms: Floats = np.asarray(terms, dtype=np.float64).reshape(len(terms), 5)
+        self._gates: Floats = np.zeros(0)
+        self._count = 0
+        self.has_rules = bool(queue.rules)
+        self.weight = float(self._terms[:, 0].sum())
+
+    def entrant(self, ticket: Ticket) -> Entrant:
+        """Return what the arrays need to know of a ticket."""
+        self._count += 1
+        at = ticket.enqueued_at
+        side = self._sides[side_of(ticket)] if len(self._sides) > 1 else 0.0
+        values = [scale_value(c.scale, number(ticket, c.attribute)) for c in self._queue.criteria]
+        return Entrant(ticket, (at, at + self._wait_max, side, 0.0, *values), self._count, {})
+
+    def ready_at(self, one: Entrant, two: Entrant) -> float:
+        """Return the instant from which two tickets may play; inf if never."""
+        if not self.has_rules:
+            return max(one.ticket.enqueued_at, two.ticket.enqueued_at)
+        if one.number > two.number:
+            one, two = two, one
+        at = two.ready_at.get(one.number)
+        if at is None:
+            at = two.ready_at[one.number] = self._rules.pair_ready_at(one.ticket, two.ticket)
+        return at
+
+    def times(self, entrants: Sequence[Entrant], now: float) -> tuple[Floats, Floats]:
+        """Return from when on and until when each can be paired, in seconds from now."""
+        rows = np.array([entrant.row[:2] for entrant in entrants])
+        return np.maximum(rows[:, 0] - now, 0.0), rows[:, 1] - now
+
+    def best_pairs(
+        self, entrants: Sequence[Entrant], alone: Floats, settled: NDArray[np.int8], now: float
+    ) -> list[tuple[Entrant, Entrant]]:
+        """Return the pairs of the cheapest matching.
+
+        Args:
+            entrants: By ascending arrival.
+            alone: Cost of leaving each unpaired, shape (n,).
+            settled: Shape (n,): two tickets whose flags are both 1 are not paired.
+            now: Waits before it are spent and count for nothing.
+
+        Complexity:
+            See `solvers.dense.pair_few`, and `solvers.matching.pair_up` beyond `DENSE_MAX`.
+        """
+        field = self._field(entrants, now)
+        if len(entrants) <= DENSE_MAX or settled.any():
+            mates = pair_few(field, alone, settled, self._ready_table(entrants, now))
+        else:
+            mates = pair_up([field], alone).mates
+        return [
+            (entrants[one], entrants[two]) for one, two in enumerate(mates.tolist()) if two > one
+        ]
+
+    def _field(self, entrants: Sequence[Entrant], now: float) -> Field:
+        points: Floats = np.ascontiguousarray(np.array([e.row for e in entrants]).T)
+        points[TIME], points[UNTIL] = self.times(entrants, now)
+        # A player who is announced while an earlier ticket of his waits cannot play himself.
+        owners: dict[str, float] = {}
+        points[OWNER] = [
+            owners.setdefault(e.ticket.players[0].id, float(i)) for i, e in enumerate(entrants)
+        ]
+        price = self._queue.price
+
+        def refine(one: Ints, two: Ints, costs: Floats) -> Floats:
+            found = costs.copy()
+            for place in np.flatnonzero(np.isfinite(costs)).tolist():
+                i, j = int(one[place]), int(two[place])
+                ready = self.ready_at(entrants[i], entrants[j]) - now
+                delay = max(0.0, ready - max(points[TIME, i], points[TIME, j]))
+                late = ready > min(points[UNTIL, i], points[UNTIL, j])
+                found[place] = math.inf if late else costs[place] + 2.0 * price * delay
+            return found
+
+        ids: Ints = np.arange(len(entrants))
+        found = refine if self.has_rules else None
+        return Field(points, self._terms, self._gates, price, ids, found)
+
+    def _ready_table(self, entrants: Sequence[Entrant], now: float) -> Floats:
+        """Return from when on each pair may play, in seconds from now."""
+        if not self.has_rules:
+            return NO_DELAYS
+        count = len(entrants)
+        table: Floats = np.full((count, count), math.inf)
+        for i in range(count):
+            for j in range(i + 1, count):
+                table[i, j] = self.ready_at(entrants[i], entrants[j]) - now
+        return table
+
+
+def term(criterion: Criterion, count: int) -> tuple[float, float, float, float, float]:
+    """Return a criterion of a duel as a term of `solvers.pairs`.
+
+    Args:
+        criterion: Any kind: between two players all gaps are the plain difference.
+        count: Criteria of the queue.
+    """
+    weight = 2 / count if criterion.weight is None else criterion.weight
+    scale = criterion.scale
+    shape = {"linear": CAPPED, "capped": CAPPED, "log": LOG, "none": RAW}[scale.kind]
+    top = 1.0 if scale.kind == "linear" else scale.max
+    steps = criterion.kind == "imbalance" and criterion.measure == "sum"
+    return weight, shape, top, scale.knee, criterion.step if steps else 0.0

@@ -1,0 +1,329 @@
+"""`lookahead`: plan the pairs of those who wait and of those who are announced."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.match import OpenMatch
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.arrival_rate import ArrivalRate
+from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
+
+if TYPE_CHECKING:
+    from evenmatch.policies.columns import DuelColumns, Entrant
+
+WORTH = 0.62
+"""p_v of the source: what a player is worth at the end of the horizon, in units of f L."""
+PRIOR_BUSY = 50.0
+"""The first guess at the arrival rate: so many tickets in the time that costs 1."""
+ANNOUNCED_MAX = 100_000
+"""Announcements remembered; a ticket announced beyond comes as a surprise."""
+FOREVER = 1e300
+"""An instant after all others that, unlike infinity, JSON can hold."""
+
+
+class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
+    """Pair those who wait with each other and with those who are announced, at the least cost.
+
+    Whenever something new is known (a ticket is announced, comes as a surprise, or fails to
+    come; a planned partner leaves; a deadline comes that no plan has looked at) the cheapest
+    matching of all waiting and announced tickets is computed. To leave a ticket unpaired costs
+    what a player is worth, p = .62 f L with L = 1 / sqrt(f a wait_max), and its wait until the
+    horizon; or, if its deadline comes sooner, a match with a bot then. Planned pairs play as
+    they fall due; the rest of the plan stays as it is until there is news.
+
+    Where nobody is announced, as in a server today, a newcomer plays with the nearest waiting
+    ticket within 1.24 L and a ticket at its deadline with the nearest: the threshold rule TH.
+    With an infinite horizon nothing has to be guessed, and the plan is the optimum in hindsight.
+
+    Args:
+        horizon: Seconds that arrivals are announced ahead; a simulation announces its own. `inf`
+            announces all of them at the start.
+
+    Source:
+        `docs/design.md`, "Announced arrivals"; the objective is Schlup, Automatic Game Matching,
+        eq. (1). The arrival rate a is measured; f is the sum of the weights, and values are
+        taken to be spread over [0, 1].
+
+    Complexity:
+        One matching per announcement, 0.15 ms for 50 tickets; see `solvers.dense`.
+    """
+
+    fills = False
+
+    horizon: float = 0.0
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        """Return a matcher for a queue of duels."""
+        del seed
+        if not self.horizon >= 0.0:
+            raise ConfigError(f"lookahead: horizon must be seconds >= 0, got {self.horizon}")
+        if not queue.format.is_duel:
+            raise ConfigError(
+                f"policy lookahead pairs two players: queue {queue.name} needs teams = 2 and "
+                f"players = 1; use greedy for larger formats"
+            )
+        if not queue.price > 0.0:
+            raise ConfigError(
+                f"policy lookahead weighs waiting against criteria: queue {queue.name} needs "
+                f"wait_price > 0, got {queue.price}"
+            )
+        # The kernels load when somebody uses them, not with the names of all policies.
+        from evenmatch.policies.columns import DuelColumns
+
+        keeps = queue.wait_max is None or queue.on_deadline == "keep"
+        wait_max = math.inf if keeps else queue.wait_max
+        assert wait_max is not None
+        columns = DuelColumns(queue, wait_max)
+        return LookaheadMatcher(queue, self.horizon, columns, memory or {})
+
+
+class LookaheadMatcher(NoJobs):
+    """The waiting and the announced tickets, and who is to play with whom."""
+
+    def __init__(
+        self, queue: Queue, horizon: float, columns: DuelColumns, memory: Memory
+    ) -> None:
+        self._queue = queue
+        self._horizon = horizon
+        self._columns = columns
+        self._rate = ArrivalRate(PRIOR_BUSY * queue.price, memory.get("rate", ()))
+        # Both by ascending arrival.
+        self._waiting: dict[str, Entrant] = {}
+        self._coming: dict[str, Entrant] = {}
+        for given in memory.get("coming", ()):
+            ticket = msgspec.convert(given, Ticket)
+            self._coming[ticket.id] = columns.entrant(ticket)
+        # Each planned ticket's partner, both ways.
+        self._plan: dict[str, str] = {}
+        for one, two in memory.get("plan", ()):
+            self._plan[one], self._plan[two] = two, one
+        # (from when on they may play, place, id, id) of the planned pairs; None after a restart.
+        self._due: list[tuple[float, int, str, str]] | None = None
+        # Tickets that the plan has not looked at, or whose partner it has lost.
+        self._news: dict[str, None] = dict.fromkeys(memory.get("news", ()))
+        self._newest: int = memory.get("newest", 0)
+        # Tickets known before a restart are no news; the first decision ends the restart.
+        self._known_to: int = self._newest
+        # Until when the plan has looked at deadlines.
+        self._planned_to: float = memory.get("planned_to", -FOREVER)
+        self._is_told: bool = memory.get("is_told", False)
+
+    def announce(self, ticket: Ticket, now: float) -> None:
+        """Take note of a ticket that is said to come at its `enqueued_at`."""
+        if not ticket.enqueued_at >= now or ticket.id in self._waiting:
+            return
+        if len(self._coming) >= ANNOUNCED_MAX:
+            return
+        self._is_told = True
+        if self._coming.pop(ticket.id, None) is not None:
+            self._part(ticket.id)
+        last = next(reversed(self._coming.values()), None)
+        self._coming[ticket.id] = self._columns.entrant(ticket)
+        self._news[ticket.id] = None
+        if last is not None and ticket.enqueued_at < last.ticket.enqueued_at:
+            self._coming = _by_age(self._coming)
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        """Take a ticket in; one that was announced keeps its place in the plan."""
+        del now
+        if isinstance(entry, OpenMatch):
+            return
+        if entry.sequence > self._newest:
+            self._newest = entry.sequence
+            self._rate.note(entry.enqueued_at)
+        entrant = self._coming.pop(entry.id, None)
+        if entrant is not None and _is_as_announced(entry, entrant.ticket):
+            entrant.ticket = entry
+        else:
+            if entrant is not None:
+                self._part(entry.id)
+            entrant = self._columns.entrant(entry)
+            if entry.sequence > self._known_to:
+                self._news[entry.id] = None
+        last = next(reversed(self._waiting.values()), None)
+        self._waiting[entry.id] = entrant
+        if last is not None and entry.age_key < last.ticket.age_key:
+            self._waiting = _by_age(self._waiting)
+
+    def leave(self, entry_id: str, now: float) -> None:
+        """Forget a ticket; its partner needs another one."""
+        del now
+        if self._waiting.pop(entry_id, None) is not None:
+            self._part(entry_id)
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        """Mend the plan if there is news, and let the pairs play that are due."""
+        self._known_to = 0
+        if self._due is None:
+            self._resume_plan()
+        self._miss(now, fired)
+        self._look_at_deadlines(now, fired)
+        if self._news:
+            self._make_plan(now)
+        matches = self._play(now, fired)
+        if fired and self._queue.on_deadline == "bots":
+            matches += self._play_with_bots(now)
+        return Decision(matches, self._wake_at())
+
+    def memory(self) -> Memory:
+        """Return the plan, who is announced, and the last arrivals."""
+        return {
+            "rate": self._rate.memory(),
+            "coming": [msgspec.to_builtins(each.ticket) for each in self._coming.values()],
+            "plan": [[one, two] for one, two in self._plan.items() if one < two],
+            "news": list(self._news),
+            "newest": self._newest,
+            "planned_to": self._planned_to,
+            "is_told": self._is_told,
+        }
+
+    def _part(self, entry_id: str) -> None:
+        """Take a ticket out of the plan; that its partner is free is news."""
+        self._news.pop(entry_id, None)
+        partner = self._plan.pop(entry_id, None)
+        if partner is not None:
+            del self._plan[partner]
+            self._news[partner] = None
+
+    def _miss(self, now: float, fired: bool) -> None:
+        """Forget those who were announced and have not come."""
+        while self._coming:
+            first = next(iter(self._coming.values())).ticket
+            if first.enqueued_at > now or (first.enqueued_at == now and not fired):
+                return
+            del self._coming[first.id]
+            self._part(first.id)
+
+    def _look_at_deadlines(self, now: float, fired: bool) -> None:
+        """Find tickets whose deadline has come since the plan looked ahead."""
+        for ticket_id, entrant in self._waiting.items():
+            until = entrant.row[1]
+            if until > now or (until == now and not fired):
+                return
+            if until > self._planned_to:
+                self._news[ticket_id] = None
+
+    def _make_plan(self, now: float) -> None:
+        """Compute the cheapest matching of all who wait or are announced."""
+        entrants = [*self._waiting.values(), *self._coming.values()]
+        horizon = self._horizon if self._is_told else 0.0
+        settled: NDArray[np.int8] = np.zeros(len(entrants), dtype=np.int8)
+        if horizon == 0.0:
+            # Those who wait were weighed against each other before.
+            for place, entrant in enumerate(entrants):
+                ticket_id = entrant.ticket.id
+                settled[place] = ticket_id not in self._news and ticket_id not in self._plan
+        alone = self._alone(entrants, horizon, now)
+        self._plan, self._due = {}, []
+        self._news.clear()
+        self._planned_to = min(now + horizon, FOREVER)
+        for one, two in self._columns.best_pairs(entrants, alone, settled, now):
+            self._add_pair(one, two)
+
+    def _alone(self, entrants: list[Entrant], horizon: float, now: float) -> NDArray[np.float64]:
+        """Return what it costs to leave each of them unpaired."""
+        price = self._queue.price
+        starts, untils = self._columns.times(entrants, now)
+        bot = self._columns.weight + price * (self._queue.wait_max or 0.0)
+        if math.isinf(horizon):
+            alone = price * (starts.max() - starts)
+            if self._queue.on_deadline == "expire":
+                bot = 0.0
+        else:
+            alone = self._worth(now) + price * np.maximum(horizon - starts, 0.0)
+        is_over = (untils <= horizon) & np.isfinite(untils)
+        left = np.maximum(untils - starts, 0.0, where=is_over, out=np.zeros(len(entrants)))
+        return np.where(is_over, bot + price * left, alone)
+
+    def _worth(self, now: float) -> float:
+        """Return what a player is worth to those who come after the horizon."""
+        price, rate = self._queue.price, self._rate.rate(now)
+        # Where nothing but waiting counts, any two should play, sooner than wait for a third.
+        return max(WORTH * math.sqrt(self._columns.weight * price / rate), 0.5 * price / rate)
+
+    def _add_pair(self, one: Entrant, two: Entrant) -> None:
+        assert self._due is not None
+        first, second = one.ticket.id, two.ticket.id
+        self._plan[first], self._plan[second] = second, first
+        at = self._columns.ready_at(one, two)
+        heapq.heappush(self._due, (at, len(self._plan), first, second))
+
+    def _resume_plan(self) -> None:
+        """Find the planned tickets after a restart."""
+        plan, self._plan, self._due = self._plan, {}, []
+        known = self._waiting | self._coming
+        for one, two in plan.items():
+            if one in known and two in known:
+                if one < two:
+                    self._add_pair(known[one], known[two])
+            elif one in known:
+                self._news[one] = None
+
+    def _play(self, now: float, fired: bool) -> tuple[Grouping, ...]:
+        """Return the planned pairs that are due, longest waiting first."""
+        assert self._due is not None
+        pairs, later = [], []
+        while self._due and self._due[0][0] <= now:
+            planned = heapq.heappop(self._due)
+            at, _, first, second = planned
+            if self._plan.get(first) != second:
+                continue
+            one, two = self._waiting.get(first), self._waiting.get(second)
+            if one is None or two is None:
+                later.append(planned)
+                continue
+            newest = max(one.ticket.enqueued_at, two.ticket.enqueued_at)
+            if at == now and not fired and at != newest:
+                later.append(planned)
+                continue
+            del self._waiting[first], self._waiting[second]
+            del self._plan[first], self._plan[second]
+            pairs.append(sorted((one.ticket, two.ticket), key=lambda ticket: ticket.age_key))
+        for planned in later:
+            heapq.heappush(self._due, planned)
+        pairs.sort(key=lambda pair: (pair[0].age_key, pair[1].age_key))
+        return tuple(Grouping((one.id, two.id)) for one, two in pairs)
+
+    def _play_with_bots(self, now: float) -> tuple[Grouping, ...]:
+        """Return a match with a bot for each ticket that is left at its deadline."""
+        overdue = []
+        for ticket_id, entrant in self._waiting.items():
+            if entrant.row[1] > now:
+                break
+            overdue.append(ticket_id)
+        for ticket_id in overdue:
+            self.leave(ticket_id, now)
+        return tuple(Grouping((ticket_id,), bots=1) for ticket_id in overdue)
+
+    def _wake_at(self) -> float:
+        """Return when the next planned pair is due, or an announced ticket should have come."""
+        assert self._due is not None
+        while self._due and self._plan.get(self._due[0][2]) != self._due[0][3]:
+            heapq.heappop(self._due)
+        first = next(iter(self._coming.values()), None)
+        coming_at = math.inf if first is None else first.ticket.enqueued_at
+        return min(coming_at, self._due[0][0] if self._due else math.inf)
+
+
+def _by_age(entrants: dict[str, Entrant]) -> dict[str, Entrant]:
+    """Return the same, longest waiting first."""
+    by_age = sorted(entrants.values(), key=lambda entrant: entrant.ticket.age_key)
+    return {entrant.ticket.id: entrant for entrant in by_age}
+
+
+def _is_as_announced(ticket: Ticket, announced: Ticket) -> bool:
+    """Return whether a ticket has come when and as it was said to."""
+    return (
+        ticket.enqueued_at == announced.enqueued_at
+        and ticket.players == announced.players
+        and ticket.attributes == announced.attributes
+    )
