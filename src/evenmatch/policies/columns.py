@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from evenmatch.cost.rules import Rules, number, side_of
 from evenmatch.cost.scale import scale_value
@@ -18,10 +17,23 @@ from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.solvers.dense import NO_DELAYS, pair_few
 from evenmatch.solvers.matching import Field, pair_up
-from evenmatch.solvers.pairs import CAPPED, LOG, OWNER, RAW, TIME, UNTIL, Floats, Ints
+from evenmatch.solvers.pairs import (
+    CAPPED,
+    LOG,
+    OWNER,
+    RAW,
+    SIDE,
+    TIME,
+    UNTIL,
+    Floats,
+    Ints,
+    pair_costs,
+)
 
 DENSE_MAX = 300
 """Beyond so many tickets the pairs that matter are searched for, not all of them weighed."""
+RETRY_AFTER = 1.0
+"""Seconds after which so many tickets are looked at again where rules widen."""
 
 
 class Entrant(msgspec.Struct, eq=False):
@@ -85,27 +97,48 @@ class DuelColumns:
         return np.maximum(rows[:, 0] - now, 0.0), rows[:, 1] - now
 
     def best_pairs(
-        self, entrants: Sequence[Entrant], alone: Floats, settled: NDArray[np.int8], now: float
-    ) -> list[tuple[Entrant, Entrant]]:
-        """Return the pairs of the cheapest matching.
+        self, entrants: Sequence[Entrant], alone: Floats, now: float
+    ) -> tuple[list[tuple[Entrant, Entrant]], float]:
+        """Return the pairs of the cheapest matching, and when another pair may become better.
 
         Args:
             entrants: By ascending arrival.
             alone: Cost of leaving each unpaired, shape (n,).
-            settled: Shape (n,): two tickets whose flags are both 1 are not paired.
             now: Waits before it are spent and count for nothing.
+
+        Returns:
+            The pairs, and the first instant after `now` at which a rule lets two of the others
+            play who would gain by it; inf if there is none.
 
         Complexity:
             See `solvers.dense.pair_few`, and `solvers.matching.pair_up` beyond `DENSE_MAX`.
         """
         field = self._field(entrants, now)
-        if len(entrants) <= DENSE_MAX or settled.any():
-            mates = pair_few(field, alone, settled, self._ready_table(entrants, now))
+        if len(entrants) <= DENSE_MAX:
+            ready = self._ready_table(entrants, now)
+            mates = pair_few(field, alone, ready)
+            retry_at = now + _next_ready(field, alone, ready, mates)
         else:
-            mates = pair_up([field], alone).mates
-        return [
+            mates, retry_at = pair_up([field], alone).mates, math.inf
+            if self.has_rules:
+                retry_at = now + RETRY_AFTER
+        pairs = [
             (entrants[one], entrants[two]) for one, two in enumerate(mates.tolist()) if two > one
         ]
+        return pairs, retry_at
+
+    def costs(self, entrant: Entrant, others: Sequence[tuple[float, ...]]) -> Floats:
+        """Return what the criteria of pairing a ticket with others cost; inf if sides forbid it.
+
+        Args:
+            entrant: The ticket.
+            others: Rows without their two times.
+        """
+        points: Floats = np.zeros((len(entrant.row), len(others) + 1))
+        points[SIDE:] = np.array([entrant.row[SIDE:], *others]).T
+        points[OWNER] = np.arange(len(others) + 1)
+        two: Ints = np.arange(1, len(others) + 1)
+        return pair_costs(points, self._terms, self._gates, 0.0, np.zeros_like(two), two)
 
     def _field(self, entrants: Sequence[Entrant], now: float) -> Field:
         points: Floats = np.ascontiguousarray(np.array([e.row for e in entrants]).T)
@@ -141,6 +174,19 @@ class DuelColumns:
             for j in range(i + 1, count):
                 table[i, j] = self.ready_at(entrants[i], entrants[j]) - now
         return table
+
+
+def _next_ready(field: Field, alone: Floats, ready: Floats, mates: Ints) -> float:
+    """Return in how many seconds a rule first lets two unpaired points play who gain by it."""
+    if not ready.shape[0]:
+        return math.inf
+    starts, untils = field.points[TIME], field.points[UNTIL]
+    one, two = np.nonzero(np.isfinite(ready) & (mates < 0)[:, None] & (mates < 0)[None, :])
+    at = ready[one, two]
+    ahead = (at > starts[two]) & (at <= np.minimum(untils[one], untils[two]))
+    one, two, at = one[ahead], two[ahead], at[ahead]
+    costs = pair_costs(field.points, field.terms, field.gates, field.price, one, two)
+    return float(at[costs < alone[one] + alone[two]].min(initial=math.inf))
 
 
 def term(criterion: Criterion, count: int) -> tuple[float, float, float, float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import deque
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +17,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.arrival_rate import ArrivalRate
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
+from evenmatch.policies.worth import break_even
 
 if TYPE_CHECKING:
     from evenmatch.policies.columns import DuelColumns, Entrant
@@ -24,6 +26,8 @@ WORTH = 0.62
 """p_v of the source: what a player is worth at the end of the horizon, in units of f L."""
 PRIOR_BUSY = 50.0
 """The first guess at the arrival rate: so many tickets in the time that costs 1."""
+SAMPLES = 200
+"""Last arrivals that stand for those to come."""
 ANNOUNCED_MAX = 100_000
 """Announcements remembered; a ticket announced beyond comes as a surprise."""
 FOREVER = 1e300
@@ -89,9 +93,7 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
 class LookaheadMatcher(NoJobs):
     """The waiting and the announced tickets, and who is to play with whom."""
 
-    def __init__(
-        self, queue: Queue, horizon: float, columns: DuelColumns, memory: Memory
-    ) -> None:
+    def __init__(self, queue: Queue, horizon: float, columns: DuelColumns, memory: Memory) -> None:
         self._queue = queue
         self._horizon = horizon
         self._columns = columns
@@ -108,8 +110,15 @@ class LookaheadMatcher(NoJobs):
             self._plan[one], self._plan[two] = two, one
         # (from when on they may play, place, id, id) of the planned pairs; None after a restart.
         self._due: list[tuple[float, int, str, str]] | None = None
-        # Tickets that the plan has not looked at, or whose partner it has lost.
-        self._news: dict[str, None] = dict.fromkeys(memory.get("news", ()))
+        # Whether something has changed that the plan does not know.
+        self._has_news: bool = memory.get("has_news", False)
+        # When the plan is made again without news: a rule widens, or nobody has come for long.
+        self._retry_at: float = memory.get("retry_at", FOREVER)
+        # The rows of the last arrivals without their times, and what each ticket of ours is worth
+        # at a rate of 1.
+        rows = (tuple(row) for row in memory.get("last", ()))
+        self._last: deque[tuple[float, ...]] = deque(rows, maxlen=SAMPLES)
+        self._worth: dict[str, float] = dict(memory.get("worth", {}))
         self._newest: int = memory.get("newest", 0)
         # Tickets known before a restart are no news; the first decision ends the restart.
         self._known_to: int = self._newest
@@ -127,17 +136,17 @@ class LookaheadMatcher(NoJobs):
         if self._coming.pop(ticket.id, None) is not None:
             self._part(ticket.id)
         last = next(reversed(self._coming.values()), None)
-        self._coming[ticket.id] = self._columns.entrant(ticket)
-        self._news[ticket.id] = None
+        self._coming[ticket.id] = self._entrant(ticket, now)
+        self._has_news = True
         if last is not None and ticket.enqueued_at < last.ticket.enqueued_at:
             self._coming = _by_age(self._coming)
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in; one that was announced keeps its place in the plan."""
-        del now
         if isinstance(entry, OpenMatch):
             return
-        if entry.sequence > self._newest:
+        is_new = entry.sequence > self._newest
+        if is_new:
             self._newest = entry.sequence
             self._rate.note(entry.enqueued_at)
         entrant = self._coming.pop(entry.id, None)
@@ -146,9 +155,10 @@ class LookaheadMatcher(NoJobs):
         else:
             if entrant is not None:
                 self._part(entry.id)
-            entrant = self._columns.entrant(entry)
-            if entry.sequence > self._known_to:
-                self._news[entry.id] = None
+            entrant = self._entrant(entry, now)
+            self._has_news |= entry.sequence > self._known_to
+        if is_new:
+            self._last.append(entrant.row[2:])
         last = next(reversed(self._waiting.values()), None)
         self._waiting[entry.id] = entrant
         if last is not None and entry.age_key < last.ticket.age_key:
@@ -167,7 +177,8 @@ class LookaheadMatcher(NoJobs):
             self._resume_plan()
         self._miss(now, fired)
         self._look_at_deadlines(now, fired)
-        if self._news:
+        is_retry = self._retry_at < now or (self._retry_at == now and fired)
+        if self._has_news or is_retry:
             self._make_plan(now)
         matches = self._play(now, fired)
         if fired and self._queue.on_deadline == "bots":
@@ -180,19 +191,37 @@ class LookaheadMatcher(NoJobs):
             "rate": self._rate.memory(),
             "coming": [msgspec.to_builtins(each.ticket) for each in self._coming.values()],
             "plan": [[one, two] for one, two in self._plan.items() if one < two],
-            "news": list(self._news),
+            "has_news": self._has_news,
+            "retry_at": self._retry_at,
+            "last": [list(row) for row in self._last],
+            "worth": self._worth,
             "newest": self._newest,
             "planned_to": self._planned_to,
             "is_told": self._is_told,
         }
 
+    def _entrant(self, ticket: Ticket, now: float) -> Entrant:
+        """Return a ticket with its worth, which is known already after a restart."""
+        entrant = self._columns.entrant(ticket)
+        if ticket.id not in self._worth or self._known_to == 0:
+            rate = self._rate.rate(now)
+            gain = (2.0 * WORTH) ** 2 * self._queue.price / rate
+            most = math.inf
+            if self._last:
+                most = break_even(self._columns.costs(entrant, self._last), gain)
+            if math.isinf(most):
+                # Nothing is known of those it may play with: as if values were uniform.
+                most = math.sqrt(gain * max(gain, self._columns.weight))
+            self._worth[ticket.id] = most / 2.0 * math.sqrt(rate)
+        return entrant
+
     def _part(self, entry_id: str) -> None:
-        """Take a ticket out of the plan; that its partner is free is news."""
-        self._news.pop(entry_id, None)
+        """Forget a ticket's worth and plan; that its partner is free is news."""
+        self._worth.pop(entry_id, None)
         partner = self._plan.pop(entry_id, None)
         if partner is not None:
             del self._plan[partner]
-            self._news[partner] = None
+            self._has_news = True
 
     def _miss(self, now: float, fired: bool) -> None:
         """Forget those who were announced and have not come."""
@@ -205,29 +234,27 @@ class LookaheadMatcher(NoJobs):
 
     def _look_at_deadlines(self, now: float, fired: bool) -> None:
         """Find tickets whose deadline has come since the plan looked ahead."""
-        for ticket_id, entrant in self._waiting.items():
+        for entrant in self._waiting.values():
             until = entrant.row[1]
             if until > now or (until == now and not fired):
                 return
             if until > self._planned_to:
-                self._news[ticket_id] = None
+                self._has_news = True
 
     def _make_plan(self, now: float) -> None:
         """Compute the cheapest matching of all who wait or are announced."""
         entrants = [*self._waiting.values(), *self._coming.values()]
         horizon = self._horizon if self._is_told else 0.0
-        settled: NDArray[np.int8] = np.zeros(len(entrants), dtype=np.int8)
-        if horizon == 0.0:
-            # Those who wait were weighed against each other before.
-            for place, entrant in enumerate(entrants):
-                ticket_id = entrant.ticket.id
-                settled[place] = ticket_id not in self._news and ticket_id not in self._plan
-        alone = self._alone(entrants, horizon, now)
-        self._plan, self._due = {}, []
-        self._news.clear()
+        self._plan, self._due, self._has_news = {}, [], False
         self._planned_to = min(now + horizon, FOREVER)
-        for one, two in self._columns.best_pairs(entrants, alone, settled, now):
+        self._retry_at = FOREVER
+        if len(entrants) < 2:
+            return
+        alone = self._alone(entrants, horizon, now)
+        pairs, ready_at = self._columns.best_pairs(entrants, alone, now)
+        for one, two in pairs:
             self._add_pair(one, two)
+        self._retry_at = min(ready_at, self._rate.half_at(now), FOREVER)
 
     def _alone(self, entrants: list[Entrant], horizon: float, now: float) -> NDArray[np.float64]:
         """Return what it costs to leave each of them unpaired."""
@@ -239,16 +266,13 @@ class LookaheadMatcher(NoJobs):
             if self._queue.on_deadline == "expire":
                 bot = 0.0
         else:
-            alone = self._worth(now) + price * np.maximum(horizon - starts, 0.0)
+            # Spread over fewer who come, players are worth more.
+            scale = 1.0 / math.sqrt(self._rate.rate(now))
+            worth = np.array([self._worth[entrant.ticket.id] for entrant in entrants]) * scale
+            alone = worth + price * np.maximum(horizon - starts, 0.0)
         is_over = (untils <= horizon) & np.isfinite(untils)
         left = np.maximum(untils - starts, 0.0, where=is_over, out=np.zeros(len(entrants)))
         return np.where(is_over, bot + price * left, alone)
-
-    def _worth(self, now: float) -> float:
-        """Return what a player is worth to those who come after the horizon."""
-        price, rate = self._queue.price, self._rate.rate(now)
-        # Where nothing but waiting counts, any two should play, sooner than wait for a third.
-        return max(WORTH * math.sqrt(self._columns.weight * price / rate), 0.5 * price / rate)
 
     def _add_pair(self, one: Entrant, two: Entrant) -> None:
         assert self._due is not None
@@ -266,7 +290,7 @@ class LookaheadMatcher(NoJobs):
                 if one < two:
                     self._add_pair(known[one], known[two])
             elif one in known:
-                self._news[one] = None
+                self._has_news = True
 
     def _play(self, now: float, fired: bool) -> tuple[Grouping, ...]:
         """Return the planned pairs that are due, longest waiting first."""
@@ -287,6 +311,7 @@ class LookaheadMatcher(NoJobs):
                 continue
             del self._waiting[first], self._waiting[second]
             del self._plan[first], self._plan[second]
+            del self._worth[first], self._worth[second]
             pairs.append(sorted((one.ticket, two.ticket), key=lambda ticket: ticket.age_key))
         for planned in later:
             heapq.heappush(self._due, planned)
@@ -311,7 +336,9 @@ class LookaheadMatcher(NoJobs):
             heapq.heappop(self._due)
         first = next(iter(self._coming.values()), None)
         coming_at = math.inf if first is None else first.ticket.enqueued_at
-        return min(coming_at, self._due[0][0] if self._due else math.inf)
+        due_at = self._due[0][0] if self._due else math.inf
+        retry_at = self._retry_at if self._retry_at < FOREVER else math.inf
+        return min(coming_at, due_at, retry_at)
 
 
 def _by_age(entrants: dict[str, Entrant]) -> dict[str, Entrant]:

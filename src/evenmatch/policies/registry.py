@@ -58,7 +58,7 @@ def parse_policy(spec: str) -> Policy:
         raise ConfigError(f"no policy is called {name!r}{_nearest(name, list(POLICIES))}")
     kind = POLICIES[name]
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
-    values = {}
+    values: dict[str, Any] = {}
     for key, text in texts.items():
         if key in LATER.get(name, ()):
             raise NotSupported(f"{name}: {key} comes with a later version")

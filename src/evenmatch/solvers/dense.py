@@ -22,13 +22,12 @@ Flags = NDArray[np.int8]
 NO_DELAYS: Floats = np.zeros((0, 0))
 
 
-def pair_few(field: Field, alone: Floats, settled: Flags, ready: Floats = NO_DELAYS) -> Ints:
+def pair_few(field: Field, alone: Floats, ready: Floats = NO_DELAYS) -> Ints:
     """Pair points, or leave them alone, at the least total cost.
 
     Args:
         field: The points; `ids` and `refine` are not used.
         alone: Cost of each point that stays alone, finite, >= 0; shape (n,).
-        settled: Shape (n,): two points whose flags are both 1 are not paired.
         ready: Shape (n, n), read where row < column: the instant from which a pair may play, and
             both its points wait until then; shape (0, 0) if every pair may play at once.
 
@@ -43,7 +42,7 @@ def pair_few(field: Field, alone: Floats, settled: Flags, ready: Floats = NO_DEL
     top = float(alone.max(initial=0.0))
     scale = 2.0 ** math.floor(PRECISION_BITS - 1 - math.log2(max(top, 1e-200)))
     f = field
-    edges = _gaining(f.points, f.terms, f.gates, f.price, alone, settled, ready, scale)
+    edges = _gaining(f.points, f.terms, f.gates, f.price, alone, ready, scale)
     edge_count = edges.shape[1]
     if edge_count == 0:
         return np.full(count, -1, dtype=np.int64)
@@ -63,7 +62,7 @@ def pair_few(field: Field, alone: Floats, settled: Flags, ready: Floats = NO_DEL
 
 
 @kernel(
-    "int64[:,::1](float64[:,::1], float64[:,::1], float64[::1], float64, float64[::1], int8[::1],"
+    "int64[:,::1](float64[:,::1], float64[:,::1], float64[::1], float64, float64[::1],"
     " float64[:,::1], float64)"
 )
 def _gaining(
@@ -72,21 +71,15 @@ def _gaining(
     gates: Floats,
     price: float,
     alone: Floats,
-    settled: Flags,
     ready: Floats,
     scale: float,
 ) -> Ints:
     """Return the pairs that cost less than leaving both alone: ends and even gains, (3, m)."""
     count = alone.shape[0]
-    old = 0
-    for i in range(count):
-        old += settled[i]
-    edges = np.empty((3, (count * (count - 1) - old * (old - 1)) // 2), dtype=np.int64)
+    edges = np.empty((3, count * (count - 1) // 2), dtype=np.int64)
     found = 0
     for i in range(count):
         for j in range(i + 1, count):
-            if settled[i] == 1 and settled[j] == 1:
-                continue
             cost = pair_cost(points, terms, gates, price, i, j)
             if ready.shape[0] > 0:
                 if ready[i, j] > min(points[UNTIL, i], points[UNTIL, j]):
