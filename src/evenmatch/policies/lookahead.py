@@ -26,7 +26,7 @@ WORTH = 0.62
 """p_v of the source: what a player is worth at the end of the horizon, in units of f L."""
 PRIOR_BUSY = 50.0
 """The first guess at the arrival rate: so many tickets in the time that costs 1."""
-SAMPLES = 200
+SAMPLES = 100
 """Last arrivals that stand for those to come."""
 ANNOUNCED_MAX = 100_000
 """Announcements remembered; a ticket announced beyond comes as a surprise."""
@@ -254,7 +254,10 @@ class LookaheadMatcher(NoJobs):
         pairs, ready_at = self._columns.best_pairs(entrants, alone, now)
         for one, two in pairs:
             self._add_pair(one, two)
-        self._retry_at = min(ready_at, self._rate.half_at(now), FOREVER)
+        if math.isfinite(horizon):
+            # Where there are announcements, nothing is learnt from silence.
+            silent_at = math.inf if horizon > 0.0 else self._rate.half_at(now)
+            self._retry_at = min(ready_at, silent_at, FOREVER)
 
     def _alone(self, entrants: list[Entrant], horizon: float, now: float) -> NDArray[np.float64]:
         """Return what it costs to leave each of them unpaired."""
