@@ -29,6 +29,8 @@ SPECS = [
     "periodic:rounds_of=1",
     "periodic:rounds_of=2",
     "periodic:rounds_of=5,sort=rating",
+    "lookahead",
+    "lookahead:horizon=2",
 ]
 
 
