@@ -116,9 +116,7 @@ def simulate(
     return Run(history, summary, queues)
 
 
-def _optimum_of(
-    history: History, world: Scenario, summary: Summary
-) -> dict[str, float | None]:
+def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str, float | None]:
     """Return the figures of the best that was possible with the tickets of a run.
 
     It keeps to the rules of the queues, not to those that a policy adds. Where the scenario does

@@ -91,6 +91,13 @@ def test_infinite_horizon_is_the_optimum(kind: str, count: int, rate: float) -> 
     assert cost_of(queue, arrivals, "lookahead:horizon=inf") == pytest.approx(best.cost, rel=1e-9)
 
 
+def test_ratio_of_a_run_with_all_arrivals_known_is_one() -> None:
+    # The last tickets of the run count fully, in the run and in its optimum.
+    world = Scenario(queues=(SCHLUP,))
+    run = simulate(world, arrivals=drawn(5, 101, 3.0), policy="lookahead:horizon=inf", optimum=True)
+    assert run.summary["ratio"] == pytest.approx(1.0, rel=1e-12)
+
+
 def test_longer_horizons_cost_less_and_none_beats_the_optimum() -> None:
     # Three sequences of 200: the steps between these horizons are 3 to 8 %.
     arrivals = [drawn(seed, 200, 3.0) for seed in range(3)]

@@ -84,7 +84,8 @@ def test_every_name_alone_is_a_spec() -> None:
     [
         (
             "gredy",
-            "no policy is called 'gredy'; did you mean greedy? allowed: greedy, lookahead, periodic, window",
+            "no policy is called 'gredy'; did you mean greedy? "
+            "allowed: greedy, lookahead, periodic, window",
         ),
         ("", "no policy is called ''; allowed: greedy, lookahead, periodic, window"),
         (
