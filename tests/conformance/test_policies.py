@@ -31,6 +31,10 @@ SPECS = [
     "periodic:rounds_of=5,sort=rating",
     "lookahead",
     "lookahead:horizon=2",
+    "price",
+    "price:c=2,grow=0.5",
+    "price:theta=0.2",
+    "price:rate=0.5",
 ]
 
 

@@ -74,7 +74,7 @@ def queue_field(
     terms = []
     for criterion in queue.criteria:
         rows.append(scale_values(criterion.scale, _values(own, criterion.attribute)))
-        terms.append(term(criterion, len(queue.criteria)))
+        terms.append(term(criterion, queue))
     gates = []
     for rule in queue.rules:
         if rule.kind == "same":

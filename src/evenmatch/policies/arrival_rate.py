@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from evenmatch.cost.expansion import round_up
-
 ARRIVALS = 50
 """Arrivals remembered: fewer follow a change of the rate sooner, more are steadier."""
 
@@ -42,11 +40,6 @@ class ArrivalRate:
         last = self._last
         span = now - last[0] if last else 0.0
         return (len(last) + 2) / (span + 2.0 / self._prior)
-
-    def half_at(self, now: float) -> float:
-        """Return when the estimate will have fallen by half if nobody comes."""
-        span = now - self._last[0] if self._last else 0.0
-        return now + round_up(span + 2.0 / self._prior)
 
     def memory(self) -> list[float]:
         """Return the instants of the last arrivals, ascending."""

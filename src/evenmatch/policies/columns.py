@@ -1,204 +1,160 @@
-"""The tickets of a duel's queue as arrays, and the cheapest way to pair them.
-
-Importing this module loads the compiled kernels, so policies import it when a matcher is made.
-"""
+"""From the tickets of a queue of single players to the arrays of `solvers.waiting`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-import msgspec
 import numpy as np
 
-from evenmatch.cost.rules import Rules, number, side_of
-from evenmatch.cost.scale import scale_value
-from evenmatch.model.queue import Criterion, Queue
-from evenmatch.model.ticket import Ticket
-from evenmatch.solvers.dense import NO_DELAYS, pair_few
-from evenmatch.solvers.matching import Field, pair_up
-from evenmatch.solvers.pairs import (
-    CAPPED,
-    LOG,
-    OWNER,
-    RAW,
-    SIDE,
-    TIME,
-    UNTIL,
-    Floats,
-    Ints,
-    pair_costs,
-)
+from evenmatch.cost.expansion import curve_points
+from evenmatch.cost.rules import number, side_of
+from evenmatch.cost.scale import Floats, scale_value
+from evenmatch.errors import ConfigError
+from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.ticket import Ticket, attribute_of
+from evenmatch.solvers.pairs import CAPPED, LOG, RAW
+from evenmatch.solvers.waiting import BY_CURVE, BY_RATE, BY_STEPS, NEVER
 
-DENSE_MAX = 300
-"""Beyond so many tickets the pairs that matter are searched for, not all of them weighed."""
-RETRY_AFTER = 1.0
-"""Seconds after which so many tickets are looked at again where rules widen."""
+GAPS = ("spread", "mean_gap", "imbalance")
+"""Kinds of criteria and rules that compare numbers; between two players all are the gap."""
+
+Table = tuple[Floats, Floats, Floats, Floats]
+"""(terms, gates, rules, steps), see `solvers.waiting`."""
 
 
-class Entrant(msgspec.Struct, eq=False):
-    """A ticket that waits or will come, and what is known about it.
+class Columns:
+    """The rows of a queue's tickets: scaled values, then what gates compare, then what rules do.
 
     Args:
-        ticket: Its `enqueued_at` may lie ahead.
-        row: Its column of the arrays: arrival, deadline, side, owner, scaled values.
-        number: Ascends in the order in which entrants became known.
-        ready_at: By the number of an entrant known before: from when on the two may play.
+        queue: With all its rules, those of the policy included.
+        policy: The policy's name for messages.
+
+    Raises:
+        ConfigError: A criterion or a rule compares something else than numbers or equality.
     """
 
-    ticket: Ticket
-    row: tuple[float, ...]
-    number: int
-    ready_at: dict[int, float]
+    def __init__(self, queue: Queue, policy: str) -> None:
+        kinds = [*(c.kind for c in queue.criteria), *(r.kind for r in queue.rules)]
+        for kind in kinds:
+            if kind not in (*GAPS, "same"):
+                raise ConfigError(
+                    f"policy {policy} does not know {kind}, which queue {queue.name} uses: "
+                    f"choose greedy or window"
+                )
+        self._criteria = queue.criteria
+        self._sides = {name: float(code) for code, name in enumerate(queue.format.sides, 1)}
+        self._same = [rule for rule in queue.rules if rule.kind == "same"]
+        self._gated = [rule for rule in queue.rules if is_gated(rule)]
+        self._compared = [rule for rule in queue.rules if rule.kind != "same"]
+        # Values of those who wait, each with its code and by how many it is held.
+        self._codes: dict[tuple[str, object], tuple[int, int]] = {}
+        self._next_code = 0
+        self.table = self._table(queue)
+
+    @property
+    def rows(self) -> int:
+        """Return the length of a row."""
+        return len(self._criteria) + len(self._same) + len(self._gated) + len(self._compared)
+
+    def side(self, ticket: Ticket) -> float:
+        """Return the code of the side that a ticket insists on, 0 if none."""
+        return self._sides.get(side_of(ticket), 0.0) if self._sides else 0.0
+
+    def row(self, ticket: Ticket) -> list[float]:
+        """Return a ticket's values, in the order of the rows after `FIRST_VALUE`."""
+        values = [scale_value(c.scale, number(ticket, c.attribute)) for c in self._criteria]
+        values += [self._code(rule.attribute, ticket) for rule in self._same]
+        values += [number(ticket, rule.attribute) for rule in self._gated]
+        values += [number(ticket, rule.attribute) for rule in self._compared]
+        return values
+
+    def release(self, ticket: Ticket) -> None:
+        """Forget what is remembered for a ticket that leaves."""
+        for rule in self._same:
+            key = _key(rule.attribute, ticket)
+            code, held = self._codes[key]
+            if held > 1:
+                self._codes[key] = (code, held - 1)
+            else:
+                del self._codes[key]
+
+    def _code(self, attribute: str, ticket: Ticket) -> float:
+        """Return a number for a value, equal for equal values."""
+        key = _key(attribute, ticket)
+        code, held = self._codes.get(key, (self._next_code, 0))
+        self._next_code += not held
+        self._codes[key] = (code, held + 1)
+        return float(code)
+
+    def _table(self, queue: Queue) -> Table:
+        terms = np.array([term(c, queue) for c in queue.criteria], dtype=np.float64)
+        gates = [0.0] * len(self._same) + [widest(rule) for rule in self._gated]
+        steps: list[tuple[float, float]] = []
+        rules = []
+        for rule in self._compared:
+            first = len(steps)
+            form = _form(rule)
+            if rule.expand is not None and form in (BY_STEPS, BY_CURVE):
+                steps += _steps(rule)
+            expand = rule.expand
+            top = math.inf if expand is None or expand.max is None else expand.max
+            rate = 0.0 if expand is None else expand.rate
+            relative = float(rule.unit == "relative")
+            rules.append((relative, 0.0, rule.limit, rate, top, form, first, len(steps)))
+        return (
+            terms.reshape(len(queue.criteria), 5),
+            np.array(gates, dtype=np.float64),
+            np.array(rules, dtype=np.float64).reshape(len(rules), 8),
+            np.ascontiguousarray(np.array(steps, dtype=np.float64).reshape(len(steps), 2).T),
+        )
 
 
-class DuelColumns:
-    """Turns tickets into arrays and pairs them.
-
-    Args:
-        queue: Of duels.
-        wait_max: Seconds after which a ticket can no longer be paired; inf if never.
-    """
-
-    def __init__(self, queue: Queue, wait_max: float) -> None:
-        self._queue = queue
-        self._wait_max = wait_max
-        self._rules = Rules(queue)
-        self._sides = {name: float(code) for code, name in enumerate(("", *queue.format.sides))}
-        terms = [term(each, len(queue.criteria)) for each in queue.criteria]
-        self._terms: Floats = np.asarray(terms, dtype=np.float64).reshape(len(terms), 5)
-        self._gates: Floats = np.zeros(0)
-        self._count = 0
-        self.has_rules = bool(queue.rules)
-        self.weight = float(self._terms[:, 0].sum())
-
-    def entrant(self, ticket: Ticket) -> Entrant:
-        """Return what the arrays need to know of a ticket."""
-        self._count += 1
-        at = ticket.enqueued_at
-        side = self._sides[side_of(ticket)] if len(self._sides) > 1 else 0.0
-        values = [scale_value(c.scale, number(ticket, c.attribute)) for c in self._queue.criteria]
-        return Entrant(ticket, (at, at + self._wait_max, side, 0.0, *values), self._count, {})
-
-    def ready_at(self, one: Entrant, two: Entrant) -> float:
-        """Return the instant from which two tickets may play; inf if never."""
-        if not self.has_rules:
-            return max(one.ticket.enqueued_at, two.ticket.enqueued_at)
-        if one.number > two.number:
-            one, two = two, one
-        at = two.ready_at.get(one.number)
-        if at is None:
-            at = two.ready_at[one.number] = self._rules.pair_ready_at(one.ticket, two.ticket)
-        return at
-
-    def times(self, entrants: Sequence[Entrant], now: float) -> tuple[Floats, Floats]:
-        """Return from when on and until when each can be paired, in seconds from now."""
-        rows = np.array([entrant.row[:2] for entrant in entrants])
-        return np.maximum(rows[:, 0] - now, 0.0), rows[:, 1] - now
-
-    def best_pairs(
-        self, entrants: Sequence[Entrant], alone: Floats, now: float
-    ) -> tuple[list[tuple[Entrant, Entrant]], float]:
-        """Return the pairs of the cheapest matching, and when another pair may become better.
-
-        Args:
-            entrants: By ascending arrival.
-            alone: Cost of leaving each unpaired, shape (n,).
-            now: Waits before it are spent and count for nothing.
-
-        Returns:
-            The pairs, and the first instant after `now` at which a rule lets two of the others
-            play who would gain by it; inf if there is none.
-
-        Complexity:
-            See `solvers.dense.pair_few`, and `solvers.matching.pair_up` beyond `DENSE_MAX`.
-        """
-        field = self._field(entrants, now)
-        if len(entrants) <= DENSE_MAX:
-            ready = self._ready_table(entrants, now)
-            mates = pair_few(field, alone, ready)
-            retry_at = now + _next_ready(field, alone, ready, mates)
-        else:
-            mates, retry_at = pair_up([field], alone).mates, math.inf
-            if self.has_rules:
-                retry_at = now + RETRY_AFTER
-        pairs = [
-            (entrants[one], entrants[two]) for one, two in enumerate(mates.tolist()) if two > one
-        ]
-        return pairs, retry_at
-
-    def costs(self, entrant: Entrant, others: Sequence[tuple[float, ...]]) -> Floats:
-        """Return what the criteria of pairing a ticket with others cost; inf if sides forbid it.
-
-        Args:
-            entrant: The ticket.
-            others: Rows without their two times.
-        """
-        points: Floats = np.zeros((len(entrant.row), len(others) + 1))
-        points[SIDE:] = np.array([entrant.row[SIDE:], *others]).T
-        points[OWNER] = np.arange(len(others) + 1)
-        two: Ints = np.arange(1, len(others) + 1)
-        return pair_costs(points, self._terms, self._gates, 0.0, np.zeros_like(two), two)
-
-    def _field(self, entrants: Sequence[Entrant], now: float) -> Field:
-        points: Floats = np.ascontiguousarray(np.array([e.row for e in entrants]).T)
-        points[TIME], points[UNTIL] = self.times(entrants, now)
-        # A player who is announced while an earlier ticket of his waits cannot play himself.
-        owners: dict[str, float] = {}
-        points[OWNER] = [
-            owners.setdefault(e.ticket.players[0].id, float(i)) for i, e in enumerate(entrants)
-        ]
-        price = self._queue.price
-
-        def refine(one: Ints, two: Ints, costs: Floats) -> Floats:
-            found = costs.copy()
-            for place in np.flatnonzero(np.isfinite(costs)).tolist():
-                i, j = int(one[place]), int(two[place])
-                ready = self.ready_at(entrants[i], entrants[j]) - now
-                delay = max(0.0, ready - max(points[TIME, i], points[TIME, j]))
-                late = ready > min(points[UNTIL, i], points[UNTIL, j])
-                found[place] = math.inf if late else costs[place] + 2.0 * price * delay
-            return found
-
-        ids: Ints = np.arange(len(entrants))
-        found = refine if self.has_rules else None
-        return Field(points, self._terms, self._gates, price, ids, found)
-
-    def _ready_table(self, entrants: Sequence[Entrant], now: float) -> Floats:
-        """Return from when on each pair may play, in seconds from now."""
-        if not self.has_rules:
-            return NO_DELAYS
-        count = len(entrants)
-        table: Floats = np.full((count, count), math.inf)
-        for i in range(count):
-            for j in range(i + 1, count):
-                table[i, j] = self.ready_at(entrants[i], entrants[j]) - now
-        return table
-
-
-def _next_ready(field: Field, alone: Floats, ready: Floats, mates: Ints) -> float:
-    """Return in how many seconds a rule first lets two unpaired points play who gain by it."""
-    if not ready.shape[0]:
-        return math.inf
-    starts, untils = field.points[TIME], field.points[UNTIL]
-    one, two = np.nonzero(np.isfinite(ready) & (mates < 0)[:, None] & (mates < 0)[None, :])
-    at = ready[one, two]
-    ahead = (at > starts[two]) & (at <= np.minimum(untils[one], untils[two]))
-    one, two, at = one[ahead], two[ahead], at[ahead]
-    costs = pair_costs(field.points, field.terms, field.gates, field.price, one, two)
-    return float(at[costs < alone[one] + alone[two]].min(initial=math.inf))
-
-
-def term(criterion: Criterion, count: int) -> tuple[float, float, float, float, float]:
-    """Return a criterion of a duel as a term of `solvers.pairs`.
-
-    Args:
-        criterion: Any kind: between two players all gaps are the plain difference.
-        count: Criteria of the queue.
-    """
-    weight = 2 / count if criterion.weight is None else criterion.weight
+def term(criterion: Criterion, queue: Queue) -> tuple[float, float, float, float, float]:
+    """Return a criterion as a term of `solvers.pairs`: (weight, shape, top, knee, step)."""
+    weight = queue.format.k / len(queue.criteria) if criterion.weight is None else criterion.weight
     scale = criterion.scale
-    shape = {"linear": CAPPED, "capped": CAPPED, "log": LOG, "none": RAW}[scale.kind]
-    top = 1.0 if scale.kind == "linear" else scale.max
-    steps = criterion.kind == "imbalance" and criterion.measure == "sum"
-    return weight, shape, top, scale.knee, criterion.step if steps else 0.0
+    shape = {"capped": CAPPED, "log": LOG, "none": RAW}.get(scale.kind, CAPPED)
+    top = scale.max if scale.kind in ("capped", "log") else 1.0
+    has_steps = criterion.kind == "imbalance" and criterion.measure == "sum"
+    return weight, shape, top, scale.knee, criterion.step if has_steps else 0.0
+
+
+def is_gated(rule: Rule) -> bool:
+    """Return whether a rule has a gap that it never accepts, whoever compares."""
+    return rule.kind != "same" and rule.unit != "relative"
+
+
+def widest(rule: Rule) -> float:
+    """Return the largest gap that the rule ever accepts."""
+    expand = rule.expand
+    if expand is None:
+        return rule.limit
+    top = math.inf if expand.max is None else expand.max
+    if expand.steps or expand.curve:
+        limits = [limit for _, limit in (*expand.steps, *expand.curve)]
+        return max(rule.limit, min(top, max(limits)))
+    return max(rule.limit, top) if expand.rate > 0.0 else rule.limit
+
+
+def _form(rule: Rule) -> float:
+    if rule.expand is None:
+        return NEVER
+    if rule.expand.steps:
+        return BY_STEPS
+    if rule.expand.curve:
+        return BY_CURVE
+    return BY_RATE if rule.expand.rate > 0.0 else NEVER
+
+
+def _steps(rule: Rule) -> Sequence[tuple[float, float]]:
+    assert rule.expand is not None
+    top = math.inf if rule.expand.max is None else rule.expand.max
+    if rule.expand.steps:
+        return [(wait, min(limit, top)) for wait, limit in rule.expand.steps]
+    return curve_points(rule.limit, rule.expand)
+
+
+def _key(attribute: str, ticket: Ticket) -> tuple[str, object]:
+    value = attribute_of(ticket, ticket.players[0], attribute)
+    return attribute, tuple(value.items()) if isinstance(value, dict) else value

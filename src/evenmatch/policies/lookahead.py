@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -17,10 +16,9 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.arrival_rate import ArrivalRate
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
+from evenmatch.policies.pairing import Entrant, Pairing
+from evenmatch.policies.price import Price
 from evenmatch.policies.worth import break_even
-
-if TYPE_CHECKING:
-    from evenmatch.policies.columns import DuelColumns, Entrant
 
 WORTH = 0.62
 """What a player is worth at the end of the horizon, in units of f L."""
@@ -49,8 +47,7 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
     uniform criterion that is .62 f L with L = 1 / sqrt(f a wait_max), f the sum of the weights
     and a the measured rate.
 
-    Where nobody is announced, as in a server today, a newcomer plays with the nearest waiting
-    ticket within 1.24 L and a ticket at its deadline with the nearest: the threshold rule TH.
+    Until somebody is announced, as in a server today, and with horizon 0, this is `price`.
     With an infinite horizon nothing has to be guessed, and the plan is the optimum in hindsight.
     A ticket that would expire counts as one that meets a bot, unless the horizon is infinite.
 
@@ -73,7 +70,6 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of duels."""
-        del seed
         if not self.horizon >= 0.0:
             raise ConfigError(f"lookahead: horizon must be seconds >= 0, got {self.horizon}")
         if not queue.format.is_duel:
@@ -86,30 +82,30 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
                 f"policy lookahead weighs waiting against criteria: queue {queue.name} needs "
                 f"wait_price > 0, got {queue.price}"
             )
-        # The kernels load when somebody uses them, not with the names of all policies.
-        from evenmatch.policies.columns import DuelColumns
-
-        keeps = queue.wait_max is None or queue.on_deadline == "keep"
-        wait_max = math.inf if keeps else queue.wait_max
-        assert wait_max is not None
-        columns = DuelColumns(queue, wait_max)
-        return LookaheadMatcher(queue, self.horizon, columns, memory or {})
+        pairing = Pairing(queue, "lookahead", _patience(queue))
+        if self.horizon == 0.0:
+            return Price().matcher(queue, seed=seed, memory=memory)
+        known = memory or {}
+        found = LookaheadMatcher(queue, self.horizon, pairing, known)
+        if not known.get("is_told", False):
+            found.leave_to(Price().matcher(queue, seed=seed, memory=known.get("unannounced")))
+        return found
 
 
 class LookaheadMatcher(NoJobs):
     """The waiting and the announced tickets, and who is to play with whom."""
 
-    def __init__(self, queue: Queue, horizon: float, columns: DuelColumns, memory: Memory) -> None:
+    def __init__(self, queue: Queue, horizon: float, pairing: Pairing, memory: Memory) -> None:
         self._queue = queue
         self._horizon = horizon
-        self._columns = columns
+        self._pairing = pairing
         self._rate = ArrivalRate(PRIOR_BUSY * queue.price, memory.get("rate", ()))
         # Both by ascending arrival.
         self._waiting: dict[str, Entrant] = {}
         self._coming: dict[str, Entrant] = {}
         for given in memory.get("coming", ()):
             ticket = msgspec.convert(given, Ticket)
-            self._coming[ticket.id] = columns.entrant(ticket)
+            self._coming[ticket.id] = pairing.entrant(ticket)
         # Each planned ticket's partner, both ways.
         self._plan: dict[str, str] = {}
         for one, two in memory.get("plan", ()):
@@ -118,7 +114,7 @@ class LookaheadMatcher(NoJobs):
         self._due: list[tuple[float, int, str, str]] | None = None
         # Whether something has changed that the plan does not know.
         self._has_news: bool = memory.get("has_news", False)
-        # When the plan is made again without news: a rule widens, or nobody has come for long.
+        # When the plan is made again without news: a rule widens.
         self._retry_at: float = memory.get("retry_at", FOREVER)
         # The rows of the last arrivals without their times, and what each ticket of ours is worth
         # at a rate of 1.
@@ -130,7 +126,12 @@ class LookaheadMatcher(NoJobs):
         self._known_to: int = self._newest
         # Until when the plan has looked at deadlines.
         self._planned_to: float = memory.get("planned_to", -FOREVER)
-        self._is_told: bool = memory.get("is_told", False)
+        # Who decides until somebody is announced.
+        self._unannounced: Matcher | None = None
+
+    def leave_to(self, matcher: Matcher) -> None:
+        """Let another matcher decide until somebody is announced."""
+        self._unannounced = matcher
 
     def announce(self, ticket: Ticket, now: float) -> None:
         """Take note of a ticket that is said to come at its `enqueued_at`."""
@@ -138,7 +139,10 @@ class LookaheadMatcher(NoJobs):
             return
         if len(self._coming) >= ANNOUNCED_MAX:
             return
-        self._is_told = True
+        if self._unannounced is not None:
+            self._unannounced = None
+            for entrant in self._waiting.values():
+                self._know_worth(entrant, now)
         if self._coming.pop(ticket.id, None) is not None:
             self._part(ticket.id)
         last = next(reversed(self._coming.values()), None)
@@ -151,6 +155,8 @@ class LookaheadMatcher(NoJobs):
         """Take a ticket in; one that was announced keeps its place in the plan."""
         if isinstance(entry, OpenMatch):
             return
+        if self._unannounced is not None:
+            self._unannounced.enter(entry, now)
         is_new = entry.sequence > self._newest
         if is_new:
             self._newest = entry.sequence
@@ -172,13 +178,19 @@ class LookaheadMatcher(NoJobs):
 
     def leave(self, entry_id: str, now: float) -> None:
         """Forget a ticket; its partner needs another one."""
-        del now
+        if self._unannounced is not None:
+            self._unannounced.leave(entry_id, now)
         if self._waiting.pop(entry_id, None) is not None:
             self._part(entry_id)
 
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Mend the plan if there is news, and let the pairs play that are due."""
         self._known_to = 0
+        if self._unannounced is not None:
+            decision = self._unannounced.decide(now, fired)
+            for ticket_id in (each for match in decision.matches for each in match.tickets):
+                del self._waiting[ticket_id]
+            return decision
         if self._due is None:
             self._resume_plan()
         self._miss(now, fired)
@@ -203,23 +215,28 @@ class LookaheadMatcher(NoJobs):
             "worth": self._worth,
             "newest": self._newest,
             "planned_to": self._planned_to,
-            "is_told": self._is_told,
+            "is_told": self._unannounced is None,
+            "unannounced": self._unannounced and self._unannounced.memory(),
         }
 
     def _entrant(self, ticket: Ticket, now: float) -> Entrant:
-        """Return a ticket with its worth, which is known already after a restart."""
-        entrant = self._columns.entrant(ticket)
-        if ticket.id not in self._worth or self._known_to == 0:
-            rate = self._rate.rate(now)
-            gain = (2.0 * WORTH) ** 2 * self._queue.price / rate
-            most = math.inf
-            if self._last:
-                most = break_even(self._columns.costs(entrant, self._last), gain)
-            if math.isinf(most):
-                # Nothing is known of those it may play with: as if values were uniform.
-                most = math.sqrt(gain * max(gain, self._columns.weight))
-            self._worth[ticket.id] = most / 2.0 * math.sqrt(rate)
+        entrant = self._pairing.entrant(ticket)
+        # After a restart the worth is known already.
+        if self._unannounced is None and (ticket.id not in self._worth or self._known_to == 0):
+            self._know_worth(entrant, now)
         return entrant
+
+    def _know_worth(self, entrant: Entrant, now: float) -> None:
+        """Note what a ticket is worth, from the last arrivals."""
+        rate = self._rate.rate(now)
+        gain = (2.0 * WORTH) ** 2 * self._queue.price / rate
+        most = math.inf
+        if self._last:
+            most = break_even(self._pairing.costs(entrant, self._last), gain)
+        if math.isinf(most):
+            # Nothing is known of those it may play with: as if values were uniform.
+            most = math.sqrt(gain * max(gain, self._pairing.weight))
+        self._worth[entrant.ticket.id] = most / 2.0 * math.sqrt(rate)
 
     def _part(self, entry_id: str) -> None:
         """Forget a ticket's worth and plan; that its partner is free is news."""
@@ -250,26 +267,24 @@ class LookaheadMatcher(NoJobs):
     def _make_plan(self, now: float) -> None:
         """Compute the cheapest matching of all who wait or are announced."""
         entrants = [*self._waiting.values(), *self._coming.values()]
-        horizon = self._horizon if self._is_told else 0.0
+        horizon = self._horizon
         self._plan, self._due, self._has_news = {}, [], False
         self._planned_to = min(now + horizon, FOREVER)
         self._retry_at = FOREVER
         if len(entrants) < 2:
             return
         alone = self._alone(entrants, horizon, now)
-        pairs, ready_at = self._columns.best_pairs(entrants, alone, now)
+        pairs, ready_at = self._pairing.best_pairs(entrants, alone, now)
         for one, two in pairs:
             self._add_pair(one, two)
         if math.isfinite(horizon):
-            # Where there are announcements, nothing is learnt from silence.
-            silent_at = math.inf if horizon > 0.0 else self._rate.half_at(now)
-            self._retry_at = min(ready_at, silent_at, FOREVER)
+            self._retry_at = min(ready_at, FOREVER)
 
     def _alone(self, entrants: list[Entrant], horizon: float, now: float) -> NDArray[np.float64]:
         """Return what it costs to leave each of them unpaired."""
         price = self._queue.price
-        starts, untils = self._columns.times(entrants, now)
-        bot = self._columns.weight + price * (self._queue.wait_max or 0.0)
+        starts, untils = self._pairing.times(entrants, now)
+        bot = self._pairing.weight + price * (self._queue.wait_max or 0.0)
         if math.isinf(horizon):
             alone = price * (starts.max() - starts)
             if self._queue.on_deadline == "expire":
@@ -287,7 +302,7 @@ class LookaheadMatcher(NoJobs):
         assert self._due is not None
         first, second = one.ticket.id, two.ticket.id
         self._plan[first], self._plan[second] = second, first
-        at = self._columns.ready_at(one, two)
+        at = self._pairing.ready_at(one, two)
         heapq.heappush(self._due, (at, len(self._plan), first, second))
 
     def _resume_plan(self) -> None:
@@ -363,3 +378,10 @@ def _is_as_announced(ticket: Ticket, announced: Ticket) -> bool:
         and ticket.players == announced.players
         and ticket.attributes == announced.attributes
     )
+
+
+def _patience(queue: Queue) -> float:
+    """Return the seconds after which a ticket can no longer be paired; inf if it always can."""
+    if queue.wait_max is None or queue.on_deadline == "keep":
+        return math.inf
+    return queue.wait_max

@@ -1,7 +1,5 @@
 """The arrival rate: its formula, its memory, and what silence tells."""
 
-import pytest
-
 from evenmatch.policies.arrival_rate import ARRIVALS, ArrivalRate
 
 
@@ -20,14 +18,6 @@ def test_only_the_last_arrivals_count() -> None:
     for at in range(ARRIVALS):
         rate.note(1000.0 + at / 100)
     assert rate.rate(1000.5) == (ARRIVALS + 2) / 2.5
-
-
-def test_estimate_falls_by_half_in_silence() -> None:
-    rate = ArrivalRate(2.0)
-    for at in (1.0, 2.0, 5.0):
-        rate.note(at)
-    half_at = rate.half_at(6.0)
-    assert rate.rate(half_at) == pytest.approx(rate.rate(6.0) / 2, rel=1e-6)
 
 
 def test_memory_restores_the_estimate() -> None:

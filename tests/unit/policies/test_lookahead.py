@@ -15,11 +15,14 @@ from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 from evenmatch.policies import lookahead
 from evenmatch.policies.arrival_rate import ArrivalRate
-from evenmatch.policies.base import Decision, Grouping
+from evenmatch.policies.base import Decision, Grouping, Matcher, Memory
 from evenmatch.policies.lookahead import Lookahead, LookaheadMatcher
+from evenmatch.policies.price import Price
 from evenmatch.policies.registry import parse_policy
+from evenmatch.sim.history import CANCELLED, History
+from evenmatch.sim.simulator import Simulator
 from evenmatch.sim.stream import Arrival
-from evenmatch.testing import rule, ticket
+from evenmatch.testing import check_policy, rule, ticket
 from evenmatch.testing.play import Case, Play
 from evenmatch.testing.scripts import QUEUES
 
@@ -47,10 +50,26 @@ def cost_of(queue: Queue, arrivals: list[Arrival], spec: str) -> float:
     return float(summary["cost"] + summary["cost_waiting"])
 
 
-def at_work(queue: Queue = SCHLUP, horizon: float = 0.0, memory: Any = None) -> LookaheadMatcher:
+def at_work(queue: Queue = SCHLUP, horizon: float = 1.0, memory: Any = None) -> LookaheadMatcher:
     found = Lookahead(horizon=horizon).matcher(queue, seed=0, memory=memory)
     assert isinstance(found, LookaheadMatcher)
     return found
+
+
+def told(queue: Queue = SCHLUP, horizon: float = 1.0) -> LookaheadMatcher:
+    """Return a matcher that was told of somebody once, and knows of nobody now."""
+    return at_work(queue, horizon, {"is_told": True})
+
+
+class Told:
+    """`lookahead` as if somebody had been announced before the start."""
+
+    def __init__(self, horizon: float) -> None:
+        self.horizon = horizon
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        known = {"is_told": True} if memory is None else memory
+        return Lookahead(horizon=self.horizon).matcher(queue, seed=seed, memory=known)
 
 
 def skilled(name: str, c0: float, at: float, sequence: int) -> Ticket:
@@ -108,60 +127,67 @@ def test_longer_horizons_cost_less_and_none_beats_the_optimum() -> None:
     assert costs[-1] == pytest.approx(best, rel=1e-9)
 
 
-def threshold_rule(arrivals: list[Arrival], reach: float, wait_max: float) -> list[tuple[str, ...]]:
-    """Return the pairs of TH, written as plainly as it is defined."""
-    waiting: list[tuple[float, float, str]] = []
-    pairs: list[tuple[str, ...]] = []
-
-    def pair(at_least: float, c0: float, name: str) -> bool:
-        near = min(waiting, key=lambda other: abs(other[1] - c0), default=None)
-        if near is None or abs(near[1] - c0) > at_least:
-            return False
-        waiting.remove(near)
-        pairs.append(tuple(sorted((near[2], name), key=int)))
-        return True
-
-    for arrival in [*arrivals, None]:
-        while waiting and (arrival is None or waiting[0][0] + wait_max < arrival.at):
-            _, c0, name = waiting.pop(0)
-            if not pair(math.inf, c0, name):
-                pairs.append((name,))
-        if arrival is not None:
-            c0 = arrival.ticket.players[0].attributes["c0"]
-            assert isinstance(c0, float)
-            name = arrival.ticket.id or ""
-            if not pair(reach, c0, name):
-                waiting.append((arrival.at, c0, name))
-    return pairs
-
-
 def know_rate(monkeypatch: pytest.MonkeyPatch, rate: float) -> None:
     """Let the rate be known and values be uniform, as the reference has it."""
     monkeypatch.setattr(ArrivalRate, "rate", lambda self, now: rate)
     monkeypatch.setattr(lookahead, "break_even", lambda costs, gain: math.inf)
 
 
-@pytest.mark.parametrize("rate", [0.3, 3.0, 10.0])
-def test_horizon_zero_is_the_threshold_rule(rate: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    know_rate(monkeypatch, rate)
-    arrivals = drawn(8, 300, rate)
-    length = 1 / math.sqrt(2 * rate * 5.0)
-
-    run = simulate(Scenario(queues=(SCHLUP,)), arrivals=arrivals, policy="lookahead:horizon=0")
-
-    made = [tuple(match["tickets"]) for match in run.matches]
-    # Beyond L = 1 all pairs are within reach.
-    assert made == threshold_rule(arrivals, max(1.24 * length, 1.24 * length**2), 5.0)
+@pytest.mark.parametrize("horizon", [0.25, 2.0, 1000.0])
+def test_plans_keep_every_promise_of_a_policy(horizon: float) -> None:
+    check_policy(Told(horizon), seeds=range(6))
 
 
-@pytest.mark.parametrize("queue", [each for each in QUEUES if each.format.is_duel])
-def test_without_announcements_the_horizon_does_not_matter(queue: Queue) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_engine_finds_no_fault_where_tickets_leave_as_they_like(kind: str) -> None:
+    queue, rng = KINDS[kind], np.random.default_rng(3)
+    arrivals = [
+        msgspec.structs.replace(each, leaves_at=each.at + float(rng.exponential(1.0)))
+        for each in drawn(4, 150, 5.0, queue.format.sides)
+    ]
+    for horizon in (0.5, 3.0, math.inf):
+        chosen, history = Lookahead(horizon=horizon), History("main")
+        simulator = Simulator((queue,), lambda _, c=chosen: c, history, is_checked=True)  # type: ignore[misc]
+        simulator.run(arrivals)
+        assert len(history.matches) > 20
+        assert history.states.count(CANCELLED) > 5
+
+
+PRICED = [
+    each
+    for each in QUEUES
+    if each.format.is_duel and not any(one.kind == "rematch" for one in each.rules)
+]
+
+
+@pytest.mark.parametrize("queue", PRICED)
+def test_without_announcements_it_is_price(queue: Queue) -> None:
     for seed in range(5):
         made = [
-            Play(Case(Lookahead(horizon=horizon), "lookahead", queue, seed)).run()
-            for horizon in (0.0, 0.5, math.inf)
+            Play(Case(policy, "lookahead", queue, seed)).run()
+            for policy in (Price(), Lookahead(), Lookahead(horizon=0.5), Lookahead(horizon=9.0))
         ]
-        assert made[0] == made[1] == made[2]
+        assert made[0] == made[1] == made[2] == made[3]
+
+
+@pytest.mark.parametrize("rate", [0.3, 3.0, 10.0])
+def test_horizon_zero_makes_the_matches_of_price(rate: float) -> None:
+    arrivals = drawn(8, 300, rate)
+    runs = [
+        simulate(Scenario(queues=(SCHLUP,)), arrivals=arrivals, policy=spec).matches
+        for spec in ("price", "lookahead:horizon=0")
+    ]
+    assert runs[0] == runs[1]
+
+
+def test_first_announcement_takes_over_those_who_wait() -> None:
+    matcher = at_work(horizon=3.0)
+    matcher.enter(skilled("a", 0.5, 0.0, 1), 0.0)
+    assert matcher.decide(0.0).matches == ()
+    matcher.announce(skilled("c", 0.5, 2.0, 0), 1.0)
+    assert matcher.decide(1.0, fired=True) == Decision(wake_at=2.0)
+    matcher.enter(skilled("c", 0.5, 2.0, 2), 2.0)
+    assert groups(matcher.decide(2.0)) == [("a", "c")]
 
 
 def test_ticket_waits_for_a_better_partner_who_is_announced() -> None:
@@ -260,7 +286,7 @@ def test_player_is_not_planned_with_himself() -> None:
 
 
 def test_ticket_that_nobody_suits_plays_with_a_bot_at_its_deadline() -> None:
-    matcher = at_work(horizon=1.0)
+    matcher = told(horizon=1.0)
     matcher.enter(skilled("a", 0.5, 0.0, 1), 0.0)
     assert matcher.decide(0.0).matches == ()
     assert matcher.decide(5.0).matches == ()
@@ -269,7 +295,7 @@ def test_ticket_that_nobody_suits_plays_with_a_bot_at_its_deadline() -> None:
 
 def test_deadline_takes_the_nearest_however_far(monkeypatch: pytest.MonkeyPatch) -> None:
     know_rate(monkeypatch, 10.0)
-    matcher = at_work()
+    matcher = told(horizon=0.01)
     for number, c0 in enumerate((0.0, 0.99, 0.6), 1):
         matcher.enter(skilled("abc"[number - 1], c0, number / 4, number), number / 4)
         assert matcher.decide(number / 4).matches == ()
@@ -278,7 +304,7 @@ def test_deadline_takes_the_nearest_however_far(monkeypatch: pytest.MonkeyPatch)
 
 def test_lone_pair_plays_when_the_rule_lets_it() -> None:
     queue = Queue(criteria=(SKILL,), rules=(rule("c0", 0.0, rate=0.125),), wait_price=0.5)
-    matcher = at_work(queue)
+    matcher = told(queue)
     matcher.enter(skilled("a", 0.25, 0.0, 1), 0.0)
     matcher.enter(skilled("b", 0.375, 0.0, 2), 0.0)
     decision = matcher.decide(0.0)
@@ -286,20 +312,6 @@ def test_lone_pair_plays_when_the_rule_lets_it() -> None:
         decision = matcher.decide(decision.wake_at, fired=True)
     assert decision == Decision(wake_at=1.0)
     assert groups(matcher.decide(1.0, fired=True)) == [("a", "b")]
-
-
-def test_in_long_silence_players_lower_their_demands() -> None:
-    matcher = at_work(Queue(criteria=(SKILL,), wait_price=0.2))
-    matcher.enter(skilled("a", 0.0, 0.0, 1), 0.0)
-    matcher.decide(0.0)
-    matcher.enter(skilled("b", 1.0, 0.125, 2), 0.125)
-    decision, now = matcher.decide(0.125), 0.125
-    assert decision.matches == ()
-    while not decision.matches:
-        now = decision.wake_at
-        assert now < 60.0
-        decision = matcher.decide(now, fired=True)
-    assert now > 1.0
 
 
 def test_restored_matcher_keeps_the_plan() -> None:
@@ -320,7 +332,7 @@ def test_restored_plan_forgets_a_ticket_that_is_gone() -> None:
 
 
 def test_without_criteria_any_two_play_at_once() -> None:
-    matcher = at_work(Queue())
+    matcher = told(Queue(), horizon=0.01)
     matcher.enter(ticket("a", at=0.0, sequence=1), 0.0)
     matcher.decide(0.0)
     matcher.enter(ticket("b", at=3.0, sequence=2), 3.0)
