@@ -15,14 +15,22 @@ from typing import Any
 import msgspec
 
 from evenmatch.errors import ConfigError, MatchmakingError, NotSupported
+from evenmatch.policies.adaptive_brackets import AdaptiveBrackets
 from evenmatch.policies.base import FunctionPolicy, Policy
+from evenmatch.policies.closest_random import ClosestRandom
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.periodic import Periodic
+from evenmatch.policies.virtual_rating import VirtualRating
+from evenmatch.policies.weighted import Weighted
 from evenmatch.policies.window import Window
 
-POLICIES: dict[str, type[Greedy] | type[Periodic] | type[Window]] = {
+POLICIES: dict[str, type[msgspec.Struct]] = {
+    "adaptive_brackets": AdaptiveBrackets,
+    "closest_random": ClosestRandom,
     "greedy": Greedy,
     "periodic": Periodic,
+    "virtual_rating": VirtualRating,
+    "weighted": Weighted,
     "window": Window,
 }
 
@@ -62,7 +70,9 @@ def parse_policy(spec: str) -> Policy:
                 f"policy {name} has no parameter {key!r}{_nearest(key, list(fields))}"
             )
         values[key] = _convert(f"{name}:{key}", text, fields[key].type)
-    return kind(**values)
+    chosen = kind(**values)
+    assert isinstance(chosen, Policy)
+    return chosen
 
 
 def _parameters(spec: str, rest: str) -> dict[str, str]:
