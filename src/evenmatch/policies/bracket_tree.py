@@ -44,6 +44,9 @@ class BracketTree:
             (depth, index): count for depth, index, count in memory.get("matches", ())
         }
 
+        # Whether this frame's matches halve a bracket already.
+        self._halves_one = any(self._is_to_halve(*each) for each in self._matches.items())
+
     def of(self, rating: float) -> Bracket:
         """Return the bracket that a rating is in.
 
@@ -72,24 +75,19 @@ class BracketTree:
     def count(self, one: Bracket, two: Bracket) -> None:
         """Count a match: half for the bracket of each player."""
         for bracket in (one, two):
-            self._matches[bracket] = self._matches.get(bracket, 0.0) + 0.5
+            count = self._matches.get(bracket, 0.0) + 0.5
+            self._matches[bracket] = count
+            self._halves_one |= self._is_to_halve(bracket, count)
 
     @property
     def will_change(self) -> bool:
         """Return whether the end of this frame, or of a quiet one to come, moves a bracket."""
-        return bool(self._halved) or any(
-            count >= self._split_at and bracket[0] < DEPTH_MAX
-            for bracket, count in self._matches.items()
-        )
+        return bool(self._halved) or self._halves_one
 
     def end_frame(self) -> bool:
         """Halve and merge by the matches of the frame; return whether any bracket changed."""
         matches = self._matches
-        to_halve = [
-            bracket
-            for bracket, count in matches.items()
-            if count >= self._split_at and bracket[0] < DEPTH_MAX
-        ]
+        to_halve = [each for each, count in matches.items() if self._is_to_halve(each, count)]
         quiet: dict[Bracket, int] = {}
         for parent, before in self._halved.items():
             halves = _halves(parent)
@@ -102,6 +100,7 @@ class BracketTree:
         has_changed = bool(to_halve) or len(quiet) < len(self._halved)
         self._halved = {**quiet, **dict.fromkeys(to_halve, 0)}
         self._matches = {}
+        self._halves_one = False
         return has_changed
 
     def memory(self) -> dict[str, list[list[float]]]:
@@ -110,6 +109,9 @@ class BracketTree:
             "halved": [[*bracket, quiet] for bracket, quiet in sorted(self._halved.items())],
             "matches": [[*bracket, count] for bracket, count in sorted(self._matches.items())],
         }
+
+    def _is_to_halve(self, bracket: Bracket, count: float) -> bool:
+        return count >= self._split_at and bracket[0] < DEPTH_MAX
 
 
 def _halves(bracket: Bracket) -> tuple[Bracket, Bracket]:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
+from collections.abc import Iterator
 
 import msgspec
 
 from evenmatch.cost.rules import Rules, number
 from evenmatch.cost.valid import LIMITS, SECONDS
+from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.chance import Chance
 from evenmatch.policies.clock import RoundClock
-from evenmatch.policies.rated import RATING, check_duel, check_number, rating_rule
+from evenmatch.policies.rated import RATING, check_duel, check_number, rating_limits, rating_rule
+
+CANDIDATES_MAX = 1_000_000
 
 
 class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,19 +38,21 @@ class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         every: Seconds between rounds.
         limit: Largest difference of two ratings, in points; other rules of the queue hold too.
+        candidates: Largest m: the farther ones are left out; None takes all.
 
     Source:
         "Matching players in an online 1vs1 game", the author's second suggestion.
 
     Complexity:
         O(log n) per ticket and round where the limit alone decides; with further rules or sides
-        O(m) per ticket, for each candidate is asked.
+        each is asked until m are found, which `candidates` bounds.
     """
 
     fills = False
 
     every: float = 120.0
     limit: float = 500.0
+    candidates: int | None = None
 
     def rules(self, queue: Queue) -> tuple[Rule, ...]:
         """Return the rule that `limit` is short for."""
@@ -58,9 +64,13 @@ class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
         """Return a matcher for a queue of duels."""
         check_duel("closest_random", queue)
         check_number("closest_random: every", self.every, SECONDS)
+        if self.candidates is not None and not 1 <= self.candidates <= CANDIDATES_MAX:
+            raise ConfigError(
+                f"closest_random: candidates must be 1 to {CANDIDATES_MAX}, got {self.candidates}"
+            )
         full = msgspec.structs.replace(queue, rules=queue.rules + self.rules(queue))
         clock = RoundClock(self.every, memory or {})
-        return ClosestRandomMatcher(full, self.limit, clock, Chance(seed, queue.name))
+        return ClosestRandomMatcher(full, self, clock, Chance(seed, queue.name))
 
 
 Key = tuple[float, float, int]
@@ -70,10 +80,18 @@ Key = tuple[float, float, int]
 class ClosestRandomMatcher(NoJobs):
     """The waiting tickets by rating, and the clock."""
 
-    def __init__(self, queue: Queue, limit: float, clock: RoundClock, chance: Chance) -> None:
+    def __init__(
+        self, queue: Queue, chosen: ClosestRandom, clock: RoundClock, chance: Chance
+    ) -> None:
         self._rules = Rules(queue)
         self._limit_decides = len(queue.rules) == 1 and not queue.format.sides
-        self._limit = limit
+        # Widening limits of rating are asked at once, without a look at the tickets.
+        self._widening = rating_limits(queue)[:-1]
+        self._ratings_decide = len(rating_limits(queue)) == len(queue.rules) and not (
+            queue.format.sides
+        )
+        self._limit = chosen.limit
+        self._candidates = chosen.candidates or CANDIDATES_MAX
         self._clock = clock
         self._chance = chance
         self._tickets: dict[str, Ticket] = {}
@@ -126,18 +144,28 @@ class ClosestRandomMatcher(NoJobs):
         """Return the opponent that a ticket draws among all others, None without candidates."""
         rating = number(chooser, RATING)
         low, high = self._within(rating)
+        uniform = self._chance.uniform(chooser.sequence)
         if self._limit_decides:
             if low == high:
                 return None
-            place = drawn_place(high - low, self._chance.uniform(chooser.sequence))
+            place = drawn_place(min(high - low, self._candidates), uniform)
             return self._by_sequence[self._keys[self._nearest(rating, place, low, high)][2]]
-        around = sorted(range(low, high), key=lambda at: self._farness(rating, at))
-        free = [self._by_sequence[self._keys[at][2]] for at in around]
-        candidates = [t for t in free if self._rules.pair_ready_at(chooser, t) <= now]
+        candidates = []
+        for at in self._outward(rating, low, high):
+            if self._may_play(chooser, rating, self._keys[at], now):
+                candidates.append(self._keys[at][2])
+                if len(candidates) == self._candidates:
+                    break
         if not candidates:
             return None
-        place = drawn_place(len(candidates), self._chance.uniform(chooser.sequence))
-        return candidates[place - 1]
+        return self._by_sequence[candidates[drawn_place(len(candidates), uniform) - 1]]
+
+    def _may_play(self, chooser: Ticket, rating: float, other: Key, now: float) -> bool:
+        """Return whether the queue's rules allow a pair within `limit` now."""
+        if not self._ratings_decide:
+            return self._rules.pair_ready_at(chooser, self._by_sequence[other[2]]) <= now
+        born, gap = max(chooser.enqueued_at, other[1]), abs(rating - other[0])
+        return all([born + when(gap) <= now for when in self._widening])
 
     def _within(self, rating: float) -> tuple[int, int]:
         """Return the slice of the ratings that are at most `limit` away."""
@@ -159,7 +187,7 @@ class ClosestRandomMatcher(NoJobs):
         """Return where the place-th nearest of the slice stands.
 
         The nearest `place` of a sorted slice are a slice of that length; a binary search finds
-        where it starts, ties as in `_farness`, and its farther end is the one.
+        where it starts, ties as in `_outward`, and its farther end is the one.
         """
         keys = self._keys
         first, last = low, high - place
@@ -172,11 +200,20 @@ class ClosestRandomMatcher(NoJobs):
         end = first + place - 1
         return first if rating - keys[first][0] > keys[end][0] - rating else end
 
-    def _farness(self, rating: float, at: int) -> tuple[float, bool, int]:
-        """Return the order of candidates: by difference, lower ratings first, inner ones first."""
-        other = self._keys[at][0]
-        is_above = other >= rating
-        return abs(other - rating), is_above, at if is_above else -at
+    def _outward(self, rating: float, low: int, high: int) -> Iterator[int]:
+        """Yield the places of a slice, nearest first, of equally near ones the lower first."""
+        keys = self._keys
+        above = bisect_left(keys, (rating,), low, high)
+        below = above - 1
+        while below >= low or above < high:
+            if above >= high or (
+                below >= low and rating - keys[below][0] <= keys[above][0] - rating
+            ):
+                yield below
+                below -= 1
+            else:
+                yield above
+                above += 1
 
     def _remove(self, ticket: Ticket) -> None:
         del self._tickets[ticket.id], self._by_sequence[ticket.sequence]

@@ -11,13 +11,12 @@ import math
 
 import msgspec
 
-from evenmatch.cost.expansion import inverse
 from evenmatch.cost.rules import Rules, number
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, NoJobs
-from evenmatch.policies.rated import RATING
+from evenmatch.policies.rated import RATING, rating_limits
 from evenmatch.policies.timers import Timers
 from evenmatch.solvers.age_tree import NONE, AgeTree
 
@@ -46,11 +45,7 @@ class PairMatcher(NoJobs):
 
     def __init__(self, queue: Queue) -> None:
         self.rules = Rules(queue)
-        self._limits = [
-            inverse(rule.limit, rule.expand)
-            for rule in queue.rules
-            if (rule.kind, rule.attribute, rule.unit) == ("spread", RATING, "difference")
-        ]
+        self._limits = rating_limits(queue)
         self.tree: AgeTree[Waiting] = AgeTree()
         self.waiting: dict[int, Waiting] = {}
         self._by_id: dict[str, Waiting] = {}

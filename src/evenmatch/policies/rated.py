@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from evenmatch.cost.expansion import inverse
 from evenmatch.cost.valid import LIMITS, Bounds
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue, Rule
@@ -45,3 +48,12 @@ def any_rating(queue: Queue) -> tuple[Rule, ...]:
     compared = [each.attribute for each in queue.criteria]
     compared += [each.attribute for each in queue.rules if each.kind != "same"]
     return () if RATING in compared else (rating_rule(LIMITS.high),)
+
+
+def rating_limits(queue: Queue) -> list[Callable[[float], float]]:
+    """Return for each rule that limits a difference of ratings the wait that a gap needs."""
+    return [
+        inverse(rule.limit, rule.expand)
+        for rule in queue.rules
+        if (rule.kind, rule.attribute, rule.unit) == ("spread", RATING, "difference")
+    ]

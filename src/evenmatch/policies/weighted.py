@@ -113,8 +113,12 @@ class _Weights:
         still = novelty * math.exp(-0.5 * (gap / self.chosen.sigma) ** 2)
         return self._when(floor / still) if still > 0.0 else math.inf
 
+    def wait_logs(self, waits: FloatArray) -> FloatArray:
+        """Return the logarithms of the factor for waits, in seconds, shape (n,)."""
+        return np.log1p(self.chosen.wait * np.minimum(waits, WAIT_COUNTED_MAX))
+
     def logs(
-        self, chooser: str, places: Mapping[str, int], gaps: FloatArray, waits: FloatArray
+        self, chooser: str, places: Mapping[str, int], gaps: FloatArray, wait_logs: FloatArray
     ) -> FloatArray:
         """Return the logarithms of opponents' weights.
 
@@ -122,10 +126,10 @@ class _Weights:
             chooser: The player who draws.
             places: Player -> his place in the arrays.
             gaps: Differences of rating, shape (n,).
-            waits: Seconds that they have waited, shape (n,).
+            wait_logs: As `wait_logs` gives them.
         """
-        logs: FloatArray = np.log1p(self.chosen.wait * np.minimum(waits, WAIT_COUNTED_MAX))
-        logs -= 0.5 * (gaps / self.chosen.sigma) ** 2
+        scaled = gaps / self.chosen.sigma
+        logs: FloatArray = wait_logs - 0.5 * scaled * scaled
         for other, novelty in self.opponents.faded(chooser).items():
             if other in places:
                 logs[places[other]] += math.log(novelty)
@@ -140,7 +144,8 @@ def drawn(logs: FloatArray, uniform: float) -> int:
     """
     sums = np.cumsum(np.exp(logs - logs.max()))
     place = int(np.searchsorted(sums, uniform * sums[-1], side="right"))
-    return min(place, int(np.flatnonzero(logs > -math.inf)[-1]))
+    # A sum times a number next to 1 may round up to the sum.
+    return place if place < logs.size else int(np.flatnonzero(logs > -math.inf)[-1])
 
 
 class WeightedMatcher(PairMatcher):
@@ -184,7 +189,8 @@ class WeightedMatcher(PairMatcher):
         gaps = np.array([abs(waiting.rating - other.rating) for other in due])
         waits = now - np.array([other.ticket.enqueued_at for other in due])
         places = {_player(other.ticket): place for place, other in enumerate(due)}
-        logs = self._weights.logs(_player(waiting.ticket), places, gaps, waits)
+        wait_logs = self._weights.wait_logs(waits)
+        logs = self._weights.logs(_player(waiting.ticket), places, gaps, wait_logs)
         return due[drawn(logs, self._chance.uniform(waiting.ticket.sequence))]
 
     def memory(self) -> Memory:
@@ -240,6 +246,7 @@ class WeightedRounds(NoJobs):
         pool = sorted(self._tickets.values(), key=lambda ticket: ticket.age_key)
         ratings = np.array([number(ticket, RATING) for ticket in pool])
         waits = now - np.array([ticket.enqueued_at for ticket in pool])
+        wait_logs = self._weights.wait_logs(waits)
         places = {_player(ticket): place for place, ticket in enumerate(pool)}
         is_taken = np.zeros(len(pool), np.bool_)
         pairs = []
@@ -247,7 +254,7 @@ class WeightedRounds(NoJobs):
             if is_taken[at]:
                 continue
             gaps = np.abs(ratings - ratings[at])
-            logs = self._weights.logs(_player(chooser), places, gaps, waits)
+            logs = self._weights.logs(_player(chooser), places, gaps, wait_logs)
             logs[is_taken] = logs[at] = -math.inf
             other = self._draw(pool, at, logs, now)
             if other is not None:
