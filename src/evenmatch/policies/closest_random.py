@@ -165,7 +165,10 @@ class ClosestRandomMatcher(NoJobs):
         if not self._ratings_decide:
             return self._rules.pair_ready_at(chooser, self._by_sequence[other[2]]) <= now
         born, gap = max(chooser.enqueued_at, other[1]), abs(rating - other[0])
-        return all([born + when(gap) <= now for when in self._widening])
+        for when in self._widening:  # noqa: SIM110 - twice as fast as all()
+            if born + when(gap) > now:
+                return False
+        return True
 
     def _within(self, rating: float) -> tuple[int, int]:
         """Return the slice of the ratings that are at most `limit` away."""

@@ -35,10 +35,9 @@ FloatArray = npt.NDArray[np.float64]
 class Weighted(msgspec.Struct, frozen=True, kw_only=True):
     """Draw an opponent with a weight for likeness, times one for his wait, times one for novelty.
 
-        weight = exp(-(gap / sigma)^2 / 2) * (1 + wait * s) * (1 + n) / (1 + recency)
-
-    where s is how long the opponent has waited, in seconds up to an hour, and n the matches, at
-    most `recency`, that who draws has played with others since the two met. Without `every` a
+    The weight is exp(-(gap / sigma)^2 / 2) * (1 + wait * s) * (1 + n) / (1 + recency), where s is
+    how long the opponent has waited, in seconds up to an hour, and n the matches, at most
+    `recency`, that who draws has played with others since the two met. Without `every` a
     newcomer draws among those who wait, at once; where a `floor` is set, also at the
     exact instant at which the wait of an older ticket lifts a weight to it. With `every` all wait
     for the next round, counted from the first entry, and there the longest waiting draw first.
