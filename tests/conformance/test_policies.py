@@ -29,6 +29,19 @@ SPECS = [
     "periodic:rounds_of=1",
     "periodic:rounds_of=2",
     "periodic:rounds_of=5,sort=rating",
+    "closest_random",
+    "closest_random:every=3,limit=100",
+    "closest_random:every=3.3,limit=200,candidates=2",
+    "adaptive_brackets",
+    "adaptive_brackets:width=50,split_at=2,merge_below=1,frame=3",
+    "adaptive_brackets:width=200,split_at=1,merge_below=1,frame=2.7",
+    "weighted",
+    "weighted:sigma=60,wait=0.1,floor=0.4",
+    "weighted:every=5",
+    "weighted:sigma=50,recency=2,floor=0.3,every=3.3",
+    "virtual_rating",
+    "virtual_rating:rate=7,limit=50",
+    "virtual_rating:rate=11.3,limit=20,toward=median",
 ]
 
 
