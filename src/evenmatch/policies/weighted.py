@@ -89,7 +89,7 @@ class Weighted(msgspec.Struct, frozen=True, kw_only=True):
         if self.every is None:
             return WeightedMatcher(queue, weights, chance)
         check_number("weighted: every", self.every, SECONDS)
-        return WeightedRounds(queue, weights, chance, RoundClock(self.every, known))
+        return WeightedRounds(queue, weights, chance, known)
 
 
 class _Weights:
@@ -200,11 +200,16 @@ class WeightedMatcher(PairMatcher):
 class WeightedRounds(NoJobs):
     """Rounds in which the longest waiting draw first among all who wait."""
 
-    def __init__(self, queue: Queue, weights: _Weights, chance: Chance, clock: RoundClock) -> None:
+    def __init__(self, queue: Queue, weights: _Weights, chance: Chance, memory: Memory) -> None:
+        every = weights.chosen.every
+        assert every is not None
         self._rules = Rules(queue)
         self._weights = weights
         self._chance = chance
-        self._clock = clock
+        self._clock = RoundClock(every, memory)
+        # Rounds in which a wait may still lift a weight to the floor. A run in which nobody is
+        # left to come ends at a round that changed nothing, and this says that one did.
+        self._rounds_left: int = memory.get("rounds_left", 0)
         self._tickets: dict[str, Ticket] = {}
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
@@ -230,6 +235,7 @@ class WeightedRounds(NoJobs):
         for one, two in pairs:
             del self._tickets[one.id], self._tickets[two.id]
             self._weights.opponents.meet(_player(one), _player(two), waiting)
+        self._rounds_left = self._count_rounds_left(now)
         if self._tickets:
             self._clock.move_on(now)
         else:
@@ -238,8 +244,16 @@ class WeightedRounds(NoJobs):
         return Decision(groups, self._clock.round_at)
 
     def memory(self) -> Memory:
-        """Return the beat and whom players met last."""
-        return {**self._clock.memory(), **self._weights.opponents.memory()}
+        """Return the beat, whom players met last, and for how many rounds weights still grow."""
+        beat, opponents = self._clock.memory(), self._weights.opponents.memory()
+        return {**beat, **opponents, "rounds_left": self._rounds_left}
+
+    def _count_rounds_left(self, now: float) -> int:
+        chosen = self._weights.chosen
+        if not self._tickets or not chosen.floor or not chosen.wait:
+            return 0
+        youngest = max(ticket.enqueued_at for ticket in self._tickets.values())
+        return max(0, math.ceil((youngest + WAIT_COUNTED_MAX - now) / self._clock.every))
 
     def _round(self, now: float) -> list[tuple[Ticket, Ticket]]:
         pool = sorted(self._tickets.values(), key=lambda ticket: ticket.age_key)

@@ -6,10 +6,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from evenmatch import simulate
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.rating import Rating
+from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.base import NOTHING, Decision, Matcher, rules_of
 from evenmatch.policies.weighted import Weighted, drawn
@@ -178,6 +180,14 @@ def test_floor_holds_in_rounds_too() -> None:
     assert at_work.decide(6.0) == Decision(wake_at=10.0)
     at_work.leave("b", 6.0)
     assert at_work.decide(6.0) == NOTHING
+
+
+def test_simulation_lets_weights_grow_to_the_floor_in_later_rounds() -> None:
+    # At 2 sigma the weight is 0.135 (1 + s / 100): 1 for s = 639 s, and the 64th round of 10 s.
+    given = queue(policy="weighted:sigma=100,wait=0.01,floor=1,every=10")
+    arrivals = [ticket(name, 1000 + 200 * n, sequence=n + 1) for n, name in enumerate("ab")]
+    run = simulate(Scenario((given,)), arrivals=arrivals)
+    assert [match["at"] for match in run.matches] == [640.0]
 
 
 def test_draw_of_equal_weights_is_even_and_never_beyond_the_end() -> None:
