@@ -207,9 +207,10 @@ class WeightedRounds(NoJobs):
         self._weights = weights
         self._chance = chance
         self._clock = RoundClock(every, memory)
-        # Rounds in which a wait may still lift a weight to the floor. A run in which nobody is
-        # left to come ends at a round that changed nothing, and this says that one did.
-        self._rounds_left: int = memory.get("rounds_left", 0)
+        # Minus the rounds in which a wait may still lift a weight to the floor. A run in which
+        # nobody is left to come ends at a round that changed nothing but clocks; this says that
+        # one did, and being below zero it is not taken for a clock.
+        self._countdown: int = memory.get("countdown", 0)
         self._tickets: dict[str, Ticket] = {}
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
@@ -235,7 +236,7 @@ class WeightedRounds(NoJobs):
         for one, two in pairs:
             del self._tickets[one.id], self._tickets[two.id]
             self._weights.opponents.meet(_player(one), _player(two), waiting)
-        self._rounds_left = self._count_rounds_left(now)
+        self._countdown = -self._rounds_left(now)
         if self._tickets:
             self._clock.move_on(now)
         else:
@@ -246,9 +247,9 @@ class WeightedRounds(NoJobs):
     def memory(self) -> Memory:
         """Return the beat, whom players met last, and for how many rounds weights still grow."""
         beat, opponents = self._clock.memory(), self._weights.opponents.memory()
-        return {**beat, **opponents, "rounds_left": self._rounds_left}
+        return {**beat, **opponents, "countdown": self._countdown}
 
-    def _count_rounds_left(self, now: float) -> int:
+    def _rounds_left(self, now: float) -> int:
         chosen = self._weights.chosen
         if not self._tickets or not chosen.floor or not chosen.wait:
             return 0
