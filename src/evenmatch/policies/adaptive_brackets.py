@@ -84,8 +84,8 @@ class AdaptiveBrackets(msgspec.Struct, frozen=True, kw_only=True):
 class AdaptiveBracketsMatcher(PairMatcher):
     """The brackets, the frames, and a timer for each ticket.
 
-    While nothing can move a bracket, the frames need no wake-ups: those that passed are counted
-    when somebody enters or decides.
+    While nothing can move a bracket, the frames need no wake-ups: those that passed are ended at
+    the next decision.
     """
 
     def __init__(self, queue: Queue, brackets: BracketTree, frames: RoundClock) -> None:
@@ -94,14 +94,22 @@ class AdaptiveBracketsMatcher(PairMatcher):
         self._frames = frames
 
     def entered(self, waiting: Waiting, now: float) -> None:
-        """Begin to count frames, or end those that have passed."""
+        """Begin to count frames with the first entry."""
         del waiting
         self._frames.start(now)
-        self._end_frames(now, fired=False)
 
     def before(self, now: float, fired: bool) -> None:
-        """End the frames that have passed."""
-        self._end_frames(now, fired)
+        """End the frames that have passed, and let play who may play in the new brackets."""
+        frames, has_changed = self._frames, False
+        # A frame that ends now goes on until fired, for others may still enter and play in it.
+        ended = now if fired else now - 1 / TICKS
+        while frames.is_due(now, fired):
+            end = frames.round_at
+            has_changed |= self._brackets.end_frame()
+            # Once no bracket is halved, the frames in which nobody played all end alike.
+            frames.move_on(end if self._brackets.will_change else max(end, ended))
+        if has_changed:
+            self.set_all_timers()
 
     def matched(self, one: Waiting, two: Waiting) -> None:
         """Count a match for this frame."""
@@ -127,15 +135,3 @@ class AdaptiveBracketsMatcher(PairMatcher):
     def memory(self) -> Memory:
         """Return the frames and the brackets."""
         return {**self._frames.memory(), **self._brackets.memory()}
-
-    def _end_frames(self, now: float, fired: bool) -> None:
-        frames, has_changed = self._frames, False
-        # A frame that ends now goes on until fired, for others may still enter and play in it.
-        ended = now if fired else now - 1 / TICKS
-        while frames.is_due(now, fired):
-            end = frames.round_at
-            has_changed |= self._brackets.end_frame()
-            # Once no bracket is halved, the frames in which nobody played all end alike.
-            frames.move_on(end if self._brackets.will_change else max(end, ended))
-        if has_changed:
-            self.set_all_timers()

@@ -172,18 +172,10 @@ class ClosestRandomMatcher(NoJobs):
 
     def _within(self, rating: float) -> tuple[int, int]:
         """Return the slice of the ratings that are at most `limit` away."""
-        keys, limit = self._keys, self._limit
-        low = bisect_left(keys, rating - limit, key=lambda key: key[0])
-        high = bisect_left(keys, math.nextafter(rating + limit, math.inf), key=lambda key: key[0])
-        # A bound may round to the other side of a rating; the difference is what the rule asks.
-        while low > 0 and abs(rating - keys[low - 1][0]) <= limit:
-            low -= 1
-        while low < high and abs(rating - keys[low][0]) > limit:
-            low += 1
-        while high < len(keys) and abs(keys[high][0] - rating) <= limit:
-            high += 1
-        while high > low and abs(keys[high - 1][0] - rating) > limit:
-            high -= 1
+        # Searched by the difference itself, for a bound rating - limit may round past a rating.
+        limit = self._limit
+        low = bisect_left(self._keys, True, key=lambda key: rating - key[0] <= limit)
+        high = bisect_left(self._keys, True, key=lambda key: key[0] - rating > limit)
         return low, high
 
     def _nearest(self, rating: float, place: int, low: int, high: int) -> int:

@@ -163,7 +163,7 @@ class WeightedMatcher(PairMatcher):
 
     def removed(self, waiting: Waiting) -> None:
         """Forget who waits."""
-        del self._players[_player(waiting.ticket)]
+        self._players.pop(_player(waiting.ticket), None)
 
     def matched(self, one: Waiting, two: Waiting) -> None:
         """Remember who met."""

@@ -118,17 +118,18 @@ def test_toward_the_median_both_ends_come_closer() -> None:
     assert groups(at_work.decide(510.0, fired=True)) == [("low", "m3")]
 
 
-def test_beyond_the_median_a_virtual_rating_does_not_go() -> None:
+@pytest.mark.parametrize(("low", "wake_at"), [(1400, 610.0), (1399, math.inf), (900, math.inf)])
+def test_beyond_the_median_and_the_limit_nobody_is_accepted(low: float, wake_at: float) -> None:
     at_work = VirtualRating(rate=1, limit=100, toward="median").matcher(queue(), seed=1)
     decision = enter(
         at_work,
         ticket("m1", 1500, sequence=1),
         ticket("m2", 1500, sequence=2),
         ticket("high", 2100, at=10, sequence=3),
-        ticket("low", 900, at=20, sequence=4),
+        ticket("low", low, at=20, sequence=4),
     )
-    # low goes to the median of 1500, 1500, 2100 and 900, which is 1500 too.
-    assert decision == NOTHING
+    # m1 and m2 have met; the median of 1500, 1500 and 2100 is as far as high goes.
+    assert decision == Decision(wake_at=wake_at)
 
 
 def test_median_of_later_entries_moves_nobody_who_waits() -> None:

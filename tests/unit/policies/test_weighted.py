@@ -126,6 +126,49 @@ def test_draw_follows_the_weights_of_likeness_and_waiting() -> None:
     assert found["like"] == pytest.approx(like / (like + older), abs=tolerance)
 
 
+def test_waits_beyond_an_hour_weigh_the_same_in_a_draw() -> None:
+    runs = 2000
+    found = shares(
+        Weighted(wait=1.0, every=10),
+        runs,
+        ticket("chooser", 1000, at=-20_000, sequence=1),
+        ticket("hours", 1000, at=-14_400, sequence=2),
+        ticket("hour", 1000, at=-3_600, sequence=3),
+    )
+    # Four standard errors of a share of 2,000 draws.
+    assert found["hours"] == pytest.approx(0.5, abs=4 * math.sqrt(0.25 / runs))
+
+
+def test_draw_without_whom_a_rule_forbids_is_as_if_he_were_not_there() -> None:
+    runs = 2000
+    found = Counter[str]()
+    for seed in range(runs):
+        at_work = Weighted(every=5, wait=0).matcher(queue(rules=(rule("ping", 10),)), seed=seed)
+        for number, (name, ping) in enumerate(
+            (("chooser", 0), ("forbidden", 90), ("one", 0), ("two", 0)), 1
+        ):
+            at_work.enter(ticket(name, 1000, sequence=number, ping=ping), 0.0)
+        found[at_work.decide(5.0, fired=True).matches[0].tickets[1]] += 1
+    # Four standard errors of a share of 2,000 draws.
+    assert found["one"] / runs == pytest.approx(0.5, abs=4 * math.sqrt(0.25 / runs))
+    assert found["two"] == runs - found["one"]
+
+
+def test_return_and_restart_leave_the_order_of_a_draw_as_it_was() -> None:
+    sided = queue(sides=("white", "black"))
+    whites = [ticket(name, 1000, at=1, sequence=n, side="white") for n, name in enumerate("ab", 1)]
+    newcomer = ticket("c", 1000, at=9, sequence=3, side="black")
+    for seed in range(20):
+        before = Weighted().matcher(sided, seed=seed)
+        enter(before, *whites)
+        before.leave("a", 2.0)
+        before.enter(whites[0], 3.0)
+        after = Weighted().matcher(sided, seed=seed, memory=before.memory())
+        for each in whites:
+            after.enter(each, 5.0)
+        assert enter(before, newcomer) == enter(after, newcomer)
+
+
 def test_recent_opponent_is_drawn_less_often() -> None:
     runs = 2000
     found = Counter[str]()
