@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
 import msgspec
@@ -229,12 +228,8 @@ def drawn_place(count: int, uniform: float) -> int:
     """
     drawn = uniform * count * (count + 1)
     edge = 2 * count + 1
-    place = math.floor((edge - math.sqrt(max(0.0, edge * edge - 4.0 * drawn))) / 2) + 1
-    while place > 1 and (place - 1) * (edge - (place - 1)) > drawn:
-        place -= 1
-    while place < count and place * (edge - place) <= drawn:
-        place += 1
-    return min(place, count)
+    below = bisect_right(range(1, count + 1), drawn, key=lambda i: i * (edge - i))
+    return min(below + 1, count)
 
 
 def _key(ticket: Ticket) -> Key:
