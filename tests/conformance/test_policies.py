@@ -42,6 +42,10 @@ SPECS = [
     "virtual_rating",
     "virtual_rating:rate=7,limit=50",
     "virtual_rating:rate=11.3,limit=20,toward=median",
+    "price",
+    "price:c=2,grow=0.5",
+    "price:theta=0.2",
+    "price:rate=0.5",
 ]
 
 
