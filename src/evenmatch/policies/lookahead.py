@@ -16,7 +16,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.arrival_rate import ArrivalRate
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.pairing import Entrant, Pairing
+from evenmatch.policies.planning import Entrant, Planning
 from evenmatch.policies.price import Price
 from evenmatch.policies.worth import break_even
 
@@ -82,11 +82,11 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
                 f"policy lookahead weighs waiting against criteria: queue {queue.name} needs "
                 f"wait_price > 0, got {queue.price}"
             )
-        pairing = Pairing(queue, "lookahead", _patience(queue))
+        planning = Planning(queue, "lookahead", _patience(queue))
         if self.horizon == 0.0:
             return Price().matcher(queue, seed=seed, memory=memory)
         known = memory or {}
-        found = LookaheadMatcher(queue, self.horizon, pairing, known)
+        found = LookaheadMatcher(queue, self.horizon, planning, known)
         if not known.get("is_told", False):
             found.leave_to(Price().matcher(queue, seed=seed, memory=known.get("unannounced")))
         return found
@@ -95,17 +95,17 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
 class LookaheadMatcher(NoJobs):
     """The waiting and the announced tickets, and who is to play with whom."""
 
-    def __init__(self, queue: Queue, horizon: float, pairing: Pairing, memory: Memory) -> None:
+    def __init__(self, queue: Queue, horizon: float, planning: Planning, memory: Memory) -> None:
         self._queue = queue
         self._horizon = horizon
-        self._pairing = pairing
+        self._planning = planning
         self._rate = ArrivalRate(PRIOR_BUSY * queue.price, memory.get("rate", ()))
         # Both by ascending arrival.
         self._waiting: dict[str, Entrant] = {}
         self._coming: dict[str, Entrant] = {}
         for given in memory.get("coming", ()):
             ticket = msgspec.convert(given, Ticket)
-            self._coming[ticket.id] = pairing.entrant(ticket)
+            self._coming[ticket.id] = planning.entrant(ticket)
         # Each planned ticket's partner, both ways.
         self._plan: dict[str, str] = {}
         for one, two in memory.get("plan", ()):
@@ -220,7 +220,7 @@ class LookaheadMatcher(NoJobs):
         }
 
     def _entrant(self, ticket: Ticket, now: float) -> Entrant:
-        entrant = self._pairing.entrant(ticket)
+        entrant = self._planning.entrant(ticket)
         # After a restart the worth is known already.
         if self._unannounced is None and (ticket.id not in self._worth or self._known_to == 0):
             self._know_worth(entrant, now)
@@ -232,10 +232,10 @@ class LookaheadMatcher(NoJobs):
         gain = (2.0 * WORTH) ** 2 * self._queue.price / rate
         most = math.inf
         if self._last:
-            most = break_even(self._pairing.costs(entrant, self._last), gain)
+            most = break_even(self._planning.costs(entrant, self._last), gain)
         if math.isinf(most):
             # Nothing is known of those it may play with: as if values were uniform.
-            most = math.sqrt(gain * max(gain, self._pairing.weight))
+            most = math.sqrt(gain * max(gain, self._planning.weight))
         self._worth[entrant.ticket.id] = most / 2.0 * math.sqrt(rate)
 
     def _part(self, entry_id: str) -> None:
@@ -274,7 +274,7 @@ class LookaheadMatcher(NoJobs):
         if len(entrants) < 2:
             return
         alone = self._alone(entrants, horizon, now)
-        pairs, ready_at = self._pairing.best_pairs(entrants, alone, now)
+        pairs, ready_at = self._planning.best_pairs(entrants, alone, now)
         for one, two in pairs:
             self._add_pair(one, two)
         if math.isfinite(horizon):
@@ -283,8 +283,8 @@ class LookaheadMatcher(NoJobs):
     def _alone(self, entrants: list[Entrant], horizon: float, now: float) -> NDArray[np.float64]:
         """Return what it costs to leave each of them unpaired."""
         price = self._queue.price
-        starts, untils = self._pairing.times(entrants, now)
-        bot = self._pairing.weight + price * (self._queue.wait_max or 0.0)
+        starts, untils = self._planning.times(entrants, now)
+        bot = self._planning.weight + price * (self._queue.wait_max or 0.0)
         if math.isinf(horizon):
             alone = price * (starts.max() - starts)
             if self._queue.on_deadline == "expire":
@@ -302,7 +302,7 @@ class LookaheadMatcher(NoJobs):
         assert self._due is not None
         first, second = one.ticket.id, two.ticket.id
         self._plan[first], self._plan[second] = second, first
-        at = self._pairing.ready_at(one, two)
+        at = self._planning.ready_at(one, two)
         heapq.heappush(self._due, (at, len(self._plan), first, second))
 
     def _resume_plan(self) -> None:

@@ -1,176 +1,192 @@
-"""The cheapest way to pair the tickets of a duel's queue, those included that are to come."""
+"""Duels by exact timers: the frame that policies fill with *when* a pair may play.
+
+Of each pair one is the younger, and it keeps the timer: the first instant at which it may play
+one of the older tickets (see `timers.py`). A policy says which older ticket that is, and which
+other tickets the answer rests on; everything else is the same for all.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 
 from evenmatch.cost.rules import Rules, number
-from evenmatch.cost.scale import scale_value
+from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.columns import Columns
-from evenmatch.solvers.dense import NO_DELAYS, pair_few
-from evenmatch.solvers.matching import Field, pair_up
-from evenmatch.solvers.pairs import OWNER, SIDE, TIME, UNTIL, Floats, Ints, pair_costs
-
-DENSE_MAX = 300
-"""Beyond so many tickets the pairs that matter are searched for, not all of them weighed."""
-RETRY_AFTER = 1.0
-"""Seconds after which so many tickets are looked at again where rules widen."""
+from evenmatch.policies.base import Decision, Grouping, NoJobs
+from evenmatch.policies.rated import RATING, rating_limits
+from evenmatch.policies.timers import Timers
+from evenmatch.solvers.age_tree import NONE, AgeTree
 
 
-class Entrant(msgspec.Struct, eq=False):
-    """A ticket that waits or will come, and what is known about it.
-
-    Args:
-        ticket: Its `enqueued_at` may lie ahead.
-        row: Its column of the arrays: arrival, deadline, side, owner, scaled values.
-        number: Ascends in the order in which entrants became known.
-        ready_at: By the number of an entrant known before: from when on the two may play.
-    """
+class Waiting(msgspec.Struct, gc=False, eq=False):
+    """A ticket in the tree."""
 
     ticket: Ticket
-    row: tuple[float, ...]
-    number: int
-    ready_at: dict[int, float]
+    rating: float
+    node: int = NONE
 
 
-class Pairing:
-    """Turns tickets into arrays and pairs them.
+class Soonest(msgspec.Struct, gc=False):
+    """When a ticket may first play an older one, and the tickets that this answer rests on."""
 
-    Args:
-        queue: Of duels.
-        policy: The policy's name for messages.
-        wait_max: Seconds after which a ticket can no longer be paired; inf if never.
+    at: float = math.inf
+    needs: tuple[int, ...] = ()
+
+
+class PairMatcher(NoJobs):
+    """The waiting tickets by rating and age, and one timer each.
+
+    A policy's matcher gives `bound` and `ready_at`, and may do more in `pick`, `entered`,
+    `removed`, `matched`, `before` and `wakes`.
     """
 
-    def __init__(self, queue: Queue, policy: str, wait_max: float) -> None:
-        self._queue = queue
-        self._wait_max = wait_max
-        self._rules = Rules(queue)
-        self._columns = Columns(queue, policy)
-        self._terms = self._columns.table[0]
-        self._gates: Floats = np.zeros(0)
-        self._count = 0
-        self.has_rules = bool(queue.rules)
-        self.weight = float(self._terms[:, 0].sum())
+    def __init__(self, queue: Queue) -> None:
+        self.rules = Rules(queue)
+        self._limits = rating_limits(queue)
+        self.tree: AgeTree[Waiting] = AgeTree()
+        self.waiting: dict[int, Waiting] = {}
+        self._by_id: dict[str, Waiting] = {}
+        self._timers = Timers()
+        self._youngest = 0
 
-    def entrant(self, ticket: Ticket) -> Entrant:
-        """Return what the arrays need to know of a ticket."""
-        self._count += 1
-        at = ticket.enqueued_at
-        side = self._columns.side(ticket)
-        values = [scale_value(c.scale, number(ticket, c.attribute)) for c in self._queue.criteria]
-        return Entrant(ticket, (at, at + self._wait_max, side, 0.0, *values), self._count, {})
+    def bound(self, waiting: Waiting, gap: float) -> float:
+        """Return an instant before which a ticket plays nobody `gap` away or farther."""
+        raise NotImplementedError
 
-    def ready_at(self, one: Entrant, two: Entrant) -> float:
-        """Return the instant from which two tickets may play; inf if never."""
-        if not self.has_rules:
-            return max(one.ticket.enqueued_at, two.ticket.enqueued_at)
-        if one.number > two.number:
-            one, two = two, one
-        at = two.ready_at.get(one.number)
-        if at is None:
-            at = two.ready_at[one.number] = self._rules.pair_ready_at(one.ticket, two.ticket)
-        return at
+    def ready_at(self, waiting: Waiting, gap: float, other: Waiting) -> float:
+        """Return the instant from which a ticket may play an older one, rules included."""
+        raise NotImplementedError
 
-    def times(self, entrants: Sequence[Entrant], now: float) -> tuple[Floats, Floats]:
-        """Return from when on and until when each can be paired, in seconds from now."""
-        rows = np.array([entrant.row[:2] for entrant in entrants])
-        return np.maximum(rows[:, 0] - now, 0.0), rows[:, 1] - now
+    def pick(self, waiting: Waiting, due: list[Waiting], now: float) -> Waiting:
+        """Return whom a ticket plays of the older ones it may play now: who waits longest."""
+        del waiting, now
+        return min(due, key=lambda other: other.ticket.age_key)
 
-    def best_pairs(
-        self, entrants: Sequence[Entrant], alone: Floats, now: float
-    ) -> tuple[list[tuple[Entrant, Entrant]], float]:
-        """Return the pairs of the cheapest matching, and when another pair may become better.
+    def entered(self, waiting: Waiting, now: float) -> None:
+        """Note a ticket that enters, before its timer is set."""
 
-        Args:
-            entrants: By ascending arrival.
-            alone: Cost of leaving each unpaired, shape (n,).
-            now: Waits before it are spent and count for nothing.
+    def removed(self, waiting: Waiting) -> None:
+        """Note a ticket that is gone, matched or not."""
 
-        Returns:
-            The pairs, and the first instant after `now` at which a rule lets two of the others
-            play who would gain by it; inf if there is none.
+    def matched(self, one: Waiting, two: Waiting) -> None:
+        """Note a match."""
 
-        Complexity:
-            See `solvers.dense.pair_few`, and `solvers.matching.pair_up` beyond `DENSE_MAX`.
-        """
-        field = self._field(entrants, now)
-        if len(entrants) <= DENSE_MAX:
-            ready = self._ready_table(entrants, now)
-            mates = pair_few(field, alone, ready)
-            retry_at = now + _next_ready(field, alone, ready, mates)
+    def before(self, now: float, fired: bool) -> None:
+        """Do what is due before the timers are looked at."""
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        """Take a ticket in and set its timer."""
+        if isinstance(entry, OpenMatch):
+            return
+        waiting = Waiting(entry, number(entry, RATING))
+        self.entered(waiting, now)
+        waiting.node = self.tree.insert(waiting.rating, entry.sequence, waiting)
+        self._by_id[entry.id] = self.waiting[entry.sequence] = waiting
+        self._set_timer(waiting)
+        if entry.sequence > self._youngest:
+            self._youngest = entry.sequence
         else:
-            mates, retry_at = pair_up([field], alone).mates, math.inf
-            if self.has_rules:
-                retry_at = now + RETRY_AFTER
-        pairs = [
-            (entrants[one], entrants[two]) for one, two in enumerate(mates.tolist()) if two > one
-        ]
-        return pairs, retry_at
+            self._return(entry)
 
-    def costs(self, entrant: Entrant, others: Sequence[tuple[float, ...]]) -> Floats:
-        """Return what the criteria of pairing a ticket with others cost; inf if sides forbid it.
+    def leave(self, entry_id: str, now: float) -> None:
+        """Forget a ticket."""
+        del now
+        waiting = self._by_id.get(entry_id)
+        if waiting is not None:
+            self._remove(waiting)
 
-        Args:
-            entrant: The ticket.
-            others: Rows without their two times.
-        """
-        points: Floats = np.zeros((len(entrant.row), len(others) + 1))
-        points[SIDE:] = np.array([entrant.row[SIDE:], *others]).T
-        points[OWNER] = np.arange(len(others) + 1)
-        two: Ints = np.arange(1, len(others) + 1)
-        return pair_costs(points, self._terms, self._gates, 0.0, np.zeros_like(two), two)
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        """Match what falls due, longest waiting first."""
+        self.before(now, fired)
+        groups = []
+        while self._timers.next() <= now and (due := self._timers.pop_due(now, fired)):
+            for sequence in due:
+                # An earlier match of this instant may have taken the partner away.
+                waiting = self.waiting.get(sequence)
+                if waiting is None or not self._timers.is_due(sequence, now, fired):
+                    continue
+                other = self.pick(waiting, self.due(waiting, now, fired), now)
+                self._remove(waiting, other)
+                self.matched(other, waiting)
+                groups.append(Grouping((other.ticket.id, waiting.ticket.id)))
+        return Decision(tuple(groups), min(self._timers.next(), self.wakes(now)))
 
-    def _field(self, entrants: Sequence[Entrant], now: float) -> Field:
-        points: Floats = np.ascontiguousarray(np.array([e.row for e in entrants]).T)
-        points[TIME], points[UNTIL] = self.times(entrants, now)
-        # A player who is announced while an earlier ticket of his waits cannot play himself.
-        owners: dict[str, float] = {}
-        points[OWNER] = [
-            owners.setdefault(e.ticket.players[0].id, float(i)) for i, e in enumerate(entrants)
-        ]
-        price = self._queue.price
-
-        def refine(one: Ints, two: Ints, costs: Floats) -> Floats:
-            found = costs.copy()
-            for place in np.flatnonzero(np.isfinite(costs)).tolist():
-                i, j = int(one[place]), int(two[place])
-                ready = self.ready_at(entrants[i], entrants[j]) - now
-                delay = max(0.0, ready - max(points[TIME, i], points[TIME, j]))
-                late = ready > min(points[UNTIL, i], points[UNTIL, j])
-                found[place] = math.inf if late else costs[place] + 2.0 * price * delay
-            return found
-
-        ids: Ints = np.arange(len(entrants))
-        found = refine if self.has_rules else None
-        return Field(points, self._terms, self._gates, price, ids, found)
-
-    def _ready_table(self, entrants: Sequence[Entrant], now: float) -> Floats:
-        """Return from when on each pair may play, in seconds from now."""
-        if not self.has_rules:
-            return NO_DELAYS
-        count = len(entrants)
-        table: Floats = np.full((count, count), math.inf)
-        for i in range(count):
-            for j in range(i + 1, count):
-                table[i, j] = self.ready_at(entrants[i], entrants[j]) - now
-        return table
-
-
-def _next_ready(field: Field, alone: Floats, ready: Floats, mates: Ints) -> float:
-    """Return in how many seconds a rule first lets two unpaired points play who gain by it."""
-    if not ready.shape[0]:
+    def wakes(self, now: float) -> float:
+        """Return the next instant of the policy's own, besides the timers."""
+        del now
         return math.inf
-    starts, untils = field.points[TIME], field.points[UNTIL]
-    one, two = np.nonzero(np.isfinite(ready) & (mates < 0)[:, None] & (mates < 0)[None, :])
-    at = ready[one, two]
-    ahead = (at > starts[two]) & (at <= np.minimum(untils[one], untils[two]))
-    one, two, at = one[ahead], two[ahead], at[ahead]
-    costs = pair_costs(field.points, field.terms, field.gates, field.price, one, two)
-    return float(at[costs < alone[one] + alone[two]].min(initial=math.inf))
+
+    def oldest_at(self) -> float:
+        """Return when the longest waiting ticket was enqueued; inf if nobody waits."""
+        first = next(iter(self.waiting.values()), None)
+        return math.inf if first is None else first.ticket.enqueued_at
+
+    def soonest(self, waiting: Waiting) -> Soonest:
+        """Return when a ticket may first play one of the older ones."""
+        found = Soonest()
+        for gap, other in self.tree.older(waiting.node):
+            if self._bound(waiting, gap) >= found.at:
+                break
+            at = self.ready_at(waiting, gap, other)
+            if at < found.at:
+                found = Soonest(at, (other.ticket.sequence,))
+        return found
+
+    def due(self, waiting: Waiting, now: float, fired: bool) -> list[Waiting]:
+        """Return the older tickets that a ticket may play now, nearest first."""
+        born = waiting.ticket.enqueued_at
+        found = []
+        for gap, other in self.tree.older(waiting.node):
+            if self._bound(waiting, gap) > now:
+                break
+            if is_due(self.ready_at(waiting, gap, other), born, now, fired):
+                found.append(other)
+        return found
+
+    def nearest_older(self, waiting: Waiting) -> list[Waiting]:
+        """Return the nearest older tickets on both sides, below first."""
+        return [self.tree.item(at) for at in self.tree.nearest_older(waiting.node) if at != NONE]
+
+    def set_all_timers(self) -> None:
+        """Set every timer anew: the policy allows other pairs from now on."""
+        for waiting in self.waiting.values():
+            self._set_timer(waiting)
+
+    def _bound(self, waiting: Waiting, gap: float) -> float:
+        """Return `bound`, or later where the younger has not waited enough for a rule."""
+        born = waiting.ticket.enqueued_at
+        return max(self.bound(waiting, gap), born, *[born + when(gap) for when in self._limits])
+
+    def _set_timer(self, waiting: Waiting) -> None:
+        ticket, found = waiting.ticket, self.soonest(waiting)
+        self._timers.put(ticket.sequence, found.at, found.needs, ticket.enqueued_at)
+
+    def _remove(self, *gone: Waiting) -> None:
+        """Forget tickets, and set the timers anew that they had helped to set."""
+        stale: dict[int, None] = {}
+        for waiting in gone:
+            sequence = waiting.ticket.sequence
+            self.tree.remove(waiting.node)
+            del self._by_id[waiting.ticket.id], self.waiting[sequence]
+            stale.update(dict.fromkeys(self._timers.drop(sequence)))
+            self.removed(waiting)
+        for sequence in stale:
+            other = self.waiting.get(sequence)
+            if other is not None:
+                self._set_timer(other)
+
+    def _return(self, back: Ticket) -> None:
+        """Put a ticket that came back in its place by age; younger timers may be shorter now."""
+        by_age = sorted(self.waiting.values(), key=lambda each: each.ticket.age_key)
+        self.waiting = {each.ticket.sequence: each for each in by_age}
+        for each in by_age:
+            if each.ticket.age_key > back.age_key:
+                self._set_timer(each)
+
+
+def is_due(at: float, born: float, now: float, fired: bool) -> bool:
+    """Return whether a pair may play now; nobody waits for the instant of his own arrival."""
+    return at < now or (at == now and (fired or at == born))
