@@ -151,7 +151,12 @@ def _rule(rule: Rule) -> str:
     else:
         text += f"; it widens by {_number(expand.rate)} for each second of waiting"
     top = "" if expand.max is None else f", up to {_number(expand.max)}"
-    return f"{text}{top}. Every ticket of the match must accept."
+    accepts = (
+        "Every ticket of the match must accept."
+        if rule.accept == "both"
+        else "It is enough that one ticket of the match accepts."
+    )
+    return f"{text}{top}. {accepts}"
 
 
 def _quality(queue: Queue) -> str:

@@ -63,10 +63,7 @@ class Rules:
         self.depend_on_teams = any(rule.kind == "imbalance" for rule in queue.rules)
         self._is_duel = queue.format.is_duel
         # Between two players every kind of gap is the plain difference.
-        self._duel = [
-            (c.rule, c.when, c.rule.kind != "same" and c.rule.unit == "difference")
-            for c in self._rules
-        ]
+        self._duel = [(c.rule, c.when, _is_plain(c.rule), c) for c in self._rules]
         self.are_none = not queue.rules and not self.sides
 
     def pair_ready_at(self, first: Ticket, second: Ticket) -> float:
@@ -82,13 +79,20 @@ class Rules:
         at = max(first.enqueued_at, second.enqueued_at)
         for compiled in self._rules:
             if compiled.rule.kind in ("spread", "same"):
-                at = max(at, _ready_at(compiled, pair))
+                ready_at = _ready_at(compiled, pair)
+                # Where one accepts for all, that may be somebody else of the match, but nobody
+                # accepts what no wait allows; shares of one's own value differ by player.
+                if compiled.rule.accept == "both" or (
+                    ready_at == math.inf and compiled.rule.unit != "relative"
+                ):
+                    at = max(at, ready_at)
         return at
 
     def ready_at(self, teams: Seats) -> float:
-        """Return the instant from which every ticket accepts this match; inf if never.
+        """Return the instant from which this match is allowed; inf if never.
 
-        A rule holds for a ticket from `enqueued_at + when(gap)` on, and all must accept.
+        A rule holds for a ticket from `enqueued_at + when(gap)` on; it allows the match when it
+        holds for all tickets, or for one if its `accept` is `either`.
         """
         at = max([ticket.enqueued_at for team in teams for ticket in team])
         for compiled in self._rules:
@@ -143,15 +147,32 @@ class Rules:
     def duel_ready_at(self, one: Ticket, two: Ticket) -> float:
         """Return `ready_at` of one solo ticket against another, by a shorter way."""
         at = both = max(one.enqueued_at, two.enqueued_at)
-        for rule, when, is_plain in self._duel:
+        for rule, when, is_plain, compiled in self._duel:
             if is_plain:
                 gap = number(one, rule.attribute) - number(two, rule.attribute)
                 ready_at = both + when(abs(gap))
             else:
-                ready_at = _ready_at(_Compiled(rule, when), ((one,), (two,)))
+                ready_at = _ready_at(compiled, ((one,), (two,)))
             if ready_at > at:
                 at = ready_at
         return at
+
+    def duel_widens_at(self, one: Ticket, two: Ticket) -> float:
+        """Return the instant of the last widening that a duel waits for.
+
+        It is -inf where all rules allow the pair without any wait, and never later than
+        `duel_ready_at`. So it tells a pair that may play because the younger has come from one
+        that a limit reaches at that very instant: inputs come before what falls due.
+        """
+        at = -math.inf
+        for compiled in self._rules:
+            at = max(at, _widens_at(compiled, one, two))
+        return at
+
+
+def _is_plain(rule: Rule) -> bool:
+    """Return whether the gap alone says how long the younger of two must have waited."""
+    return rule.kind != "same" and rule.unit == "difference" and rule.accept == "both"
 
 
 def _same_side(first: Ticket, second: Ticket) -> bool:
@@ -185,11 +206,28 @@ def _ready_at(compiled: _Compiled, teams: Seats) -> float:
 def _gap_ready_at(compiled: _Compiled, gap: float, tickets: Sequence[Ticket]) -> float:
     rule = compiled.rule
     if rule.unit == "difference":
-        return max(ticket.enqueued_at for ticket in tickets) + compiled.when(gap)
-    return max(
+        instants = [ticket.enqueued_at for ticket in tickets]
+        first = max(instants) if rule.accept == "both" else min(instants)
+        return first + compiled.when(gap)
+    instants = [
         ticket.enqueued_at + compiled.when(relative(gap, numbers(ticket, rule.attribute)))
         for ticket in tickets
-    )
+    ]
+    return max(instants) if rule.accept == "both" else min(instants)
+
+
+def _widens_at(compiled: _Compiled, one: Ticket, two: Ticket) -> float:
+    """Return when the last widening comes that a rule makes two tickets wait for."""
+    rule = compiled.rule
+    if rule.kind == "same":
+        return _ready_at(compiled, ((one,), (two,)))
+    first, second = number(one, rule.attribute), number(two, rule.attribute)
+    gap = abs(first - second)
+    instants = []
+    for ticket, own in ((one, first), (two, second)):
+        wait = compiled.when(relative(gap, (own,)) if rule.unit == "relative" else gap)
+        instants.append(ticket.enqueued_at + wait if wait > 0.0 else -math.inf)
+    return max(instants) if rule.accept == "both" else min(instants)
 
 
 def relative(gap: float, own: Sequence[float]) -> float:

@@ -213,6 +213,7 @@ def _check_rule(rule: Rule, form: Format, wait_end: float | None, at: str) -> No
     _check_compared(rule, form, at)
     _check_number(rule.limit, LIMITS, f"{at}limit")
     _check_word(rule.unit, ("difference", "relative"), f"{at}unit")
+    _check_word(rule.accept, ("both", "either"), f"{at}accept")
     if rule.expand is not None:
         _check_expansion(rule.expand, rule.limit, wait_end, f"{at}expand")
 

@@ -94,7 +94,7 @@ class Expansion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A hard constraint that may widen with the wait; every ticket of a match must accept.
+    """A hard constraint that may widen with the wait.
 
     Args:
         kind: The comparison, as for criteria, or `same` (all values equal).
@@ -103,6 +103,8 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         unit: `difference` (points) or `relative` (a fraction of one's own value).
         expand: How the limit widens; None means never.
         measure: As for a criterion.
+        accept: Whose limit must have reached the gap: that of `both` sides (of every ticket of
+            the match), or of `either` (of one ticket).
     """
 
     kind: RuleKind
@@ -111,6 +113,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     unit: Literal["difference", "relative"] = "difference"
     expand: Expansion | None = None
     measure: Literal["mean", "sum"] = "mean"
+    accept: Literal["both", "either"] = "both"
 
 
 class Accept(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

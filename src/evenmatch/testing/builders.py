@@ -63,6 +63,7 @@ def rule(
     steps: tuple[tuple[float, float], ...] = (),
     limit_max: float | None = None,
     unit: Literal["difference", "relative"] = "difference",
+    accept: Literal["both", "either"] = "both",
 ) -> Rule:
     """Return a `spread` rule that widens with the wait by a rate or in steps.
 
@@ -73,7 +74,7 @@ def rule(
     exact = tuple((float(wait), float(widened)) for wait, widened in steps)
     top = None if limit_max is None else float(limit_max)
     expand = Expansion(rate=float(rate), steps=exact, max=top) if grows else None
-    return Rule("spread", attribute, float(limit), unit, expand)
+    return Rule("spread", attribute, float(limit), unit, expand, accept=accept)
 
 
 def queue(

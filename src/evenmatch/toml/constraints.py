@@ -25,6 +25,7 @@ SCALES_LATER = ("percentile",)
 UNITS = ("difference", "relative")
 UNITS_LATER = ("percentile",)
 MEASURES = ("mean", "sum")
+ACCEPTS = ("both", "either")
 SCALE_KEYS: dict[str, tuple[str, ...]] = {
     "linear": ("min", "max"),
     "capped": ("max",),
@@ -87,7 +88,7 @@ def build_rule(shape: RuleShape, at: Place) -> Rule:
     attribute = _attribute(shape.attribute, at.at("attribute"))
     measure = _measure(shape.measure, kind, at)
     if kind == "same":
-        for key in ("limit", "unit", "expand"):
+        for key in ("limit", "unit", "expand", "accept"):
             if getattr(shape, key) is not None:
                 at.at(key).refuse('does not go with kind = "same", where all values are equal')
         return Rule(kind="same", attribute=attribute)
@@ -102,6 +103,9 @@ def build_rule(shape: RuleShape, at: Place) -> Rule:
         unit=cast(Literal["difference", "relative"], unit),
         expand=None if shape.expand is None else build_expansion(shape.expand, at.at("expand")),
         measure=measure,
+        accept=cast(
+            Literal["both", "either"], at.at("accept").one_of(shape.accept or "both", ACCEPTS)
+        ),
     )
 
 

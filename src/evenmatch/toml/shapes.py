@@ -71,6 +71,7 @@ class RuleShape(_Shape, frozen=True, kw_only=True):
     unit: Text | None = None
     expand: ExpandShape | None = None
     measure: Text | None = None
+    accept: Text | None = None
 
 
 class QueueShape(_Shape, frozen=True, kw_only=True):
