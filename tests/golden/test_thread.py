@@ -1,5 +1,7 @@
 """The examples of the thread "Matching players in an online 1vs1 game", through the engine."""
 
+from typing import Literal
+
 import pytest
 
 from evenmatch.engine.engine import Engine
@@ -34,21 +36,34 @@ def play(given: Queue, arrivals: list[tuple[float, str, float]], until: float) -
     return [(match.at, {name for team in match.players for name in team}) for match in matches]
 
 
+WIDENING: list[tuple[float, str, float]] = [
+    (0.0, "2300", 2300),
+    (0.0, "2000", 2000),
+    (60.0, "2050", 2050),
+    (60.0, "1900", 1900),
+]
+
+
+@pytest.mark.parametrize(("accept", "at"), [("both", 240.0), ("either", 180.0)])
 @pytest.mark.parametrize("pick", ["oldest", "nearest"])
-@pytest.mark.parametrize(
-    "given",
-    [
-        queue(policy=f"window:limit=150,limit_max=500,steps={spec(STEPS)}"),
-        queue(policy="window", rules=(rule(limit=150, steps=STEPS, limit_max=500),)),
-    ],
-    ids=["policy", "rule"],
-)
-def test_limit_that_widens_in_steps(given: Queue, pick: str) -> None:
-    pair = f"{given.policy}{',' if ':' in given.policy else ':'}pick={pick}"
-    arrivals = [(0.0, "2300", 2300), (0.0, "2000", 2000), (60.0, "2050", 2050)]
-    arrivals.append((60.0, "1900", 1900))
-    met = play(queue(policy=pair, rules=given.rules), arrivals, 1000.0)
-    assert met == [(60.0, {"2000", "2050"}), (240.0, {"2300", "1900"})]
+@pytest.mark.parametrize("where", ["policy", "rule"])
+def test_limit_that_widens_in_steps(
+    where: str, pick: str, accept: Literal["both", "either"], at: float
+) -> None:
+    if where == "policy":
+        words = f"limit=150,limit_max=500,accept={accept},steps={spec(STEPS)}"
+        given = queue(policy=f"window:{words},pick={pick}")
+    else:
+        own = rule(limit=150, steps=STEPS, limit_max=500, accept=accept)
+        given = queue(policy=f"window:pick={pick}", rules=(own,))
+    met = play(given, WIDENING, 1000.0)
+    # At 60 s the limit of 2300 reaches 250 as well, but arrivals come before what falls due.
+    assert met == [(60.0, {"2000", "2050"}), (at, {"2300", "1900"})]
+
+
+def test_limit_that_widens_looked_at_by_a_clock() -> None:
+    given = queue(policy=f"window:limit=150,limit_max=500,every=50,steps={spec(STEPS)}")
+    assert play(given, WIDENING, 1000.0) == [(100.0, {"2000", "2050"}), (250.0, {"2300", "1900"})]
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,15 @@ def number(ticket: Ticket, attribute: str) -> float:
     return value
 
 
-class _Compiled(msgspec.Struct, frozen=True):
-    """A rule with its inverse at hand."""
+class Limit(msgspec.Struct, frozen=True):
+    """A rule with its inverse at hand: the wait that a gap needs."""
 
     rule: Rule
     when: Callable[[float], float]
+
+    def value(self, ticket: Ticket) -> float:
+        """Return what the rule compares of a solo ticket."""
+        return number(ticket, self.rule.attribute)
 
 
 class Rules:
@@ -59,12 +63,13 @@ class Rules:
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
         self.sides = queue.format.sides
-        self._rules = [_Compiled(rule, inverse(rule.limit, rule.expand)) for rule in queue.rules]
+        self._rules = [Limit(rule, inverse(rule.limit, rule.expand)) for rule in queue.rules]
         self.depend_on_teams = any(rule.kind == "imbalance" for rule in queue.rules)
         self._is_duel = queue.format.is_duel
         # Between two players every kind of gap is the plain difference.
         self._duel = [(c.rule, c.when, _is_plain(c.rule), c) for c in self._rules]
         self.are_none = not queue.rules and not self.sides
+        self.limits = tuple(each for each in self._rules if each.rule.kind != "same")
 
     def pair_ready_at(self, first: Ticket, second: Ticket) -> float:
         """Return the instant from which two tickets may be in one match; inf if never.
@@ -192,7 +197,7 @@ def side_of(ticket: Ticket | NewTicket) -> str:
     return ""
 
 
-def _ready_at(compiled: _Compiled, teams: Seats) -> float:
+def _ready_at(compiled: Limit, teams: Seats) -> float:
     rule = compiled.rule
     tickets = [ticket for team in teams for ticket in team]
     if rule.kind == "same":
@@ -203,7 +208,7 @@ def _ready_at(compiled: _Compiled, teams: Seats) -> float:
     return _gap_ready_at(compiled, gap_of(rule.kind, by_team, rule.measure), tickets)
 
 
-def _gap_ready_at(compiled: _Compiled, gap: float, tickets: Sequence[Ticket]) -> float:
+def _gap_ready_at(compiled: Limit, gap: float, tickets: Sequence[Ticket]) -> float:
     rule = compiled.rule
     if rule.unit == "difference":
         instants = [ticket.enqueued_at for ticket in tickets]
@@ -216,7 +221,7 @@ def _gap_ready_at(compiled: _Compiled, gap: float, tickets: Sequence[Ticket]) ->
     return max(instants) if rule.accept == "both" else min(instants)
 
 
-def _widens_at(compiled: _Compiled, one: Ticket, two: Ticket) -> float:
+def _widens_at(compiled: Limit, one: Ticket, two: Ticket) -> float:
     """Return when the last widening comes that a rule makes two tickets wait for."""
     rule = compiled.rule
     if rule.kind == "same":

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.errors import ConfigError, MatchmakingError, NotSupported
+from evenmatch.errors import ConfigError, MatchmakingError
 from evenmatch.policies.base import FunctionPolicy, Policy
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.periodic import Periodic
@@ -26,9 +26,6 @@ POLICIES: dict[str, type[Greedy] | type[Periodic] | type[Window]] = {
     "window": Window,
 }
 
-LATER: dict[str, tuple[str, ...]] = {"window": ("every",)}
-"""Parameters that are named and come with a later version."""
-
 SPEC_MAX = 1_000
 """Longest SPEC in characters."""
 
@@ -38,7 +35,6 @@ def parse_policy(spec: str) -> Policy:
 
     Raises:
         ConfigError: The name, a key or a value is not known; the sentence lists what is.
-        NotSupported: A parameter comes with a later version.
 
     >>> parse_policy("window:limit=150,steps=60-250+120-350").steps
     ((60.0, 250.0), (120.0, 350.0))
@@ -55,8 +51,6 @@ def parse_policy(spec: str) -> Policy:
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     values = {}
     for key, text in texts.items():
-        if key in LATER.get(name, ()):
-            raise NotSupported(f"{name}: {key} comes with a later version")
         if key not in fields:
             raise ConfigError(
                 f"policy {name} has no parameter {key!r}{_nearest(key, list(fields))}"
