@@ -14,6 +14,11 @@ COMPARISONS = {
     "mean_gap": "the mean difference in {} over all pairs of its players",
     "imbalance": "the difference in {} between its teams",
 }
+UNITS = {
+    "difference": "",
+    "relative": " times one's own value",
+    "percentile": " in the share of players between the two",
+}
 DEADLINES = {
     "bots": "then plays with bots in the empty seats",
     "expire": "then expires without a match",
@@ -138,7 +143,7 @@ def _rule(rule: Rule) -> str:
     if rule.kind == "same":
         return f"All players of a match have the same {rule.attribute}."
     what = COMPARISONS[rule.kind].format(rule.attribute)
-    unit = " times one's own value" if rule.unit == "relative" else ""
+    unit = UNITS[rule.unit]
     text = f"At first {what} may be {_number(rule.limit)}{unit}"
     expand = rule.expand
     if expand is None:

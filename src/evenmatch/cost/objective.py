@@ -17,8 +17,9 @@ import msgspec
 import numpy as np
 
 from evenmatch.cost.criteria import SHAPES, reference, table
-from evenmatch.cost.rules import Rules, Seats, number, numbers, side_of
-from evenmatch.cost.scale import scale_gap, scale_value, scale_values
+from evenmatch.cost.percentile import samples_of
+from evenmatch.cost.rules import Rules, Seats, number, numbers, places, side_of
+from evenmatch.cost.scale import Floats, scale_gap, scale_value, scale_values
 from evenmatch.cost.teams import Division, Orders, division_table, divisions
 from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
@@ -67,6 +68,7 @@ class Objective:
         self._numbers = tuple(dict.fromkeys(compared))
         self._present = tuple(r.attribute for r in queue.rules if r.kind == "same")
         sides = ("side",) if queue.format.sides else ()
+        self.samples = samples_of(queue)
         self.declared = frozenset((*self._numbers, *self._present, *queue.attributes, *sides))
 
     def missing(self, ticket: Ticket | NewTicket) -> str | None:
@@ -133,8 +135,7 @@ class Objective:
         costs = np.zeros(len(orders))
         for criterion, weight, _ in self._terms:
             if SHAPES[criterion.kind] == "team":
-                raw = np.array([v for t in tickets for v in numbers(t, criterion.attribute)])
-                values = scale_values(criterion.scale, raw)
+                values = scaled_column(criterion, self.queue.name, tickets)
                 costs += weight * table(criterion, values[orders], layout)
         if not self.rules.depend_on_teams:
             row = int(np.argmax(costs <= costs.min() + COST_SLACK))
@@ -158,8 +159,13 @@ class Objective:
         total = scaled = 0.0
         for criterion, weight, counts in self._terms:
             scale, attribute = criterion.scale, criterion.attribute
-            first = scale_value(scale, number(one, attribute))
-            second = scale_value(scale, number(two, attribute))
+            if scale.kind == "percentile":
+                (first,), (second,) = (
+                    scaled_numbers(criterion, self.queue.name, t) for t in (one, two)
+                )
+            else:
+                first = scale_value(scale, number(one, attribute))
+                second = scale_value(scale, number(two, attribute))
             if criterion.step:
                 cost = weight * reference(criterion, ((first,), (second,)))
             else:
@@ -178,7 +184,7 @@ class Objective:
             )
         total = scaled = 0.0
         for criterion, weight, counts in self._terms:
-            cost = weight * _criterion_cost(criterion, teams)
+            cost = weight * _criterion_cost(criterion, self.queue.name, teams)
             total += cost
             if counts:
                 scaled += cost
@@ -215,10 +221,24 @@ def _teams(tickets: Sequence[Ticket], division: Division) -> tuple[tuple[Ticket,
     return tuple(tuple(tickets[party] for party in team) for team in division)
 
 
-def _criterion_cost(criterion: Criterion, teams: Seats) -> float:
+def scaled_numbers(criterion: Criterion, queue: str, ticket: Ticket) -> list[float]:
+    """Return the value of each player of a ticket as a criterion of the queue compares it."""
+    scale = criterion.scale
+    if scale.kind == "percentile":
+        return places(ticket, queue, criterion.attribute, scale.sample)
+    return [scale_value(scale, value) for value in numbers(ticket, criterion.attribute)]
+
+
+def scaled_column(criterion: Criterion, queue: str, tickets: Sequence[Ticket]) -> Floats:
+    """Return `scaled_numbers` of all players of many tickets at once."""
+    scale = criterion.scale
+    if scale.kind == "percentile" and not scale.sample.quantiles:
+        return np.array([value for t in tickets for value in scaled_numbers(criterion, queue, t)])
+    raw = np.array([value for t in tickets for value in numbers(t, criterion.attribute)])
+    return scale_values(scale, raw)
+
+
+def _criterion_cost(criterion: Criterion, queue: str, teams: Seats) -> float:
     """Return q_d of a division, by the reference."""
-    scale, attribute = criterion.scale, criterion.attribute
-    values = [
-        [scale_value(scale, v) for t in team for v in numbers(t, attribute)] for team in teams
-    ]
+    values = [[v for t in team for v in scaled_numbers(criterion, queue, t)] for team in teams]
     return reference(criterion, values)

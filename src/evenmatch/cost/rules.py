@@ -14,13 +14,17 @@ import numpy as np
 
 from evenmatch.cost.criteria import gap_of, gap_table
 from evenmatch.cost.expansion import inverse
+from evenmatch.cost.percentile import key_of, percentile
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.teams import Orders
-from evenmatch.model.queue import Queue, Rule
+from evenmatch.model.queue import Queue, Rule, Sample
 from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 
 SUM_SLACK = 1e-12
 """How far two ways to add up the values of a match may differ, relative to their sum."""
+
+PERCENTILE_DIGITS = 9
+"""Decimals of a difference of percentiles."""
 
 Seats = Sequence[Sequence[Ticket]]
 """A division: tickets by team."""
@@ -46,15 +50,39 @@ def number(ticket: Ticket, attribute: str) -> float:
     return value
 
 
+def places(ticket: Ticket, queue: str, attribute: str, sample: Sample) -> list[float]:
+    """Return the percentile of each player of the ticket, in [0, 1].
+
+    Raises:
+        TypeError: The ticket was not placed among the last values; the engine does that.
+    """
+    if sample.quantiles:
+        return [percentile(sample.quantiles, value) for value in numbers(ticket, attribute)]
+    found = ticket.percentiles.get(key_of(queue, attribute))
+    if found is None:
+        raise TypeError(f"ticket {ticket.id}: {attribute} has no place among the last values")
+    return list(found)
+
+
 class Limit(msgspec.Struct, frozen=True):
     """A rule with its inverse at hand: the wait that a gap needs."""
 
     rule: Rule
     when: Callable[[float], float]
+    queue: str
 
     def value(self, ticket: Ticket) -> float:
         """Return what the rule compares of a solo ticket."""
+        if self.rule.unit == "percentile":
+            return self.values(ticket)[0]
         return number(ticket, self.rule.attribute)
+
+    def values(self, ticket: Ticket) -> list[float]:
+        """Return what the rule compares of each player."""
+        rule = self.rule
+        if rule.unit == "percentile":
+            return places(ticket, self.queue, rule.attribute, rule.sample)
+        return numbers(ticket, rule.attribute)
 
 
 class Rules:
@@ -63,7 +91,7 @@ class Rules:
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
         self.sides = queue.format.sides
-        self._rules = [Limit(rule, inverse(rule.limit, rule.expand)) for rule in queue.rules]
+        self._rules = [Limit(rule, _when(rule), queue.name) for rule in queue.rules]
         self.depend_on_teams = any(rule.kind == "imbalance" for rule in queue.rules)
         self._is_duel = queue.format.is_duel
         # Between two players every kind of gap is the plain difference.
@@ -137,7 +165,7 @@ class Rules:
             if rule.kind != "imbalance":
                 np.maximum(ready_at, _ready_at(compiled, (tickets,)), out=ready_at)
                 continue
-            own = [numbers(ticket, rule.attribute) for ticket in tickets]
+            own = [compiled.values(ticket) for ticket in tickets]
             values = np.array([value for party in own for value in party])
             gaps = gap_table("imbalance", values[orders], layout, rule.measure)
             # Sums of the table and of the reference may round differently: be lenient here, the
@@ -175,6 +203,15 @@ class Rules:
         return at
 
 
+def _when(rule: Rule) -> Callable[[float], float]:
+    """Return the wait that a gap needs under a rule."""
+    when = inverse(rule.limit, rule.expand)
+    if rule.unit != "percentile":
+        return when
+    # 0.9 - 0.85 is a little more than 0.05, and the bounds shall be inclusive.
+    return lambda gap: when(round(gap, PERCENTILE_DIGITS))
+
+
 def _is_plain(rule: Rule) -> bool:
     """Return whether the gap alone says how long the younger of two must have waited."""
     return rule.kind != "same" and rule.unit == "difference" and rule.accept == "both"
@@ -204,13 +241,13 @@ def _ready_at(compiled: Limit, teams: Seats) -> float:
         values = [attribute_of(t, p, rule.attribute) for t in tickets for p in t.players]
         same = all(value == values[0] for value in values)
         return -math.inf if same else math.inf
-    by_team = [[v for t in team for v in numbers(t, rule.attribute)] for team in teams if team]
+    by_team = [[v for t in team for v in compiled.values(t)] for team in teams if team]
     return _gap_ready_at(compiled, gap_of(rule.kind, by_team, rule.measure), tickets)
 
 
 def _gap_ready_at(compiled: Limit, gap: float, tickets: Sequence[Ticket]) -> float:
     rule = compiled.rule
-    if rule.unit == "difference":
+    if rule.unit != "relative":
         instants = [ticket.enqueued_at for ticket in tickets]
         first = max(instants) if rule.accept == "both" else min(instants)
         return first + compiled.when(gap)
@@ -226,7 +263,7 @@ def _widens_at(compiled: Limit, one: Ticket, two: Ticket) -> float:
     rule = compiled.rule
     if rule.kind == "same":
         return _ready_at(compiled, ((one,), (two,)))
-    first, second = number(one, rule.attribute), number(two, rule.attribute)
+    first, second = compiled.value(one), compiled.value(two)
     gap = abs(first - second)
     instants = []
     for ticket, own in ((one, first), (two, second)):

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
+from evenmatch.cost.percentile import Recent, parts_of, remember
 from evenmatch.engine.records import Record
 from evenmatch.errors import Forgotten
 from evenmatch.model.events import (
@@ -145,6 +146,7 @@ class Tables(msgspec.Struct):
         counters: Totals.
         forgotten: Highest record whose matches are no longer kept, by queue.
         forget_at: Instant from which old rows are looked for again.
+        recent: The last values of accepted tickets, where percentiles are taken among them.
     """
 
     now: float = 0.0
@@ -162,6 +164,7 @@ class Tables(msgspec.Struct):
     counters: Counters = msgspec.field(default_factory=Counters)
     forgotten: dict[str, int] = {}
     forget_at: float = 0.0
+    recent: dict[str, Recent] = {}
 
     def view(self, ticket_id: str, now: float | None = None) -> TicketView:
         """Return a ticket as its owner sees it.
@@ -234,6 +237,8 @@ class Tables(msgspec.Struct):
             assert isinstance(given, Configure)
             self.queues = {queue.name: queue for queue in given.queues}
             self.seed, self.version, self.paused = given.seed, given.version, given.pause
+            for key in [key for key in self.recent if parts_of(key)[0] not in self.queues]:
+                del self.recent[key]
 
     def seal(self, record: Record) -> None:
         """End a record: note its number, instant and key, and forget what is too old."""
@@ -267,6 +272,7 @@ class Tables(msgspec.Struct):
             setattr(copied, name, dict(getattr(self, name)))
         copied.players = {group: dict(players) for group, players in self.players.items()}
         copied.busy = {group: dict(players) for group, players in self.busy.items()}
+        copied.recent = {key: recent.copy() for key, recent in self.recent.items()}
         return copied
 
     def _accept(self, given: Enqueue, event: Accepted) -> None:
@@ -275,6 +281,10 @@ class Tables(msgspec.Struct):
         ticket = Ticket(
             event.ticket, event.sequence, given.now, new.players, queues, new.attributes
         )
+        if event.percentiles or self.recent:
+            places = {key: placed.places for key, placed in event.percentiles.items()}
+            ticket = msgspec.structs.replace(ticket, percentiles=places)
+            remember(new, queues, event.percentiles, self.recent)
         self.waiting[event.ticket] = Waiting(ticket, queues, self.sequence + 1)
         group = self.players.setdefault(self.queues[queues[0]].group, {})
         for player in new.players:

@@ -85,7 +85,7 @@ def candidates_for(rules: Rules, rule: Rule) -> Candidates:
         rule: The one whose gap says who is nearest.
     """
     own = next(limit for limit in rules.limits if limit.rule is rule)
-    is_plain = rule.unit == "difference" and rule.accept == "both"
+    is_plain = rule.unit != "relative" and rule.accept == "both"
     if is_plain and len(rules.queue.rules) == 1 and not rules.sides:
         return ByGap(own)
     others = [limit for limit in rules.limits if limit is not own]
@@ -220,7 +220,7 @@ class ByRules:
         )
 
     def _search(self, waiting: Waiting, visit: Callable[[Waiting], float], until: float) -> None:
-        """Let `visit` meet all who may play before `until`, or the instant that it returned last."""
+        """Let `visit` meet all who may play before `until`, later before what it returned last."""
         values = waiting.values
         bounds = [self._bound(waiting, limit, values[at]) for at, limit in enumerate(self._limits)]
         far = [math.inf] * len(values)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import msgspec
 
 from evenmatch.cost.rules import Rules
-from evenmatch.cost.valid import LIMITS, RATES, SECONDS
-from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.cost.valid import LAST_MAX, LIMITS, RATES, SECONDS
+from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import Expansion, Queue, Rule
+from evenmatch.model.queue import Expansion, Queue, Rule, Sample, Unit
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.candidates import Partner, Waiting, candidates_for
@@ -39,7 +39,10 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         rate: Growth of the limit per second.
         steps: Pairs (wait in seconds, limit from then on).
         limit_max: The limit never exceeds it; None means no cap.
-        unit: `difference` (points) or `relative` (a fraction of one's own value).
+        unit: `difference` (points), `relative` (a fraction of one's own value) or `percentile` (a
+            fraction of all players: 0.05 is five of a hundred).
+        last: With `unit=percentile`: the number of last accepted tickets among whose values
+            percentiles are taken, 1,000 unless given. A table from a file stands in a rule.
         accept: Whether `both` sides must accept a gap, or `either` may for both, as in the
             thread's first code.
         pick: Whom the longest waiting ticket takes among those it may play: the `oldest` or the
@@ -64,6 +67,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[tuple[float, float], ...] = ()
     limit_max: float | None = None
     unit: str = "difference"
+    last: int | None = None
     accept: str = "both"
     pick: str = "oldest"
     every: float | None = None
@@ -74,7 +78,6 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             ConfigError: Both the parameters and the queue give a limit, a limit's growth is
                 given without the limit, or a parameter cannot work.
-            NotSupported: A parameter's value comes with a later version.
         """
         self._check_words()
         given = self._given(queue)
@@ -117,12 +120,19 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(f"window: accept must be both or either, got {self.accept}")
         if self.every is not None and not SECONDS.hold(self.every):
             raise ConfigError(f"window: every must be {SECONDS.text}, got {self.every}")
-        if self.unit == "percentile":
-            raise NotSupported(
-                "window: unit = percentile comes with a later version; use difference or relative"
+        if self.unit not in get_args(Unit):
+            raise ConfigError(
+                f"window: unit must be one of {', '.join(get_args(Unit))}, got {self.unit}"
             )
-        if self.unit not in ("difference", "relative"):
-            raise ConfigError(f"window: unit must be difference or relative, got {self.unit}")
+        if self.last is not None and self.unit != "percentile":
+            raise ConfigError("window: last goes only with unit=percentile")
+        if self.last is not None and not 1 <= self.last <= LAST_MAX:
+            raise ConfigError(f"window: last must be 1 to {LAST_MAX:,}, got {self.last}")
+        if self.unit == "percentile" and self.limit is not None and self.limit > 1.0:
+            raise ConfigError(
+                "window: limit must be between 0 and 1 where unit is percentile, e.g. 0.05 for "
+                f"five of a hundred, got {self.limit}"
+            )
         if self.pick not in ("oldest", "nearest"):
             raise ConfigError(f"window: pick must be oldest or nearest, got {self.pick}")
         if not 1 <= len(self.attribute) <= 100:
@@ -160,8 +170,15 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         expand = None
         if self.rate or self.steps:
             expand = Expansion(rate=self.rate, steps=self.steps, max=self.limit_max)
-        unit = cast(Literal["difference", "relative"], self.unit)
-        return Rule("spread", self.attribute, self.limit, unit, expand, accept=self._accept)
+        return Rule(
+            "spread",
+            self.attribute,
+            self.limit,
+            cast(Unit, self.unit),
+            expand,
+            accept=self._accept,
+            sample=Sample() if self.last is None else Sample(last=self.last),
+        )
 
     @property
     def _accept(self) -> Literal["both", "either"]:

@@ -92,7 +92,7 @@ def test_every_name_alone_is_a_spec() -> None:
             "window:limits=3",
             (
                 "policy window has no parameter 'limits'; did you mean limit? allowed: "
-                "attribute, limit, rate, steps, limit_max, unit, accept, pick, every"
+                "attribute, limit, rate, steps, limit_max, unit, last, accept, pick, every"
             ),
         ),
         ("greedy:theta=3", "policy greedy has no parameter 'theta'; allowed: none"),

@@ -8,7 +8,7 @@ import pytest
 from evenmatch.cost.rules import Rules
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import Expansion, Format, Queue, Rule
+from evenmatch.model.queue import Expansion, Format, Queue, Rule, Sample
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import NOTHING, Decision, Matcher, rules_of
 from evenmatch.policies.window import Window
@@ -240,7 +240,21 @@ def test_without_any_limit_the_threads_own_numbers_hold() -> None:
         (
             Window(limit=1, unit="percent"),
             queue(),
-            "window: unit must be difference or relative, got percent",
+            "window: unit must be one of difference, relative, percentile, got percent",
+        ),
+        (Window(limit=1, last=5), queue(), "window: last goes only with unit=percentile"),
+        (
+            Window(limit=0.1, unit="percentile", last=0),
+            queue(),
+            "window: last must be 1 to 10,000, got 0",
+        ),
+        (
+            Window(limit=10, unit="percentile"),
+            queue(),
+            (
+                "window: limit must be between 0 and 1 where unit is percentile, e.g. 0.05 for "
+                "five of a hundred, got 10"
+            ),
         ),
         (
             Window(limit=1, rate=1.0, steps=((1.0, 2.0),)),
@@ -393,7 +407,10 @@ def test_clock_goes_on_after_a_restart() -> None:
         (Window(unit="relative"), "window: unit needs limit, e.g. limit=0.1,unit=relative"),
         (
             Window(accept="either"),
-            'window: accept needs limit; or write accept = "either" into the queue\'s rule on rating',
+            (
+                'window: accept needs limit; or write accept = "either" into the queue\'s rule '
+                "on rating"
+            ),
         ),
     ],
 )
@@ -412,9 +429,26 @@ def test_the_threads_own_numbers_may_be_accepted_by_either() -> None:
     assert own.accept == "either"
 
 
-def test_limits_in_percentiles_come_later() -> None:
-    with pytest.raises(NotSupported, match="unit = percentile comes with a later version"):
-        Window(unit="percentile").matcher(queue(), seed=1)
+def test_limit_may_count_the_players_in_between() -> None:
+    table = Sample(quantiles=(0.0, 1000.0, 1100.0, 1200.0, 3000.0))
+    in_queue = queue(rules=(rule(limit=0.25, unit="percentile", sample=table),))
+    at_work = Window().matcher(in_queue, seed=1)
+
+    # 1100 is in the middle; a quarter of the players is between it and 1000, but not 900.
+    decision = enter(
+        at_work,
+        ticket("a", 900, sequence=1),
+        ticket("b", 1100, sequence=2),
+        ticket("c", 1000, sequence=3),
+    )
+
+    assert groups(decision) == [("a", "c")]
+
+
+def test_percentile_limit_of_the_policy_is_among_the_last_tickets() -> None:
+    own = rules_of(Window(limit=0.1, unit="percentile", last=50), queue())
+
+    assert own == (Rule("spread", "rating", 0.1, "percentile", sample=Sample(last=50)),)
 
 
 def test_limit_stands_beside_a_rule_of_another_kind_on_the_same_attribute() -> None:
