@@ -95,7 +95,7 @@ class Rules:
         self.depend_on_teams = any(rule.kind == "imbalance" for rule in queue.rules)
         self._is_duel = queue.format.is_duel
         # Between two players every kind of gap is the plain difference.
-        self._duel = [(c.rule, c.when, _is_plain(c.rule), c) for c in self._rules]
+        self._duel = [(c, c.rule.accept == "either", _is_plain(c.rule)) for c in self._rules]
         self.are_none = not queue.rules and not self.sides
         self.limits = tuple(each for each in self._rules if each.rule.kind != "same")
 
@@ -180,12 +180,14 @@ class Rules:
     def duel_ready_at(self, one: Ticket, two: Ticket) -> float:
         """Return `ready_at` of one solo ticket against another, by a shorter way."""
         at = both = max(one.enqueued_at, two.enqueued_at)
-        for rule, when, is_plain, compiled in self._duel:
+        for limit, is_either, is_plain in self._duel:
             if is_plain:
-                gap = number(one, rule.attribute) - number(two, rule.attribute)
-                ready_at = both + when(abs(gap))
+                attribute = limit.rule.attribute
+                gap = number(one, attribute) - number(two, attribute)
+                first = min(one.enqueued_at, two.enqueued_at) if is_either else both
+                ready_at = first + limit.when(abs(gap))
             else:
-                ready_at = _ready_at(compiled, ((one,), (two,)))
+                ready_at = _ready_at(limit, ((one,), (two,)))
             if ready_at > at:
                 at = ready_at
         return at
@@ -213,8 +215,8 @@ def _when(rule: Rule) -> Callable[[float], float]:
 
 
 def _is_plain(rule: Rule) -> bool:
-    """Return whether the gap alone says how long the younger of two must have waited."""
-    return rule.kind != "same" and rule.unit == "difference" and rule.accept == "both"
+    """Return whether the plain difference of two says how long they must have waited."""
+    return rule.kind != "same" and rule.unit == "difference"
 
 
 def _same_side(first: Ticket, second: Ticket) -> bool:

@@ -157,9 +157,11 @@ class ByRules:
         self._limits = limits
         self._sweep: Sweep[Waiting] = Sweep(len(limits))
         self._entries: dict[int, Entry[Waiting]] = {}
-        # Only the younger one's own wait counts where all limits are differences for both.
-        self._youngest_decides = all(
-            limit.rule.unit != "relative" and limit.rule.accept == "both" for limit in limits
+        # Where both must accept, the younger one's own wait bounds from when on they may play;
+        # where no limit is relative either, it is that instant.
+        self._own_wait = all(limit.rule.accept == "both" for limit in limits)
+        self._youngest_decides = self._own_wait and all(
+            limit.rule.unit != "relative" for limit in limits
         )
 
     def values(self, ticket: Ticket) -> tuple[float, ...]:
@@ -222,46 +224,50 @@ class ByRules:
     def _search(self, waiting: Waiting, visit: Callable[[Waiting], float], until: float) -> None:
         """Let `visit` meet all who may play before `until`, later before what it returned last."""
         values = waiting.values
-        bounds = [self._bound(waiting, limit, values[at]) for at, limit in enumerate(self._limits)]
+        oldest, own_wait = self._sweep.oldest.ticket.enqueued_at, self._own_wait
+        bounds = [_bound(waiting, limit, values[at]) for at, limit in enumerate(self._limits)]
         far = [math.inf] * len(values)
         axes = tuple(enumerate(bounds))
 
         def meet(other: Waiting) -> None:
             nonlocal until
-            theirs = other.values
+            theirs, waits_since = other.values, other.ticket.enqueued_at
             latest, widest = -math.inf, 0
             for axis, bound in axes:
-                at = bound(abs(values[axis] - theirs[axis]))
+                at = bound(abs(values[axis] - theirs[axis]), waits_since)
                 if at > latest:
                     latest, widest = at, axis
             if latest < until:
                 until = visit(other)
             if latest >= until:
-                # Nobody at least so far away on this axis may play sooner: the box ends here.
-                far[widest] = abs(values[widest] - theirs[widest])
+                gap = abs(values[widest] - theirs[widest])
+                if own_wait or bounds[widest](gap, oldest) >= until:
+                    # Nobody so far away on this axis may play sooner: the box ends here.
+                    far[widest] = gap
 
         self._sweep.visit_older(self._entries[waiting.ticket.sequence], far, meet)
 
-    def _bound(self, waiting: Waiting, limit: Limit, own: float) -> Callable[[float], float]:
-        """Return the function from a gap to the first instant for anyone as far away or farther.
 
-        Args:
-            waiting: The ticket.
-            limit: One axis.
-            own: The ticket's value there.
-        """
-        rule, when = limit.rule, limit.when
-        born = waiting.ticket.enqueued_at
-        if rule.accept == "both":
-            if rule.unit == "relative":
-                return lambda gap: born + when(relative(gap, (own,)))
-            return lambda gap: born + when(gap)
-        # The other one may accept, and nobody has waited longer than the oldest.
-        first = self._sweep.oldest.ticket.enqueued_at
+def _bound(waiting: Waiting, limit: Limit, own: float) -> Callable[[float, float], float]:
+    """Return the function from a gap to the first instant for anyone as far away or farther.
+
+    Its second argument is since when the other one waits, at the earliest.
+
+    Args:
+        waiting: The ticket.
+        limit: One axis.
+        own: The ticket's value there.
+    """
+    rule, when = limit.rule, limit.when
+    born = waiting.ticket.enqueued_at
+    if rule.accept == "both":
         if rule.unit == "relative":
-            # Nor has anybody as far away a larger value to take the share of.
-            return lambda gap: max(born, first + when(_least_share(gap, own)))
-        return lambda gap: max(born, first + when(gap))
+            return lambda gap, _: born + when(relative(gap, (own,)))
+        return lambda gap, _: born + when(gap)
+    if rule.unit == "relative":
+        # Nobody as far away has a larger value to take the share of.
+        return lambda gap, since: max(born, since + when(_least_share(gap, own)))
+    return lambda gap, since: max(born, since + when(gap))
 
 
 def _least_share(gap: float, own: float) -> float:
