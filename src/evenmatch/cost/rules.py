@@ -15,6 +15,7 @@ import numpy as np
 from evenmatch.cost.criteria import gap_of, gap_table
 from evenmatch.cost.expansion import inverse
 from evenmatch.cost.percentile import key_of, percentile
+from evenmatch.cost.rematch import duel_gap, rule_gap
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.teams import Orders
 from evenmatch.model.queue import Queue, Rule, Sample
@@ -97,7 +98,7 @@ class Rules:
         # Between two players every kind of gap is the plain difference.
         self._duel = [(c, c.rule.accept == "either", _is_plain(c.rule)) for c in self._rules]
         self.are_none = not queue.rules and not self.sides
-        self.limits = tuple(each for each in self._rules if each.rule.kind != "same")
+        self.limits = tuple(each for each in self._rules if _is_numeric(each.rule))
 
     def pair_ready_at(self, first: Ticket, second: Ticket) -> float:
         """Return the instant from which two tickets may be in one match; inf if never.
@@ -111,7 +112,7 @@ class Rules:
         pair = [[first, second]]
         at = max(first.enqueued_at, second.enqueued_at)
         for compiled in self._rules:
-            if compiled.rule.kind in ("spread", "same"):
+            if compiled.rule.kind in ("spread", "same", "rematch"):
                 ready_at = _ready_at(compiled, pair)
                 # Where one accepts for all, that may be somebody else of the match, but nobody
                 # accepts what no wait allows; shares of one's own value differ by player.
@@ -186,6 +187,10 @@ class Rules:
                 gap = number(one, attribute) - number(two, attribute)
                 first = min(one.enqueued_at, two.enqueued_at) if is_either else both
                 ready_at = first + limit.when(abs(gap))
+            elif limit.rule.kind == "rematch":
+                gap = duel_gap(one, two, limit.rule.attribute, limit.rule.matches)
+                first = min(one.enqueued_at, two.enqueued_at) if is_either else both
+                ready_at = first + limit.when(gap)
             else:
                 ready_at = _ready_at(limit, ((one,), (two,)))
             if ready_at > at:
@@ -216,7 +221,12 @@ def _when(rule: Rule) -> Callable[[float], float]:
 
 def _is_plain(rule: Rule) -> bool:
     """Return whether the plain difference of two says how long they must have waited."""
-    return rule.kind != "same" and rule.unit == "difference"
+    return _is_numeric(rule) and rule.unit == "difference"
+
+
+def _is_numeric(rule: Rule) -> bool:
+    """Return whether a rule compares numbers."""
+    return rule.kind not in ("same", "rematch")
 
 
 def _same_side(first: Ticket, second: Ticket) -> bool:
@@ -243,6 +253,8 @@ def _ready_at(compiled: Limit, teams: Seats) -> float:
         values = [attribute_of(t, p, rule.attribute) for t in tickets for p in t.players]
         same = all(value == values[0] for value in values)
         return -math.inf if same else math.inf
+    if rule.kind == "rematch":
+        return _gap_ready_at(compiled, rule_gap(tickets, rule.attribute, rule.matches), tickets)
     by_team = [[v for t in team for v in compiled.values(t)] for team in teams if team]
     return _gap_ready_at(compiled, gap_of(rule.kind, by_team, rule.measure), tickets)
 
@@ -265,8 +277,12 @@ def _widens_at(compiled: Limit, one: Ticket, two: Ticket) -> float:
     rule = compiled.rule
     if rule.kind == "same":
         return _ready_at(compiled, ((one,), (two,)))
-    first, second = compiled.value(one), compiled.value(two)
-    gap = abs(first - second)
+    if rule.kind == "rematch":
+        first = second = 0.0
+        gap = duel_gap(one, two, rule.attribute, rule.matches)
+    else:
+        first, second = compiled.value(one), compiled.value(two)
+        gap = abs(first - second)
     instants = []
     for ticket, own in ((one, first), (two, second)):
         wait = compiled.when(relative(gap, (own,)) if rule.unit == "relative" else gap)

@@ -18,6 +18,7 @@ from typing import TypeVar
 import msgspec
 
 from evenmatch.cost.percentile import Recent, parts_of, remember
+from evenmatch.engine.meetings import Meetings, forget_unasked, note_meetings, with_meetings
 from evenmatch.engine.records import Record
 from evenmatch.errors import Forgotten
 from evenmatch.model.events import (
@@ -147,6 +148,7 @@ class Tables(msgspec.Struct):
         forgotten: Highest record whose matches are no longer kept, by queue.
         forget_at: Instant from which old rows are looked for again.
         recent: The last values of accepted tickets, where percentiles are taken among them.
+        met: Whom players met last, by group; only where a queue asks for it.
     """
 
     now: float = 0.0
@@ -165,6 +167,7 @@ class Tables(msgspec.Struct):
     forgotten: dict[str, int] = {}
     forget_at: float = 0.0
     recent: dict[str, Recent] = {}
+    met: Meetings = {}
 
     def view(self, ticket_id: str, now: float | None = None) -> TicketView:
         """Return a ticket as its owner sees it.
@@ -239,6 +242,7 @@ class Tables(msgspec.Struct):
             self.seed, self.version, self.paused = given.seed, given.version, given.pause
             for key in [key for key in self.recent if parts_of(key)[0] not in self.queues]:
                 del self.recent[key]
+            forget_unasked(self.met, given.queues)
 
     def seal(self, record: Record) -> None:
         """End a record: note its number, instant and key, and forget what is too old."""
@@ -271,6 +275,7 @@ class Tables(msgspec.Struct):
         for name in ("queues", "waiting", "ended", "matches", "keys", "forgotten"):
             setattr(copied, name, dict(getattr(self, name)))
         copied.players = {group: dict(players) for group, players in self.players.items()}
+        copied.met = {group: dict(players) for group, players in self.met.items()}
         copied.busy = {group: dict(players) for group, players in self.busy.items()}
         copied.recent = {key: recent.copy() for key, recent in self.recent.items()}
         return copied
@@ -278,9 +283,10 @@ class Tables(msgspec.Struct):
     def _accept(self, given: Enqueue, event: Accepted) -> None:
         new = given.tickets[event.item]
         queues = new.queues or (next(iter(self.queues)),)
-        ticket = Ticket(
-            event.ticket, event.sequence, given.now, new.players, queues, new.attributes
-        )
+        players = new.players
+        if self.met:
+            players = with_meetings(new, [self.queues[name] for name in queues], self.met)
+        ticket = Ticket(event.ticket, event.sequence, given.now, players, queues, new.attributes)
         if event.percentiles or self.recent:
             places = {key: placed.places for key, placed in event.percentiles.items()}
             ticket = msgspec.structs.replace(ticket, percentiles=places)
@@ -303,6 +309,8 @@ class Tables(msgspec.Struct):
             for team in match.players:
                 for player in team:
                     busy[player] = match.id
+        if queue.remembers:
+            note_meetings(self.met, match, queue.group, self.queues.values())
         counters = self.counters
         counters.matched += len(match.tickets)
         counters.matches += 1

@@ -20,9 +20,10 @@ from evenmatch.model.queue import (
     Unit,
 )
 from evenmatch.toml.decode import Place
+from evenmatch.toml.rematch import build_rematch_criterion, build_rematch_rule, refuse_rematch_keys
 from evenmatch.toml.shapes import CriterionShape, ExpandShape, RuleShape, ScaleShape
 
-CRITERIA_LATER = ("latency", "party_parity", "rematch", "host_options", "fullness")
+CRITERIA_LATER = ("latency", "party_parity", "host_options", "fullness")
 RULES_LATER = (*CRITERIA_LATER, "overlap", "avoid", "pair_limit", "household_limit")
 MEASURES = ("mean", "sum")
 ACCEPTS = ("both", "either")
@@ -52,6 +53,9 @@ def build_criterion(shape: CriterionShape, at: Place, read_table: ReadTable) -> 
         ConfigError: A key does not fit the kind.
     """
     kind = at.at("kind").one_of(shape.kind, get_args(CriterionKind), CRITERIA_LATER)
+    if kind == "rematch":
+        return build_rematch_criterion(shape, at)
+    refuse_rematch_keys(shape, at)
     measure = _measure(shape.measure, kind, at)
     if shape.step is not None and (kind != "imbalance" or measure != "sum"):
         at.at("step").refuse('goes only with kind = "imbalance" and measure = "sum"')
@@ -97,18 +101,24 @@ def build_sample(shape: ScaleShape | RuleShape, at: Place, read_table: ReadTable
     return Sample(quantiles=read_table(shape.file, shape.column, at.at("file")))
 
 
-def build_rule(shape: RuleShape, at: Place, read_table: ReadTable) -> Rule:
+def build_rule(
+    shape: RuleShape, at: Place, read_table: ReadTable, wait_end: float | None = None
+) -> Rule:
     """Return one hard constraint of a queue.
 
     Args:
         shape: The table.
         at: Where the table stands.
         read_table: Reads the table of percentiles.
+        wait_end: The wait at which every ticket has left the queue, seconds; None = never.
 
     Raises:
         ConfigError: A key does not fit the kind.
     """
     kind = at.at("kind").one_of(shape.kind, get_args(RuleKind), RULES_LATER)
+    if kind == "rematch":
+        return build_rematch_rule(shape, at, wait_end)
+    refuse_rematch_keys(shape, at)
     attribute = _attribute(shape.attribute, at.at("attribute"))
     measure = _measure(shape.measure, kind, at)
     if kind == "same":

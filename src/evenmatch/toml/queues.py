@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import cast, get_args
 
-from evenmatch.model.queue import Format, OnDeadline, Queue
+from evenmatch.model.queue import Format, Handicap, OnDeadline, Queue
 from evenmatch.toml.constraints import ReadTable, build_criterion, build_rule
 from evenmatch.toml.decode import Place
-from evenmatch.toml.shapes import QueueShape
+from evenmatch.toml.shapes import HandicapShape, QueueShape
 
 QUEUES_MAX = 100
 SEATS_MAX = 1000
@@ -55,6 +55,7 @@ def queue_place(root: Place, name: str) -> Place:
 
 def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
     on_deadline = at.at("on_deadline").one_of(shape.on_deadline, get_args(OnDeadline))
+    wait_end = None if on_deadline == "keep" else shape.wait_max
     return Queue(
         name=shape.name,
         format=build_format(shape, at),
@@ -63,7 +64,8 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
             for i, each in enumerate(shape.criteria)
         ),
         rules=tuple(
-            build_rule(each, at.at("rules").at(i), read_table) for i, each in enumerate(shape.rules)
+            build_rule(each, at.at("rules").at(i), read_table, wait_end)
+            for i, each in enumerate(shape.rules)
         ),
         wait_max=shape.wait_max,
         wait_price=shape.wait_price,
@@ -73,7 +75,12 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         exclusive_match=shape.exclusive_match,
         match_max=shape.match_max,
         attributes=shape.attributes,
+        handicap=None if shape.handicap is None else _handicap(shape.handicap),
     )
+
+
+def _handicap(shape: HandicapShape) -> Handicap:
+    return Handicap(shape.factor, shape.max, shape.step, shape.attribute)
 
 
 def build_format(shape: QueueShape, at: Place) -> Format:

@@ -54,6 +54,7 @@ class CriterionShape(_Shape, frozen=True, kw_only=True):
     scale: ScaleShape | None = None
     measure: Text | None = None
     step: Number | None = None
+    matches: Whole | None = None
 
 
 class ExpandShape(_Shape, frozen=True, kw_only=True):
@@ -78,6 +79,18 @@ class RuleShape(_Shape, frozen=True, kw_only=True):
     file: Text | None = None
     column: Text | None = None
     last: Whole | None = None
+    matches: Whole | None = None
+    redraws: Whole | None = None
+    every: Number | None = None
+
+
+class HandicapShape(_Shape, frozen=True, kw_only=True):
+    """`handicap = {...}` of a queue."""
+
+    factor: Number
+    max: Number | None = None
+    step: Number = 0.0
+    attribute: Text = "rating"
 
 
 class QueueShape(_Shape, frozen=True, kw_only=True):
@@ -106,6 +119,7 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     criteria: tuple[CriterionShape, ...] = ()
     rules: tuple[RuleShape, ...] = ()
     attributes: Texts = ()
+    handicap: HandicapShape | None = None
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):
