@@ -18,7 +18,7 @@ COMPARISONS = {
 UNITS = {
     "difference": "",
     "relative": " times one's own value",
-    "percentile": " in the share of players between the two",
+    "percentile": " of all players, by percentile",
 }
 DEADLINES = {
     "bots": "then plays with bots in the empty seats",

@@ -55,8 +55,9 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
     Complexity:
         O(log n) per arrival where one rule decides for both. Else a sweep over one axis for each
-        rule: about sqrt(n) steps where two rules spread evenly. With `accept=either` it walks as
-        far as the limit of the longest waiting ticket reaches.
+        rule, of the tickets that stand as near as the soonest partner on the first two axes. With
+        `accept=either` it goes as far as the limit of the longest waiting ticket reaches. A round
+        with `pick=nearest` looks at all pairs that are free.
     """
 
     fills = False
