@@ -160,8 +160,8 @@ class ByRules:
         # Where both must accept, the younger one's own wait bounds from when on they may play;
         # where no limit is relative either, it is that instant.
         self._own_wait = all(limit.rule.accept == "both" for limit in limits)
-        self._youngest_decides = self._own_wait and all(
-            limit.rule.unit != "relative" for limit in limits
+        self._youngest_decides = all(
+            each.accept == "both" and each.unit != "relative" for each in rules.queue.rules
         )
 
     def values(self, ticket: Ticket) -> tuple[float, ...]:
