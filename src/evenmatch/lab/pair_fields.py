@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from evenmatch.cost.objective import scaled_column
 from evenmatch.cost.percentile import Recent, placed_among, remember, samples_of
 from evenmatch.cost.rules import Rules, side_of
-from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket, attribute_of
+from evenmatch.policies.columns import term
 from evenmatch.sim.stream import Arrival
 from evenmatch.solvers.matching import Field
-from evenmatch.solvers.pairs import CAPPED, LOG, RAW, TIME, UNTIL, Floats, Ints, pair_costs
+from evenmatch.solvers.pairs import TIME, UNTIL, Floats, Ints, pair_costs
 
 Bools = NDArray[np.bool_]
 
@@ -77,7 +78,7 @@ def queue_field(
     terms = []
     for criterion in queue.criteria:
         rows.append(scaled_column(criterion, queue.name, tickets))
-        terms.append(_term(criterion, len(queue.criteria)))
+        terms.append(term(criterion, queue))
     gates = [0.0 for rule in queue.rules if rule.kind == "same"]
     for rule in queue.rules:
         if rule.kind == "same":
@@ -153,16 +154,6 @@ def _codes(values: Sequence[object]) -> Floats:
     codes: dict[object, float] = {}
     keys = [value if not isinstance(value, dict) else tuple(value.items()) for value in values]
     return np.array([codes.setdefault(key, float(len(codes))) for key in keys])
-
-
-def _term(criterion: Criterion, count: int) -> tuple[float, float, float, float, float]:
-    weight = 2 / count if criterion.weight is None else criterion.weight
-    scale = criterion.scale
-    shape = CAPPED if scale.kind in ("linear", "capped", "percentile") else LOG
-    shape = RAW if scale.kind == "none" else shape
-    top = 1.0 if scale.kind in ("linear", "percentile") else scale.max
-    steps = criterion.kind == "imbalance" and criterion.measure == "sum"
-    return weight, shape, top, scale.knee, criterion.step if steps else 0.0
 
 
 def _widest(rule: Rule) -> float:
