@@ -10,12 +10,8 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import msgspec
-
-from evenmatch.cost.expansion import round_up
 
 STALE_MAX = 1_024
 """The heap may hold this many entries beyond twice the timers; then the stale ones go."""
@@ -131,51 +127,3 @@ class Timers:
         for sequence, timer in self._timers.items():
             assert all(other in waiting for other in timer.needs)
             assert all(sequence in self._needed_by[other] for other in timer.needs)
-
-
-class Rounds:
-    """Instants on a clock: every so many seconds after the first entry.
-
-    Args:
-        every: Seconds from round to round.
-        memory: What `memory` returned before a restart, or nothing.
-    """
-
-    def __init__(self, every: float, memory: Mapping[str, Any]) -> None:
-        self._every = every
-        self._anchor: float | None = memory.get("anchor")
-        self._passed: float | None = memory.get("passed")
-
-    def start(self, now: float) -> None:
-        """Count from `now` on, unless the count has begun."""
-        if self._anchor is None:
-            self._anchor = now
-
-    def first(self, at: float) -> float:
-        """Return the first round from `at` on that has not passed; inf for inf.
-
-        So nobody is woken for a round at which nothing could be due.
-        """
-        if at == math.inf or self._anchor is None:
-            return math.inf
-        number = max(1, math.floor((at - self._anchor) / self._every) - 1)
-        if self._passed is not None:
-            number = max(number, math.floor((self._passed - self._anchor) / self._every) - 1)
-        while self._instant(number) < at or self._has_passed(number):
-            number += 1
-        return self._instant(number)
-
-    def pass_by(self, now: float) -> None:
-        """Note that the rounds up to `now` are over."""
-        self._passed = now
-
-    def memory(self) -> dict[str, Any]:
-        """Return the anchor, and up to when rounds have passed."""
-        return {"anchor": self._anchor, "passed": self._passed}
-
-    def _instant(self, number: int) -> float:
-        assert self._anchor is not None
-        return self._anchor + round_up(number * self._every)
-
-    def _has_passed(self, number: int) -> bool:
-        return self._passed is not None and self._instant(number) <= self._passed

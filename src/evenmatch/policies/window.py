@@ -15,7 +15,8 @@ from evenmatch.model.queue import Expansion, Queue, Rule, Sample, Unit
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.candidates import Partner, Waiting, candidates_for
-from evenmatch.policies.timers import Rounds, Timers
+from evenmatch.policies.clock import RoundClock
+from evenmatch.policies.timers import Timers
 
 THREAD_LIMIT = 150.0
 THREAD_RATE = 2.0
@@ -226,7 +227,7 @@ class WindowMatcher(NoJobs):
     ) -> None:
         self._candidates = candidates_for(Rules(queue), rule)
         self._nearest = nearest
-        self._rounds = None if every is None else Rounds(every, memory or {})
+        self._clock = None if every is None else RoundClock(every, memory or {})
         self._by_id: dict[str, Waiting] = {}
         self._by_sequence: dict[int, Waiting] = {}
         self._timers = Timers()
@@ -236,8 +237,8 @@ class WindowMatcher(NoJobs):
         """Take a ticket in and set its timer."""
         if isinstance(entry, OpenMatch):
             return
-        if self._rounds is not None:
-            self._rounds.start(now)
+        if self._clock is not None:
+            self._clock.start(now)
         sequence = entry.sequence
         waiting = Waiting(entry, self._candidates.values(entry))
         self._candidates.insert(waiting)
@@ -258,12 +259,13 @@ class WindowMatcher(NoJobs):
 
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Match what falls due, longest waiting first; with a clock, at its next round."""
-        timers, rounds = self._timers, self._rounds
-        wake_at = timers.next() if rounds is None else rounds.first(timers.next())
-        if wake_at > now or (rounds is not None and wake_at == now and not fired):
+        timers, clock = self._timers, self._clock
+        if clock is not None:
+            if not clock.is_due(now, fired):
+                return Decision((), clock.round_at)
+            clock.move_on(now)
+        elif (wake_at := timers.next()) > now:
             return Decision((), wake_at)
-        if rounds is not None:
-            rounds.pass_by(now)
         due = timers.pop_due(now, fired)
         pairs = (
             self._nearest_pairs(due, now, fired)
@@ -271,12 +273,11 @@ class WindowMatcher(NoJobs):
             else self._oldest_pairs(due, now, fired)
         )
         groupings = tuple([Grouping((a.ticket.id, b.ticket.id)) for a, b in pairs])
-        wake_at = timers.next() if rounds is None else rounds.first(timers.next())
-        return Decision(groupings, wake_at)
+        return Decision(groupings, timers.next() if clock is None else clock.round_at)
 
     def memory(self) -> Memory:
-        """Return where the rounds begin and which one was the last, if a clock decides."""
-        return {} if self._rounds is None else self._rounds.memory()
+        """Return where the rounds begin and which one is next, if a clock decides."""
+        return {} if self._clock is None else self._clock.memory()
 
     def _oldest_pairs(
         self, due: list[int], now: float, fired: bool
@@ -340,6 +341,8 @@ class WindowMatcher(NoJobs):
             other = self._by_sequence.get(sequence)
             if other is not None:
                 self._set_timer(other)
+        if self._clock is not None and not self._by_id:
+            self._clock.stop()
 
     def _reset_younger(self, waiting: Waiting) -> None:
         """Set the timers of all younger tickets again: an older one has returned."""

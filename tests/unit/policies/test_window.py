@@ -375,10 +375,13 @@ def test_with_a_clock_pairs_are_made_in_rounds_only() -> None:
     assert enter(at_work, ticket("c", 1010, at=13, sequence=3)) == Decision(wake_at=13.0)
     assert at_work.decide(12.0, fired=True) == Decision(wake_at=13.0)
     assert groups(at_work.decide(13.0, fired=True)) == [("a", "b")]
-    assert at_work.memory() == {"anchor": 3.0, "passed": 13.0}
-    # Nobody is woken for a round at which nothing can be due.
-    assert at_work.decide(13.0, fired=True) == NOTHING
+    assert at_work.memory() == {"anchor": 3.0, "round_at": 23.0}
+    assert at_work.decide(13.0, fired=True) == Decision(wake_at=23.0)
     assert enter(at_work, ticket("d", 1010, at=13, sequence=4)) == Decision(wake_at=23.0)
+    assert groups(at_work.decide(23.0, fired=True)) == [("c", "d")]
+    # Nobody is woken while nobody waits, and the beat goes on.
+    assert at_work.decide(24.0) == NOTHING
+    assert enter(at_work, ticket("e", 1010, at=40, sequence=5)) == Decision(wake_at=43.0)
 
 
 def test_in_a_round_the_nearest_is_picked_by_the_longest_waiting_first() -> None:
