@@ -14,7 +14,7 @@ from typing import Protocol
 
 import msgspec
 
-from evenmatch.cost.rules import Limit, Rules, relative
+from evenmatch.cost.rules import Limit, Rules, number, relative
 from evenmatch.model.queue import Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.solvers.age_tree import NONE, AgeTree
@@ -102,10 +102,14 @@ class ByGap:
     def __init__(self, limit: Limit) -> None:
         self._limit = limit
         self._when = limit.when
+        # Most limits compare an attribute as it is, which is read by a shorter way.
+        self._plain = limit.rule.attribute if limit.rule.unit == "difference" else None
         self._tree: AgeTree[Waiting] = AgeTree()
 
     def values(self, ticket: Ticket) -> tuple[float, ...]:
         """Return the value of the rule's attribute."""
+        if self._plain is not None:
+            return (number(ticket, self._plain),)
         return (self._limit.value(ticket),)
 
     def insert(self, waiting: Waiting) -> None:
