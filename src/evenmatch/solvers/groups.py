@@ -1,0 +1,316 @@
+"""The group of k that is cheapest for its members' prices: the pricing of a bound for k > 2.
+
+A field of tickets is an array with a column for each ticket, by ascending time, and these rows:
+the time; the last instant at which it may play; its side (0 = flexible, equal sides never meet);
+its owner (equal owners never meet); its size in seats; then for each term the lowest value of its
+players; then for each term the highest. Terms are those of `solvers.pairs`, and a gate is a term
+whose cost is zero up to `top` and infinite beyond. A group that fills the seats costs
+
+    sum over terms of weight * shape(highest - lowest) + price * seats * waits until the last came
+
+The reduced cost of a group is its cost less the prices of its members. Among the groups whose last
+ticket is given, the least is found by branch and bound over boxes of values: a node knows an inner
+box that the group covers at least and an outer box that it does not leave. Its bound lets the
+members be the dearest ones of the outer box; they make the box no cheaper than any one of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import OWNER, SIDE, TIME, UNTIL, Floats, Ints, shaped
+
+SIZE, FIRST_LOW = 4, 5
+NODE_MAX = 400
+"""Boxes looked at for one ticket; what is left open then counts with its bound."""
+
+_MATRIX = "float64[:,::1]"
+
+
+@kernel(f"int64({_MATRIX}, {_MATRIX}, int64, float64, int64[::1])")
+def _candidates(
+    points: Floats,
+    terms: Floats,
+    last: int,
+    horizon: float,
+    found: Ints,
+) -> int:
+    """List the tickets that may play with `last` when it comes, latest first; return how many."""
+    count = 0
+    terms_count = terms.shape[0]
+    now = points[TIME, last]
+    for i in range(last - 1, -1, -1):
+        if now - points[TIME, i] > horizon:
+            break
+        if points[UNTIL, i] < now or points[OWNER, i] == points[OWNER, last]:
+            continue
+        if points[SIDE, i] != 0.0 and points[SIDE, i] == points[SIDE, last]:
+            continue
+        cost = 0.0
+        for d in range(terms_count):
+            low = FIRST_LOW + d
+            high = low + terms_count
+            gap = max(points[high, i], points[high, last]) - min(points[low, i], points[low, last])
+            cost += shaped(terms, d, gap)
+        if cost < np.inf:
+            found[count] = i
+            count += 1
+    return count
+
+
+@kernel(f"void({_MATRIX}, {_MATRIX}, int64[::1], int64, {_MATRIX}, float64[::1])")
+def _outgrowths(
+    points: Floats,
+    terms: Floats,
+    chosen: Ints,
+    count: int,
+    box: Floats,
+    costs: Floats,
+) -> None:
+    """Fill the cost of the inner box once it also covers a candidate; infinity if outside.
+
+    The rows of `box` are the inner box's low and high, then the outer box's.
+    """
+    terms_count = terms.shape[0]
+    for c in range(count):
+        i = chosen[c]
+        cost = 0.0
+        for d in range(terms_count):
+            low, high = points[FIRST_LOW + d, i], points[FIRST_LOW + terms_count + d, i]
+            if low < box[2, d] or high > box[3, d]:
+                cost = np.inf
+                break
+            cost += shaped(terms, d, max(high, box[1, d]) - min(low, box[0, d]))
+        costs[c] = cost
+
+
+@kernel("float64(float64[::1], float64[::1], int64[::1], int64, float64, int64[::1], int64[::1])")
+def _best_prefix(
+    costs: Floats,
+    gains: Floats,
+    sizes: Ints,
+    count: int,
+    seats: int,
+    team: Ints,
+    best_team: Ints,
+) -> float:
+    """Return the least of: cost of the dearest candidate less the gains of the best that fill.
+
+    Candidates are added by ascending cost. Seats may be filled by a part of the last candidate.
+    The candidates of the least are left in `best_team`, -1 behind the last.
+    """
+    order = np.argsort(costs[:count], kind="mergesort")
+    least = np.inf
+    best_team[:] = -1
+    length, held = 0, 0
+    for at in range(count):
+        c = order[at]
+        if costs[c] == np.inf:
+            break
+        rate = gains[c] / sizes[c]
+        if held >= seats and rate <= gains[team[length - 1]] / sizes[team[length - 1]]:
+            continue
+        spot = length
+        while spot > 0 and gains[team[spot - 1]] / sizes[team[spot - 1]] < rate:
+            team[spot] = team[spot - 1]
+            spot -= 1
+        team[spot] = c
+        length, held = length + 1, held + sizes[c]
+        while held - sizes[team[length - 1]] >= seats:
+            length -= 1
+            held -= sizes[team[length]]
+        if held < seats:
+            continue
+        worth = 0.0
+        for t in range(length):
+            worth += gains[team[t]]
+        over = held - seats
+        worth -= over * gains[team[length - 1]] / sizes[team[length - 1]]
+        if costs[c] - worth < least:
+            least = costs[c] - worth
+            best_team[:length] = team[:length]
+            best_team[length:] = -1
+    return least
+
+
+@kernel(
+    f"float64({_MATRIX}, {_MATRIX}, int64[::1], int64[::1], int64, {_MATRIX}, float64[::1])"
+)
+def _settle(
+    points: Floats,
+    terms: Floats,
+    chosen: Ints,
+    team: Ints,
+    last: int,
+    box: Floats,
+    split: Floats,
+) -> float:
+    """Return what the criteria of a team cost, and fill where its node is best split.
+
+    The split is (term, side: 0 low or 1 high, value); the term is -1 if the team stays within
+    the inner box.
+    """
+    terms_count = terms.shape[0]
+    cost, most = 0.0, 0.0
+    split[0] = -1.0
+    for d in range(terms_count):
+        low, high = points[FIRST_LOW + d, last], points[FIRST_LOW + terms_count + d, last]
+        for at in range(team.shape[0]):
+            if team[at] < 0:
+                break
+            i = chosen[team[at]]
+            low = min(low, points[FIRST_LOW + d, i])
+            high = max(high, points[FIRST_LOW + terms_count + d, i])
+        cost += shaped(terms, d, high - low)
+        inner = shaped(terms, d, box[1, d] - box[0, d])
+        for side in range(2):
+            value = low if side == 0 else high
+            reach = box[1, d] - value if side == 0 else value - box[0, d]
+            grown = shaped(terms, d, reach) - inner
+            if grown > most:
+                most = grown
+                split[0], split[1], split[2] = d, side, value
+    return cost
+
+
+@kernel(
+    f"float64({_MATRIX}, {_MATRIX}, int64[::1], float64[::1], int64[::1], int64, int64, int64,"
+    " float64, int64, int64[::1])"
+)
+def _least(
+    points: Floats,
+    terms: Floats,
+    chosen: Ints,
+    gains: Floats,
+    sizes: Ints,
+    count: int,
+    last: int,
+    seats: int,
+    worth: float,
+    node_max: int,
+    best_team: Ints,
+) -> float:
+    """Return a lower bound on the reduced costs of the groups that `last` completes, at most 0.
+
+    The candidates of the best group found are left in `best_team`.
+    """
+    terms_count = terms.shape[0]
+    boxes = np.zeros((2 * node_max + 3, 4, terms_count))
+    splits = np.zeros((2 * node_max + 3, 3))
+    bounds = np.full(2 * node_max + 3, np.inf)
+    costs = np.zeros(count)
+    team = np.zeros(seats + 2, dtype=np.int64)
+    found = np.full(seats + 2, -1, dtype=np.int64)
+    best = 0.0
+    best_team[:] = -1
+    for d in range(terms_count):
+        boxes[0, 0, d] = points[FIRST_LOW + d, last]
+        boxes[0, 1, d] = points[FIRST_LOW + terms_count + d, last]
+        boxes[0, 2, d], boxes[0, 3, d] = -np.inf, np.inf
+    first, made, looked = 0, 1, 0
+    while True:
+        for node in range(first, made):
+            _outgrowths(points, terms, chosen, count, boxes[node], costs)
+            bounds[node] = _best_prefix(costs, gains, sizes, count, seats, team, found) - worth
+            if bounds[node] >= best:
+                continue
+            held = 0
+            total = 0.0
+            for at in range(found.shape[0]):
+                if found[at] < 0:
+                    break
+                c = found[at]
+                part = min(sizes[c], seats - held) / sizes[c]
+                held += sizes[c]
+                total += part * gains[c]
+            cost = _settle(points, terms, chosen, found, last, boxes[node], splits[node])
+            if cost - total - worth < best:
+                best = cost - total - worth
+                best_team[:] = found
+            if splits[node, 0] < 0.0:
+                bounds[node] = np.inf
+        node = int(np.argmin(bounds[:made]))
+        if bounds[node] >= best - 1e-12:
+            return best
+        if looked >= node_max:
+            return bounds[node]
+        looked += 1
+        d, side, value = int(splits[node, 0]), int(splits[node, 1]), splits[node, 2]
+        bounds[node] = np.inf
+        first = made
+        for child in range(2):
+            boxes[made] = boxes[node]
+            if child == 0:
+                # The group does not reach the value.
+                boxes[made, 2 + side, d] = np.nextafter(value, np.inf if side == 0 else -np.inf)
+            else:
+                boxes[made, side, d] = value
+            made += 1
+
+
+@kernel(f"void({_MATRIX}, {_MATRIX}, float64, int64, float64[::1], int64, float64[::1], int64[:,::1])")
+def cheapest_groups(
+    points: Floats,
+    terms: Floats,
+    price: float,
+    seats: int,
+    worths: Floats,
+    node_max: int,
+    least: Floats,
+    members: Ints,
+) -> None:
+    """Find, for each ticket, the group with the least reduced cost that it completes.
+
+    Args:
+        points: The field.
+        terms: Its terms and gates.
+        price: Cost per second and seat.
+        seats: Of a match.
+        worths: Prices of the tickets.
+        node_max: Boxes looked at for each ticket.
+        least: Filled with a lower bound on the reduced costs, at most 0.
+        members: Shape (n, seats + 1): filled with the tickets of the best group found, the last
+            one first, -1 behind; all -1 if none costs less than its members are worth.
+
+    Complexity:
+        O(n * boxes * candidates * (terms + seats)).
+    """
+    count = points.shape[1]
+    top = np.sort(worths / points[SIZE])
+    horizon = 0.0
+    for rank in range(min(seats, count)):
+        horizon += max(0.0, top[count - 1 - rank])
+    horizon = horizon / price if price > 0.0 else np.inf
+    chosen = np.zeros(count, dtype=np.int64)
+    gains = np.zeros(count)
+    sizes = np.zeros(count, dtype=np.int64)
+    for last in range(count):
+        least[last] = 0.0
+        members[last] = -1
+        room = seats - int(points[SIZE, last])
+        found = 0
+        if room > 0:
+            found = _candidates(points, terms, last, horizon, chosen)
+        for c in range(found):
+            i = chosen[c]
+            sizes[c] = int(points[SIZE, i])
+            gains[c] = worths[i] - price * points[SIZE, i] * (points[TIME, last] - points[TIME, i])
+        best_team = np.full(room + 2, -1, dtype=np.int64)
+        least[last] = _least(
+            points,
+            terms,
+            chosen,
+            gains,
+            sizes,
+            found,
+            last,
+            room,
+            worths[last],
+            node_max,
+            best_team,
+        )
+        if least[last] < 0.0:
+            members[last, 0] = last
+            for at in range(room + 1):
+                if at < room and best_team[at] >= 0:
+                    members[last, at + 1] = chosen[best_team[at]]
