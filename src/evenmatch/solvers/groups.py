@@ -58,20 +58,24 @@ def _candidates(
     return count
 
 
-@kernel(f"void({_MATRIX}, {_MATRIX}, int64[::1], int64, {_MATRIX}, float64[::1])")
+@kernel(f"int64[::1]({_MATRIX}, {_MATRIX}, int64[::1], int64, {_MATRIX}, float64, float64[::1])")
 def _outgrowths(
     points: Floats,
     terms: Floats,
     chosen: Ints,
     count: int,
     box: Floats,
+    limit: float,
     costs: Floats,
-) -> None:
-    """Fill the cost of the inner box once it also covers a candidate; infinity if outside.
+) -> Ints:
+    """Fill what the inner box costs once it also covers a candidate, and return the cheapest.
 
-    The rows of `box` are the inner box's low and high, then the outer box's.
+    The rows of `box` are the inner box's low and high, then the outer box's. Candidates outside,
+    or whose cost reaches the limit, are left out; the others come by ascending cost.
     """
     terms_count = terms.shape[0]
+    kept = np.zeros(count, dtype=np.int64)
+    length = 0
     for c in range(count):
         i = chosen[c]
         cost = 0.0
@@ -82,31 +86,31 @@ def _outgrowths(
                 break
             cost += shaped(terms, d, max(high, box[1, d]) - min(low, box[0, d]))
         costs[c] = cost
+        if cost < limit:
+            kept[length] = c
+            length += 1
+    return kept[np.argsort(costs[kept[:length]], kind="mergesort")]
 
 
-@kernel("float64(float64[::1], float64[::1], int64[::1], int64, float64, int64[::1], int64[::1])")
+@kernel("float64(int64[::1], float64[::1], float64[::1], int64[::1], int64, int64[::1], int64[::1])")
 def _best_prefix(
+    order: Ints,
     costs: Floats,
     gains: Floats,
     sizes: Ints,
-    count: int,
     seats: int,
     team: Ints,
     best_team: Ints,
 ) -> float:
     """Return the least of: cost of the dearest candidate less the gains of the best that fill.
 
-    Candidates are added by ascending cost. Seats may be filled by a part of the last candidate.
+    `costs` ascend. Candidates are added in this order. Seats may be filled by a part of the last candidate.
     The candidates of the least are left in `best_team`, -1 behind the last.
     """
-    order = np.argsort(costs[:count], kind="mergesort")
     least = np.inf
     best_team[:] = -1
     length, held = 0, 0
-    for at in range(count):
-        c = order[at]
-        if costs[c] == np.inf:
-            break
+    for c in order:
         rate = gains[c] / sizes[c]
         if held >= seats and rate <= gains[team[length - 1]] / sizes[team[length - 1]]:
             continue
@@ -203,6 +207,8 @@ def _least(
     found = np.full(seats + 2, -1, dtype=np.int64)
     best = 0.0
     best_team[:] = -1
+    everyone = np.argsort(costs, kind="mergesort")
+    highest = -_best_prefix(everyone, costs, gains, sizes, seats, team, found)
     for d in range(terms_count):
         boxes[0, 0, d] = points[FIRST_LOW + d, last]
         boxes[0, 1, d] = points[FIRST_LOW + terms_count + d, last]
@@ -210,8 +216,9 @@ def _least(
     first, made, looked = 0, 1, 0
     while True:
         for node in range(first, made):
-            _outgrowths(points, terms, chosen, count, boxes[node], costs)
-            bounds[node] = _best_prefix(costs, gains, sizes, count, seats, team, found) - worth
+            limit = best + worth + highest
+            order = _outgrowths(points, terms, chosen, count, boxes[node], limit, costs)
+            bounds[node] = _best_prefix(order, costs, gains, sizes, seats, team, found) - worth
             if bounds[node] >= best:
                 continue
             held = 0
