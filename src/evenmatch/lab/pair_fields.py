@@ -69,21 +69,21 @@ def queue_field(
     own = [arrivals[number] for number in numbers]
     ids: Ints = np.asarray(numbers, dtype=np.int64)
     times = np.array([each.at for each in own])
-    rows = [times, _until(queue, own, times, end), *_sides_and_owners(queue, own)]
+    rows = [times, last_instants(queue, own, times, end), *_sides_and_owners(queue, own)]
     terms = []
     for criterion in queue.criteria:
         rows.append(scale_values(criterion.scale, _values(own, criterion.attribute)))
-        terms.append(_term(criterion, len(queue.criteria)))
+        terms.append(term_of(queue, criterion))
     gates = []
     for rule in queue.rules:
         if rule.kind == "same":
             rows.append(
-                _codes([attribute_of(a.ticket, a.ticket.players[0], rule.attribute) for a in own])
+                codes_of([attribute_of(a.ticket, a.ticket.players[0], rule.attribute) for a in own])
             )
             gates.append(0.0)
         elif rule.unit == "difference":
             rows.append(_values(own, rule.attribute))
-            gates.append(_widest(rule))
+            gates.append(widest_limit(rule))
     points = np.ascontiguousarray(np.vstack(rows), dtype=np.float64)
     position: Ints = np.full(len(arrivals), -1, dtype=np.int64)
     position[ids] = np.arange(len(ids))
@@ -126,7 +126,7 @@ def _delays(found: QueueField, low: Ints, high: Ints, ask: Bools) -> Floats:
     return delays
 
 
-def _until(queue: Queue, own: Sequence[Arrival], times: Floats, end: float | None) -> Floats:
+def last_instants(queue: Queue, own: Sequence[Arrival], times: Floats, end: float | None) -> Floats:
     """Return the last instant at which each ticket can be matched in the queue."""
     until: Floats = np.full(len(own), math.inf if end is None else end)
     if queue.wait_max is not None and queue.on_deadline != "keep":
@@ -142,10 +142,10 @@ def _sides_and_owners(queue: Queue, own: Sequence[Arrival]) -> tuple[Floats, Flo
     names = [side_of(each.ticket) if queue.format.sides else "" for each in own]
     codes = {name: float(code) for code, name in enumerate(["", *queue.format.sides])}
     sides = np.array([codes[name] for name in names])
-    return sides, _codes([each.ticket.players[0].id for each in own])
+    return sides, codes_of([each.ticket.players[0].id for each in own])
 
 
-def _codes(values: Sequence[object]) -> Floats:
+def codes_of(values: Sequence[object]) -> Floats:
     """Return a number for each value, equal for equal values."""
     codes: dict[object, float] = {}
     keys = [value if not isinstance(value, dict) else tuple(value.items()) for value in values]
@@ -157,8 +157,15 @@ def _values(own: Sequence[Arrival], attribute: str) -> Floats:
     return np.array(found, dtype=np.float64)
 
 
-def _term(criterion: Criterion, count: int) -> tuple[float, float, float, float, float]:
-    weight = 2 / count if criterion.weight is None else criterion.weight
+def weight_of(queue: Queue, criterion: Criterion) -> float:
+    """Return f_d: k / D unless it is given."""
+    default = queue.format.k / len(queue.criteria)
+    return default if criterion.weight is None else criterion.weight
+
+
+def term_of(queue: Queue, criterion: Criterion) -> tuple[float, float, float, float, float]:
+    """Return a criterion of a queue as a term of `solvers.pairs`."""
+    weight = weight_of(queue, criterion)
     scale = criterion.scale
     shape = {"linear": CAPPED, "capped": CAPPED, "log": LOG, "none": RAW}[scale.kind]
     top = 1.0 if scale.kind == "linear" else scale.max
@@ -166,7 +173,7 @@ def _term(criterion: Criterion, count: int) -> tuple[float, float, float, float,
     return weight, shape, top, scale.knee, criterion.step if steps else 0.0
 
 
-def _widest(rule: Rule) -> float:
+def widest_limit(rule: Rule) -> float:
     """Return the largest gap that the rule ever accepts."""
     expand = rule.expand
     if expand is None:

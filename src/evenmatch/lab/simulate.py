@@ -13,7 +13,7 @@ import numpy as np
 
 from evenmatch.config import load_scenario
 from evenmatch.engine.engine import Resolve
-from evenmatch.errors import ArrivalsError, ConfigError, NotSupported
+from evenmatch.errors import ArrivalsError, ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Ticket
@@ -106,8 +106,6 @@ def simulate(
         offset=stream.offset,
         keeps_tickets=bool(split_by) or optimum,
     )
-    if optimum and world.warmup:
-        raise NotSupported("the optimum is that of a whole run: leave out warmup or the optimum")
     simulator = Simulator(queues, resolve, history, seed=_policy_seed(seeds), until=world.until)
     simulator.run(stream)
     summary = summarize(history, queues, split_by)
@@ -130,7 +128,9 @@ def _optimum_of(
         for place, (at, ticket) in enumerate(zip(history.enqueued_at, history.tickets, strict=True))
     ]
     cost = summary["cost"] + summary["cost_waiting"]
-    return optimum_figures(queues, arrivals, cost, end=history.end)
+    return optimum_figures(
+        queues, arrivals, cost, end=history.end, first_counted=history.first_counted
+    )
 
 
 def with_policy(

@@ -17,18 +17,16 @@ members be the dearest ones of the outer box; they make the box no cheaper than 
 from __future__ import annotations
 
 import numpy as np
+
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import OWNER, SIDE, TIME, UNTIL, Floats, Ints, shaped
 
 SIZE, FIRST_LOW = 4, 5
-NODE_MAX = 400
-"""Boxes looked at for one ticket; what is left open then counts with its bound."""
-
 _MATRIX = "float64[:,::1]"
 
 
 @kernel(f"int64({_MATRIX}, {_MATRIX}, int64, float64, int64[::1])")
-def _candidates(
+def candidates(
     points: Floats,
     terms: Floats,
     last: int,
@@ -92,7 +90,9 @@ def _outgrowths(
     return kept[np.argsort(costs[kept[:length]], kind="mergesort")]
 
 
-@kernel("float64(int64[::1], float64[::1], float64[::1], int64[::1], int64, int64[::1], int64[::1])")
+@kernel(
+    "float64(int64[::1], float64[::1], float64[::1], int64[::1], int64, int64[::1], int64[::1])"
+)
 def _best_prefix(
     order: Ints,
     costs: Floats,
@@ -104,8 +104,8 @@ def _best_prefix(
 ) -> float:
     """Return the least of: cost of the dearest candidate less the gains of the best that fill.
 
-    `costs` ascend. Candidates are added in this order. Seats may be filled by a part of the last candidate.
-    The candidates of the least are left in `best_team`, -1 behind the last.
+    Candidates are added in the order given, by ascending cost. Seats may be filled by a part of
+    the last one. The candidates of the least are left in `best_team`, -1 behind the last.
     """
     least = np.inf
     best_team[:] = -1
@@ -137,9 +137,7 @@ def _best_prefix(
     return least
 
 
-@kernel(
-    f"float64({_MATRIX}, {_MATRIX}, int64[::1], int64[::1], int64, {_MATRIX}, float64[::1])"
-)
+@kernel(f"float64({_MATRIX}, {_MATRIX}, int64[::1], int64[::1], int64, {_MATRIX}, float64[::1])")
 def _settle(
     points: Floats,
     terms: Floats,
@@ -179,9 +177,9 @@ def _settle(
 
 @kernel(
     f"float64({_MATRIX}, {_MATRIX}, int64[::1], float64[::1], int64[::1], int64, int64, int64,"
-    " float64, int64, int64[::1])"
+    " float64, int64[::1], int64[::1])"
 )
-def _least(
+def least_reduced(
     points: Floats,
     terms: Floats,
     chosen: Ints,
@@ -191,14 +189,15 @@ def _least(
     last: int,
     seats: int,
     worth: float,
-    node_max: int,
+    effort: Ints,
     best_team: Ints,
 ) -> float:
     """Return a lower bound on the reduced costs of the groups that `last` completes, at most 0.
 
-    The candidates of the best group found are left in `best_team`.
+    The candidates of the best group found are left in `best_team`. `effort` holds the most boxes
+    to split, and what candidates were looked at so far.
     """
-    terms_count = terms.shape[0]
+    terms_count, node_max = terms.shape[0], effort[0]
     boxes = np.zeros((2 * node_max + 3, 4, terms_count))
     splits = np.zeros((2 * node_max + 3, 3))
     bounds = np.full(2 * node_max + 3, np.inf)
@@ -218,6 +217,7 @@ def _least(
         for node in range(first, made):
             limit = best + worth + highest
             order = _outgrowths(points, terms, chosen, count, boxes[node], limit, costs)
+            effort[1] += count
             bounds[node] = _best_prefix(order, costs, gains, sizes, seats, team, found) - worth
             if bounds[node] >= best:
                 continue
@@ -253,71 +253,3 @@ def _least(
             else:
                 boxes[made, side, d] = value
             made += 1
-
-
-@kernel(f"void({_MATRIX}, {_MATRIX}, float64, int64, float64[::1], int64, float64[::1], int64[:,::1])")
-def cheapest_groups(
-    points: Floats,
-    terms: Floats,
-    price: float,
-    seats: int,
-    worths: Floats,
-    node_max: int,
-    least: Floats,
-    members: Ints,
-) -> None:
-    """Find, for each ticket, the group with the least reduced cost that it completes.
-
-    Args:
-        points: The field.
-        terms: Its terms and gates.
-        price: Cost per second and seat.
-        seats: Of a match.
-        worths: Prices of the tickets.
-        node_max: Boxes looked at for each ticket.
-        least: Filled with a lower bound on the reduced costs, at most 0.
-        members: Shape (n, seats + 1): filled with the tickets of the best group found, the last
-            one first, -1 behind; all -1 if none costs less than its members are worth.
-
-    Complexity:
-        O(n * boxes * candidates * (terms + seats)).
-    """
-    count = points.shape[1]
-    top = np.sort(worths / points[SIZE])
-    horizon = 0.0
-    for rank in range(min(seats, count)):
-        horizon += max(0.0, top[count - 1 - rank])
-    horizon = horizon / price if price > 0.0 else np.inf
-    chosen = np.zeros(count, dtype=np.int64)
-    gains = np.zeros(count)
-    sizes = np.zeros(count, dtype=np.int64)
-    for last in range(count):
-        least[last] = 0.0
-        members[last] = -1
-        room = seats - int(points[SIZE, last])
-        found = 0
-        if room > 0:
-            found = _candidates(points, terms, last, horizon, chosen)
-        for c in range(found):
-            i = chosen[c]
-            sizes[c] = int(points[SIZE, i])
-            gains[c] = worths[i] - price * points[SIZE, i] * (points[TIME, last] - points[TIME, i])
-        best_team = np.full(room + 2, -1, dtype=np.int64)
-        least[last] = _least(
-            points,
-            terms,
-            chosen,
-            gains,
-            sizes,
-            found,
-            last,
-            room,
-            worths[last],
-            node_max,
-            best_team,
-        )
-        if least[last] < 0.0:
-            members[last, 0] = last
-            for at in range(room + 1):
-                if at < room and best_team[at] >= 0:
-                    members[last, at + 1] = chosen[best_team[at]]
