@@ -56,38 +56,56 @@ def candidates(
     return count
 
 
-@kernel(f"int64[::1]({_MATRIX}, {_MATRIX}, int64[::1], int64, {_MATRIX}, float64, float64[::1])")
+@kernel(
+    f"int64[::1]({_MATRIX}, {_MATRIX}, int64[::1], int64[::1], {_MATRIX}, float64, float64[::1],"
+    " float64[::1])"
+)
 def _outgrowths(
     points: Floats,
     terms: Floats,
     chosen: Ints,
-    count: int,
+    among: Ints,
     box: Floats,
     limit: float,
+    handicaps: Floats,
     costs: Floats,
 ) -> Ints:
     """Fill what the inner box costs once it also covers a candidate, and return the cheapest.
 
     The rows of `box` are the inner box's low and high, then the outer box's. Candidates outside,
-    or whose cost reaches the limit, are left out; the others come by ascending cost.
+    or whose cost and handicap reach the limit, are left out; the others come by ascending cost.
     """
     terms_count = terms.shape[0]
-    kept = np.zeros(count, dtype=np.int64)
+    kept = np.zeros(len(among), dtype=np.int64)
     length = 0
-    for c in range(count):
+    for c in among:
         i = chosen[c]
-        cost = 0.0
+        cost = handicaps[c]
         for d in range(terms_count):
             low, high = points[FIRST_LOW + d, i], points[FIRST_LOW + terms_count + d, i]
             if low < box[2, d] or high > box[3, d]:
                 cost = np.inf
                 break
             cost += shaped(terms, d, max(high, box[1, d]) - min(low, box[0, d]))
-        costs[c] = cost
+            if cost >= limit:
+                break
         if cost < limit:
+            costs[c] = cost - handicaps[c]
             kept[length] = c
             length += 1
     return kept[np.argsort(costs[kept[:length]], kind="mergesort")]
+
+
+@kernel("float64(float64[::1], int64[::1], int64, int64[::1])")
+def _gained(gains: Floats, sizes: Ints, seats: int, team: Ints) -> float:
+    """Return what the members in the seats gain; of the last one a part may sit."""
+    total = 0.0
+    for c in team:
+        if c < 0:
+            break
+        total += gains[c] * min(1.0, seats / sizes[c])
+        seats -= sizes[c]
+    return total
 
 
 @kernel(
@@ -125,11 +143,7 @@ def _best_prefix(
             held -= sizes[team[length]]
         if held < seats:
             continue
-        worth = 0.0
-        for t in range(length):
-            worth += gains[team[t]]
-        over = held - seats
-        worth -= over * gains[team[length - 1]] / sizes[team[length - 1]]
+        worth = _gained(gains, sizes, seats, team[:length])
         if costs[c] - worth < least:
             least = costs[c] - worth
             best_team[:length] = team[:length]
@@ -153,7 +167,7 @@ def _settle(
     the inner box.
     """
     terms_count = terms.shape[0]
-    cost, most = 0.0, 0.0
+    cost, most = 0.0, -1.0
     split[0] = -1.0
     for d in range(terms_count):
         low, high = points[FIRST_LOW + d, last], points[FIRST_LOW + terms_count + d, last]
@@ -169,10 +183,21 @@ def _settle(
             value = low if side == 0 else high
             reach = box[1, d] - value if side == 0 else value - box[0, d]
             grown = shaped(terms, d, reach) - inner
-            if grown > most:
+            if value != box[side, d] and reach > box[1, d] - box[0, d] and grown > most:
                 most = grown
                 split[0], split[1], split[2] = d, side, value
     return cost
+
+
+@kernel("float64[::1](float64[::1], int64[::1], int64[::1])")
+def _handicaps(gains: Floats, sizes: Ints, dearest: Ints) -> Floats:
+    """Return by how much a team with a candidate is worth less than the dearest team, at least."""
+    handicaps = np.zeros(len(gains))
+    if len(dearest) > 0:
+        rate = gains[dearest[-1]] / sizes[dearest[-1]]
+        for c in range(len(gains)):
+            handicaps[c] = max(0.0, sizes[c] * rate - gains[c])
+    return handicaps
 
 
 @kernel(
@@ -206,8 +231,9 @@ def least_reduced(
     found = np.full(seats + 2, -1, dtype=np.int64)
     best = 0.0
     best_team[:] = -1
-    everyone = np.argsort(costs, kind="mergesort")
-    highest = -_best_prefix(everyone, costs, gains, sizes, seats, team, found)
+    among = np.arange(count)
+    highest = -_best_prefix(among, costs, gains, sizes, seats, team, found)
+    handicaps = _handicaps(gains, sizes, found[found >= 0])
     for d in range(terms_count):
         boxes[0, 0, d] = points[FIRST_LOW + d, last]
         boxes[0, 1, d] = points[FIRST_LOW + terms_count + d, last]
@@ -216,23 +242,17 @@ def least_reduced(
     while True:
         for node in range(first, made):
             limit = best + worth + highest
-            order = _outgrowths(points, terms, chosen, count, boxes[node], limit, costs)
-            effort[1] += count
+            order = _outgrowths(points, terms, chosen, among, boxes[node], limit, handicaps, costs)
+            effort[1] += len(among)
+            if node == 0:
+                among = order
             bounds[node] = _best_prefix(order, costs, gains, sizes, seats, team, found) - worth
             if bounds[node] >= best:
                 continue
-            held = 0
-            total = 0.0
-            for at in range(found.shape[0]):
-                if found[at] < 0:
-                    break
-                c = found[at]
-                part = min(sizes[c], seats - held) / sizes[c]
-                held += sizes[c]
-                total += part * gains[c]
             cost = _settle(points, terms, chosen, found, last, boxes[node], splits[node])
-            if cost - total - worth < best:
-                best = cost - total - worth
+            cost -= _gained(gains, sizes, seats, found) + worth
+            if cost < best:
+                best = cost
                 best_team[:] = found
             if splits[node, 0] < 0.0:
                 bounds[node] = np.inf
@@ -240,7 +260,7 @@ def least_reduced(
         if bounds[node] >= best - 1e-12:
             return best
         if looked >= node_max:
-            return bounds[node]
+            return float(bounds[node])
         looked += 1
         d, side, value = int(splits[node, 0]), int(splits[node, 1]), splits[node, 2]
         bounds[node] = np.inf

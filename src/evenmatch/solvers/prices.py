@@ -6,7 +6,8 @@ less than all prices plus the reduced costs of the matches that could be made to
 full matches each has a last ticket of its own, and those that are complete by a ticket have used
 as many seats of it and the tickets before; the least sum under these limits is found greedily,
 since the limits are nested. The sum is concave in the prices, and is raised by steps along a
-supergradient: tickets in too many of the cheapest matches become cheaper, the others dearer.
+supergradient: tickets in too many of the cheapest matches become cheaper, the others dearer. A
+step is as long as it should be to reach a bound that is hoped for; hope shrinks without success.
 
 Source:
     Held, Wolfe and Crowder, Validation of subgradient optimization (1974), for the steps;
@@ -27,14 +28,16 @@ from evenmatch.solvers.pricing import cheapest_groups, cheapest_with_bots
 
 STEPS_MAX = 300
 """Steps of the prices."""
-EFFORT_MAX = 2_000_000_000
-"""Candidates looked at, in all steps together, before the search ends: about half a minute."""
+EFFORT_MAX = 600_000_000
+"""Candidates looked at, in all steps together, before the search ends: about 15 s."""
 SPLITS = 400
 """Boxes split for one ticket in one step."""
-STEP_FIRST, STEP_LEAST = 0.5, 1e-4
-"""Part of the way to the target that a step goes, at first and when nothing more is gained."""
+RISE, FALL = 0.1, 0.85
+"""Part of the target by which a step first hopes to raise the bound, and how hope shrinks."""
 PATIENCE = 4
-"""Steps without a gain after which they become shorter."""
+"""Steps that gain little after which less is hoped for."""
+GAIN_LEAST = 1e-4
+"""Part of the bound that is not worth hoping for."""
 MEMORY = 0.9
 """Part of the last direction that a step keeps."""
 
@@ -73,8 +76,7 @@ def lower_bound(
     Args:
         fields: Tickets; a number may be in several fields.
         alone: Cost of each number that stays alone, >= 0; shape (n,).
-        target: A cost that is possible: steps are as long as its distance says. It does not
-            enter the bound.
+        target: A cost that is possible: it says how long steps are, and does not enter the bound.
         steps_max: Steps of the prices.
         effort_max: Candidates looked at in all steps before the search ends.
 
@@ -85,26 +87,29 @@ def lower_bound(
     effort: Ints = np.array([SPLITS, 0], dtype=np.int64)
     prices = np.minimum(alone, 0.8 * target * seats / max(1.0, float(seats.sum())))
     direction: Floats = np.zeros(len(alone))
-    bound, best, step, idle = 0.0, prices, STEP_FIRST, 0
+    bound, best, idle = -np.inf, prices, 0
+    hope = RISE * target
     for _ in range(steps_max):
         found = _priced(fields, prices, seats, effort)
-        if found.bound > bound + 1e-6 * abs(bound):
-            bound, best, idle = found.bound, prices, 0
+        if found.bound > bound:
+            idle = idle + 1 if found.bound < bound + 0.1 * hope else 0
+            bound, best = found.bound, prices
         else:
             idle += 1
-            if idle == PATIENCE:
-                step, idle = 0.7 * step, 0
-        if step < STEP_LEAST or effort[1] > effort_max or target <= found.bound:
+        if idle >= PATIENCE:
+            hope, idle = FALL * hope, 0
+        if hope < GAIN_LEAST * max(bound, 0.0) or effort[1] > effort_max:
             break
         direction = found.slope + MEMORY * direction
         length = float(direction @ direction)
         if length == 0.0:
             break
-        moved = prices + step * (target - found.bound) / length * direction + found.surplus * seats
-        prices = np.minimum(alone, moved)
+        way = (bound + hope - found.bound) / length
+        prices = np.minimum(alone, prices + way * direction + found.surplus * seats)
+    # The best prices are worth a closer look.
     effort[0] *= 4
     bound = max(bound, _priced(fields, best, seats, effort).bound)
-    return max(0.0, bound - 1e-9 * (1.0 + bound))
+    return max(0.0, bound - 1e-9 * (1.0 + abs(bound)))
 
 
 @dataclass(frozen=True)

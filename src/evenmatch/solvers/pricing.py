@@ -23,8 +23,10 @@ def _horizon(points: Floats, price: float, seats: int, worths: Floats) -> float:
     for rank in range(min(seats, count)):
         worth += max(0.0, top[count - 1 - rank])
     for i in range(count):
-        patience = max(patience, points[UNTIL, i] - points[TIME, i])
-    return min(patience, worth / price) if price > 0.0 else patience
+        patience = max(patience, float(points[UNTIL, i] - points[TIME, i]))
+    if price > 0.0:
+        patience = min(patience, float(worth / price))
+    return patience
 
 
 @kernel(f"float64({_MATRIX}, {_MATRIX}, int64)")

@@ -204,9 +204,45 @@ def test_early_stops_are_reported_as_bounds() -> None:
     assert isinstance(early, Optimum)
     assert not early.is_optimal
     assert early.bound <= best.cost <= early.cost
-    figures = optimum_figures([SCHLUP], arrivals, 1000.0, rounds_max=1)
-    assert figures["bound_cost"] == early.bound
-    assert figures["gap"] == pytest.approx(1000.0 / early.bound - 1)
+
+
+def test_many_duels_are_bounded_from_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrivals = drawn(1, 3000, 10.0)
+    best = optimum([SCHLUP], arrivals)
+    monkeypatch.setattr("evenmatch.lab.optimum.EXACT_MAX", 2999)
+    monkeypatch.setattr("evenmatch.lab.optimum.GAP_MAX", 0.5)
+    figures = optimum_figures([SCHLUP], arrivals, 1000.0)
+    assert best.cost / 1.5 < figures["bound_cost"] < best.cost
+    assert figures["gap"] == pytest.approx(1000.0 / figures["bound_cost"] - 1)
+
+
+def counted_brute_force(arrivals: list[Arrival], first: int) -> float:
+    """Return the least cost of what is counted, with bots at the deadline."""
+
+    @cache
+    def rest(taken: int) -> float:
+        if taken == (1 << len(arrivals)) - 1:
+            return 0.0
+        i = next(k for k in range(len(arrivals)) if not taken >> k & 1)
+        taken |= 1 << i
+        costs = [(4.0 if i >= first else 0.0) + rest(taken)]
+        for j in range(i + 1, len(arrivals)):
+            wait = arrivals[j].at - arrivals[i].at
+            if taken >> j & 1 or wait > 5.0:
+                continue
+            values = [arrivals[n].ticket.players[0].attributes["c0"] for n in (i, j)]
+            cost = 2.0 * abs(values[0] - values[1]) + wait / 5.0
+            costs.append((cost if j >= first else 0.0) + rest(taken | 1 << j))
+        return min(costs)
+
+    return rest(0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_after_a_warmup_the_optimum_is_the_least_counted_cost(seed: int) -> None:
+    arrivals = drawn(seed, 10, [0.3, 2.0][seed % 2])
+    found = optimum([SCHLUP], arrivals, first_counted=4)
+    assert found.cost == pytest.approx(counted_brute_force(arrivals, 4), abs=1e-9)
 
 
 def test_larger_formats_and_parties_are_refused() -> None:
