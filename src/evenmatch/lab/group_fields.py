@@ -19,7 +19,8 @@ from evenmatch.lab.pair_fields import codes_of, last_instants, term_of, weight_o
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import attribute_of
 from evenmatch.sim.stream import Arrival
-from evenmatch.solvers.pairs import GATE, Floats, Ints
+from evenmatch.solvers.groups import GATE
+from evenmatch.solvers.pairs import Floats, Ints
 from evenmatch.solvers.prices import GroupField
 
 SLACK = 1e-9

@@ -5,7 +5,8 @@ costs its criteria and the waits until then. What tickets left alone pay is told
 `lab.left_alone`. So the optimum bounds a run's `cost + cost_waiting`. A ticket in several queues
 takes the cheapest match of any and pays the cheapest way of staying alone.
 
-For other formats and for parties a bound is known, see `lab.group_fields`.
+For other formats, for parties and for queues that compare rematches a bound from below is known;
+`lab.group_fields` says of what.
 
 After a warm-up it is the least that the counted figures could have been: all tickets are there to
 play, a match counts if one of its tickets does, and tickets of the warm-up left alone cost nothing.
@@ -85,7 +86,8 @@ def optimum(
             `EXACT_MAX` tickets, and for `GAP_MAX` beyond.
 
     Raises:
-        NotSupported: A queue or a ticket is no duel of single players.
+        NotSupported: A queue or a ticket is no duel of single players, or a queue compares
+            rematches, which follow from the matches made before.
 
     Complexity:
         See `solvers.matching.pair_up`.
@@ -134,7 +136,7 @@ def optimum_figures(
         `optimum_cost`, `ratio` and `optimum_cost_immediate` (bots allowed at once); or, where
         only a bound is known, `bound_cost` and `gap` (cost / bound - 1).
     """
-    if not _are_duels(queues, arrivals):
+    if not _is_pairing(queues, arrivals):
         fields = [group_field(queues, place, arrivals, end) for place in range(len(queues))]
         alone = costs_alone(queues, arrivals, end=end, first_counted=first_counted)
         return _bound_figures(lower_bound(fields, alone, cost), cost)
@@ -157,8 +159,9 @@ def _bound_figures(bound: float, cost: float) -> dict[str, float | None]:
     return {"bound_cost": bound, "gap": cost / bound - 1.0 if bound > 0.0 else None}
 
 
-def _are_duels(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> bool:
-    return all(queue.format.is_duel for queue in queues) and all(
+def _is_pairing(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> bool:
+    """Return whether the cheapest pairs are the optimum."""
+    return all(queue.format.is_duel and not queue.remembers for queue in queues) and all(
         len(arrival.ticket.players) == 1 for arrival in arrivals
     )
 
@@ -169,6 +172,11 @@ def _check(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> None:
             raise NotSupported(
                 f"the optimum is known for one player against one; queue {queue.name} has"
                 f" {' against '.join(map(str, queue.format.players))}"
+            )
+        if queue.remembers:
+            raise NotSupported(
+                f"the optimum is known where pairs do not depend on earlier matches; queue "
+                f"{queue.name} has rematch; leave it out to compare the rest"
             )
     for place, arrival in enumerate(arrivals):
         if len(arrival.ticket.players) != 1:

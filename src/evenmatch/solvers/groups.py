@@ -22,7 +22,18 @@ from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import OWNER, SIDE, TIME, UNTIL, Floats, Ints, shaped
 
 SIZE, FIRST_LOW = 4, 5
+GATE = 3.0
+"""The shape of a gate, beside those of `solvers.pairs`."""
 _MATRIX = "float64[:,::1]"
+
+
+@kernel(f"float64({_MATRIX}, int64, float64)", inline=True)
+def term_cost(terms: Floats, d: int, gap: float) -> float:
+    """Return what a gap costs in one term, weighted; infinity beyond a gate."""
+    if terms[d, 1] == GATE:
+        return 0.0 if gap <= terms[d, 2] else np.inf
+    cost: float = terms[d, 0] * shaped(terms, d, gap)
+    return cost
 
 
 @kernel(f"int64({_MATRIX}, {_MATRIX}, int64, float64, int64[::1])")
@@ -49,7 +60,7 @@ def candidates(
             low = FIRST_LOW + d
             high = low + terms_count
             gap = max(points[high, i], points[high, last]) - min(points[low, i], points[low, last])
-            cost += shaped(terms, d, gap)
+            cost += term_cost(terms, d, gap)
         if cost < np.inf:
             found[count] = i
             count += 1
@@ -86,7 +97,7 @@ def _outgrowths(
             if low < box[2, d] or high > box[3, d]:
                 cost = np.inf
                 break
-            cost += shaped(terms, d, max(high, box[1, d]) - min(low, box[0, d]))
+            cost += term_cost(terms, d, max(high, box[1, d]) - min(low, box[0, d]))
             if cost >= limit:
                 break
         if cost < limit:
@@ -177,12 +188,12 @@ def _settle(
             i = chosen[team[at]]
             low = min(low, points[FIRST_LOW + d, i])
             high = max(high, points[FIRST_LOW + terms_count + d, i])
-        cost += shaped(terms, d, high - low)
-        inner = shaped(terms, d, box[1, d] - box[0, d])
+        cost += term_cost(terms, d, high - low)
+        inner = term_cost(terms, d, box[1, d] - box[0, d])
         for side in range(2):
             value = low if side == 0 else high
             reach = box[1, d] - value if side == 0 else value - box[0, d]
-            grown = shaped(terms, d, reach) - inner
+            grown = term_cost(terms, d, reach) - inner
             if value != box[side, d] and reach > box[1, d] - box[0, d] and grown > most:
                 most = grown
                 split[0], split[1], split[2] = d, side, value

@@ -23,8 +23,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 TIME, UNTIL, SIDE, OWNER, FIRST_VALUE = range(5)
-RAW, CAPPED, LOG, GATE = 0.0, 1.0, 2.0, 3.0
-"""Shapes of terms: the gap; gap / top up to 1; logarithmic up to 1; nothing up to top, then all."""
+RAW, CAPPED, LOG = 0.0, 1.0, 2.0
+"""Shapes of terms: the gap; gap / top up to 1; logarithmic up to 1."""
 BLOCK = 64
 STEP_SLACK = 1e-9
 """A gap this close below a multiple of `step` counts as that multiple."""
@@ -32,23 +32,21 @@ STEP_SLACK = 1e-9
 _FIELD = "float64[:,::1], float64[:,::1], float64[::1], float64"
 
 
-@kernel("float64(float64[:,::1], int64, float64)")
-def shaped(terms: Floats, d: int, gap: float) -> float:
-    """Return what one term costs at a gap."""
-    if terms[d, 4] > 0.0:
-        gap = math.floor(gap / terms[d, 4] + STEP_SLACK) * terms[d, 4]
-    shape, top = terms[d, 1], terms[d, 2]
-    if shape == CAPPED:
-        gap = min(gap, top) / top
-    elif shape == LOG:
-        gap = math.log1p(min(gap, top) / terms[d, 3]) / math.log1p(top / terms[d, 3])
-    elif shape == GATE:
-        return 0.0 if gap <= top else np.inf
-    cost: float = terms[d, 0] * gap
-    return cost
+@kernel("float64(float64[:,::1], int64, float64)", inline=True)
+def shaped(terms: Floats, term: int, gap: float) -> float:
+    """Return what a gap between values costs before the weight of its term."""
+    if terms[term, 4] > 0.0:
+        gap = math.floor(gap / terms[term, 4] + STEP_SLACK) * terms[term, 4]
+    if terms[term, 1] != RAW:
+        gap = min(gap, terms[term, 2])
+        if terms[term, 1] == CAPPED:
+            gap = gap / terms[term, 2]
+        else:
+            gap = math.log1p(gap / terms[term, 3]) / math.log1p(terms[term, 2] / terms[term, 3])
+    return gap
 
 
-@kernel(f"float64({_FIELD}, int64, int64)")
+@kernel(f"float64({_FIELD}, int64, int64)", inline=True)
 def pair_cost(points: Floats, terms: Floats, gates: Floats, price: float, i: int, j: int) -> float:
     """Return the cost of pairing point i with a later point j; infinity if they may not."""
     if points[TIME, j] > points[UNTIL, i] or points[OWNER, i] == points[OWNER, j]:
@@ -61,7 +59,8 @@ def pair_cost(points: Floats, terms: Floats, gates: Floats, price: float, i: int
             return np.inf
     cost: float = price * (points[TIME, j] - points[TIME, i])
     for d in range(terms.shape[0]):
-        cost += shaped(terms, d, abs(points[FIRST_VALUE + d, i] - points[FIRST_VALUE + d, j]))
+        gap = abs(points[FIRST_VALUE + d, i] - points[FIRST_VALUE + d, j])
+        cost += terms[d, 0] * shaped(terms, d, gap)
     return cost
 
 

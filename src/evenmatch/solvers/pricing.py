@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers.groups import FIRST_LOW, SIZE, candidates, least_reduced
+from evenmatch.solvers.groups import FIRST_LOW, SIZE, candidates, least_reduced, term_cost
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import TIME, UNTIL, Floats, Ints, shaped
+from evenmatch.solvers.pairs import TIME, UNTIL, Floats, Ints
 
 _MATRIX = "float64[:,::1]"
 
@@ -35,7 +35,7 @@ def _own_cost(points: Floats, terms: Floats, ticket: int) -> float:
     cost = 0.0
     for d in range(terms.shape[0]):
         low = FIRST_LOW + d
-        cost += shaped(terms, d, points[low + terms.shape[0], ticket] - points[low, ticket])
+        cost += term_cost(terms, d, points[low + terms.shape[0], ticket] - points[low, ticket])
     return cost
 
 
@@ -45,7 +45,8 @@ def _bot_rate(
 ) -> float:
     """Return what a seat of a ticket gains over a bot in it."""
     waited = now - points[TIME, ticket]
-    return worths[ticket] / points[SIZE, ticket] + price * (wait_max - waited)
+    rate: float = worths[ticket] / points[SIZE, ticket] + price * (wait_max - waited)
+    return rate
 
 
 @kernel(

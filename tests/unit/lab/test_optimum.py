@@ -1,4 +1,3 @@
-import json
 import math
 from functools import cache
 
@@ -8,14 +7,13 @@ import pytest
 from evenmatch.cost.objective import Objective
 from evenmatch.errors import NotSupported
 from evenmatch.lab.optimum import Optimum, optimum, optimum_figures
-from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale, redraw_rule
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.history import History
 from evenmatch.sim.metrics import summarize
 from evenmatch.sim.simulator import Simulator
 from evenmatch.sim.stream import Arrival
-from tests.shared import shared_file
 
 SCHLUP = Queue(
     criteria=(Criterion(kind="spread", attribute="c0"),), wait_max=5.0, on_deadline="bots"
@@ -37,24 +35,6 @@ def drawn(seed: int, count: int, rate: float) -> list[Arrival]:
     rng = np.random.default_rng(seed)
     times = np.cumsum(rng.exponential(1, count)) / rate
     return arrivals_of(times, rng.random(count))
-
-
-def instances() -> list[dict]:
-    data = json.loads(shared_file("reference/schlup_instances.json").read_text())
-    return [each for each in data["instances"] if "OPT" in each["expected"]]
-
-
-@pytest.mark.parametrize(("name", "bots_at_once"), [("OPT", False), ("OPT_immediate", True)])
-def test_optimum_equals_the_reference_game_for_game(name: str, bots_at_once: bool) -> None:
-    for given in instances():
-        arrivals = arrivals_of(given["arrivals"], [row[0] for row in given["criteria"]])
-        found = optimum([SCHLUP], arrivals, bots_at_once=bots_at_once)
-        expected = given["expected"][name]
-        assert found.cost == pytest.approx(expected["cost"], abs=1e-9)
-        assert found.is_optimal
-        games = [(*game["players"], game["t2"]) for game in expected["games"]]
-        assert list(found.pairs) == [game for game in games if len(game) == 3]
-        assert list(found.alone) == sorted(game[0] for game in games if len(game) == 2)
 
 
 @pytest.mark.parametrize(("rate", "expected"), [(1.0, 0.5846), (3.0, 0.3049), (10.0, 0.1620)])
@@ -251,6 +231,19 @@ def test_larger_formats_and_parties_are_refused() -> None:
     party = NewTicket(players=(Player(id="a"), Player(id="b")))
     with pytest.raises(NotSupported, match="arrival 0 is a party"):
         optimum([SCHLUP], [Arrival(0.0, party)])
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [
+        Queue(criteria=(Criterion(kind="rematch", attribute="recent"),)),
+        Queue(rules=(redraw_rule(2, every=5.0),)),
+    ],
+    ids=["criterion", "rule"],
+)
+def test_rematches_which_follow_from_earlier_matches_are_refused(queue: Queue) -> None:
+    with pytest.raises(NotSupported, match="queue main has rematch; leave it out"):
+        optimum([queue], [])
 
 
 def test_no_arrivals_cost_nothing() -> None:
