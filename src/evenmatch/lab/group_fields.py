@@ -74,6 +74,14 @@ def group_field(
     return GroupField(points, table, queue.price, queue.format.k, ids, _bots(queue))
 
 
+def is_exact(queue: Queue, arrivals: Sequence[Arrival]) -> bool:
+    """Return whether the arrays say what every full match costs, and all may be matched."""
+    people = [player.id for each in arrivals for player in each.ticket.players]
+    is_alone = len(set(people)) == len(people) == len(arrivals)
+    is_free = not queue.rules and not queue.format.sides and not queue.exclusive_match
+    return is_alone and is_free and all(_part_of_spread(queue, c) == 1.0 for c in queue.criteria)
+
+
 def _part_of_spread(queue: Queue, what: Criterion | Rule) -> float:
     """Return which part of the players' spread a comparison is at least; 0 if unknown."""
     if what.kind == "spread" or (what.kind == "imbalance" and max(queue.format.players) == 1):

@@ -27,7 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.errors import NotSupported
-from evenmatch.lab.group_fields import group_field
+from evenmatch.lab.group_fields import group_field, is_exact
+from evenmatch.lab.known_plan import PlayedMatch, saved_by_regrouping
 from evenmatch.lab.left_alone import costs_alone
 from evenmatch.lab.pair_fields import QueueField, queue_field
 from evenmatch.model.queue import Queue
@@ -122,6 +123,7 @@ def optimum_figures(
     *,
     end: float | None = None,
     first_counted: int = 0,
+    matches: Sequence[PlayedMatch] = (),
 ) -> dict[str, float | None]:
     """Return the figures that `--optimum` adds to a summary.
 
@@ -131,18 +133,23 @@ def optimum_figures(
         cost: What the run cost: `cost + cost_waiting`.
         end: End of the run in seconds.
         first_counted: Index of the first ticket after the warm-up.
+        matches: Full matches of the run, from which a better plan may be found.
 
     Returns:
         `optimum_cost`, `ratio` and `optimum_cost_immediate` (bots allowed at once); or, where
-        only a bound is known, `bound_cost` and `gap` (cost / bound - 1).
+        only a bound is known, `bound_cost`, `gap` (cost / bound - 1) and `best_known_cost`, the
+        cost of the cheapest plan that was found or played.
     """
     if not _is_pairing(queues, arrivals):
         fields = [group_field(queues, place, arrivals, end) for place in range(len(queues))]
         alone = costs_alone(queues, arrivals, end=end, first_counted=first_counted)
-        return _bound_figures(lower_bound(fields, alone, cost), cost)
+        known = cost
+        if not first_counted and len(queues) == 1 and is_exact(queues[0], arrivals):
+            known -= saved_by_regrouping(fields[0], matches)
+        return _bound_figures(lower_bound(fields, alone, cost), cost, known)
     best = optimum(queues, arrivals, end=end, first_counted=first_counted)
     if not best.is_optimal:
-        return _bound_figures(best.bound, cost)
+        return _bound_figures(best.bound, cost, min(cost, best.cost))
     immediate = best.cost
     if any(queue.on_deadline == "bots" and queue.wait_max is not None for queue in queues):
         immediate = optimum(
@@ -155,8 +162,9 @@ def optimum_figures(
     }
 
 
-def _bound_figures(bound: float, cost: float) -> dict[str, float | None]:
-    return {"bound_cost": bound, "gap": cost / bound - 1.0 if bound > 0.0 else None}
+def _bound_figures(bound: float, cost: float, known: float) -> dict[str, float | None]:
+    gap = cost / bound - 1.0 if bound > 0.0 else None
+    return {"bound_cost": bound, "gap": gap, "best_known_cost": known}
 
 
 def _is_pairing(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> bool:

@@ -137,8 +137,18 @@ def _optimum_of(
         for place, (at, ticket) in enumerate(zip(history.enqueued_at, history.tickets, strict=True))
     ]
     cost = summary["cost"] + summary["cost_waiting"]
+    matches = [
+        (match.cost, [history.index[ticket] for ticket in match.tickets])
+        for match in history.matches
+        if not match.bots
+    ]
     return optimum_figures(
-        queues, arrivals, cost, end=history.end, first_counted=history.first_counted
+        queues,
+        arrivals,
+        cost,
+        end=history.end,
+        first_counted=history.first_counted,
+        matches=matches,
     )
 
 

@@ -7,9 +7,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from evenmatch import simulate
 from evenmatch.cost.objective import Objective
 from evenmatch.lab.optimum import optimum_figures
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.history import History
@@ -97,7 +99,7 @@ def least_cost(queue: Queue, arrivals: list[Arrival], counted: int = 0) -> float
 
 def bound_of(queue: Queue, arrivals: list[Arrival], counted: int = 0) -> float:
     figures = optimum_figures([queue], arrivals, 50.0, first_counted=counted)
-    assert set(figures) == {"bound_cost", "gap"}
+    assert list(figures) == ["bound_cost", "gap", "best_known_cost"]
     bound = figures["bound_cost"]
     assert bound is not None
     if bound > 0.0:
@@ -213,3 +215,33 @@ def test_several_queues_are_bounded_jointly() -> None:
     # Three play at 2 s and one waits from 3 s to the end; or a duel, and two who wait.
     figures = optimum_figures(queues, arrivals, 20.0, end=10.0)
     assert figures["bound_cost"] == pytest.approx(10.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("on_deadline", ["bots", "expire"])
+def test_best_known_plan_lies_between_the_least_cost_and_the_run(on_deadline) -> None:
+    queue = Queue(format=FREE_FOR_ALL, criteria=SPREADS[:1], wait_max=5.0, on_deadline=on_deadline)
+    better = 0
+    for seed in range(6):
+        arrivals = drawn(seed, 9, 4.0)
+        summary = simulate(Scenario((queue,)), arrivals=arrivals, optimum=True).summary
+        cost = summary["cost"] + summary["cost_waiting"]
+        least = least_cost(queue, arrivals)
+        assert summary["bound_cost"] - SLACK <= least <= summary["best_known_cost"] + SLACK
+        assert summary["best_known_cost"] <= cost + SLACK
+        better += summary["best_known_cost"] < cost - SLACK
+    assert better >= 3
+
+
+def test_best_known_plan_is_near_the_bound_for_many_tickets() -> None:
+    queue = Queue(
+        format=FREE_FOR_ALL, criteria=SPREADS[:1], wait_max=5.0, on_deadline="bots", policy="greedy"
+    )
+    rng = np.random.default_rng(1)
+    times = np.cumsum(rng.exponential(1, 300)) / 10
+    arrivals = [
+        Arrival(at, NewTicket(players=(Player(id=str(i), attributes={"c0": rng.random()}),)))
+        for i, at in enumerate(times.tolist())
+    ]
+    summary = simulate(Scenario((queue,)), arrivals=arrivals, optimum=True).summary
+    assert summary["bound_cost"] < summary["best_known_cost"] < 1.15 * summary["bound_cost"]
+    assert summary["best_known_cost"] < 0.5 * summary["cost"]
