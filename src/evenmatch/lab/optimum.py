@@ -146,7 +146,7 @@ def optimum_figures(
         known = cost
         if not first_counted and len(queues) == 1 and is_exact(queues[0], arrivals):
             known -= saved_by_regrouping(fields[0], matches)
-        return _bound_figures(lower_bound(fields, alone, cost), cost, known)
+        return _bound_figures(lower_bound(fields, alone, known), cost, known)
     best = optimum(queues, arrivals, end=end, first_counted=first_counted)
     if not best.is_optimal:
         return _bound_figures(best.bound, cost, min(cost, best.cost))
