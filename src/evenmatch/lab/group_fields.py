@@ -8,16 +8,17 @@ the widest they ever get; what they cost in waiting, and the division into teams
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from evenmatch.cost.rules import side_of
 from evenmatch.cost.scale import scale_values
-from evenmatch.lab.pair_fields import codes_of, last_instants, term_of, weight_of, widest_limit
+from evenmatch.lab.left_alone import cost_with_bots
+from evenmatch.lab.pair_fields import codes_of, last_instants, widest_limit
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import attribute_of
+from evenmatch.policies.columns import term
 from evenmatch.sim.stream import Arrival
 from evenmatch.solvers.groups import GATE
 from evenmatch.solvers.pairs import Floats, Ints
@@ -55,7 +56,7 @@ def group_field(
             low, high = _ends(own, criterion.attribute)
             lows.append(part * scale_values(criterion.scale, low))
             highs.append(part * scale_values(criterion.scale, high))
-            terms.append(term_of(queue, criterion))
+            terms.append(term(criterion, queue))
     for rule in queue.rules:
         part = _part_of_spread(queue, rule)
         if rule.kind == "same":
@@ -84,6 +85,13 @@ def is_exact(queue: Queue, arrivals: Sequence[Arrival]) -> bool:
 
 def _part_of_spread(queue: Queue, what: Criterion | Rule) -> float:
     """Return which part of the players' spread a comparison is at least; 0 if unknown."""
+    if (
+        isinstance(what, Criterion)
+        and what.scale.kind == "percentile"
+        and not what.scale.sample.quantiles
+    ):
+        # Percentiles among the last values depend on the order of arrival: nothing is claimed.
+        return 0.0
     if what.kind == "spread" or (what.kind == "imbalance" and max(queue.format.players) == 1):
         return 1.0
     return 2.0 / queue.format.k if what.kind == "mean_gap" else 0.0
@@ -92,7 +100,7 @@ def _part_of_spread(queue: Queue, what: Criterion | Rule) -> float:
 def _bots(queue: Queue) -> tuple[float, float] | None:
     if queue.on_deadline != "bots" or queue.wait_max is None:
         return None
-    return math.fsum(weight_of(queue, each) for each in queue.criteria), queue.wait_max
+    return cost_with_bots(queue), queue.wait_max
 
 
 def _sides_and_owners(queue: Queue, own: Sequence[Arrival]) -> tuple[Floats, Floats]:

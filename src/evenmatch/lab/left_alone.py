@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evenmatch.lab.pair_fields import weight_of
 from evenmatch.model.queue import Queue
 from evenmatch.sim.stream import Arrival
 from evenmatch.solvers.pairs import Floats
@@ -54,6 +53,12 @@ def costs_alone(
     return alone
 
 
+def cost_with_bots(queue: Queue) -> float:
+    """Return what the criteria cost of a match with bots: the sum of their weights."""
+    default = queue.format.k / max(1, len(queue.criteria))
+    return math.fsum(default if c.weight is None else c.weight for c in queue.criteria)
+
+
 def _patience(own: Sequence[Queue]) -> float:
     """Return the seconds after which no queue holds a ticket any more."""
     return max(
@@ -72,7 +77,7 @@ def _cost_alone(
     for queue in own:
         if queue.on_deadline != "bots" or queue.wait_max is None:
             continue
-        criteria_cost = math.fsum(weight_of(queue, each) for each in queue.criteria)
+        criteria_cost = cost_with_bots(queue)
         waited = queue.price * queue.wait_max
         bots = criteria_cost + (queue.format.k - size) * waited
         is_due = arrival.at + queue.wait_max <= until
