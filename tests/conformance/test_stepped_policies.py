@@ -1,5 +1,6 @@
 """The policy kit on queues that have both a criterion and rules, for policies with steps."""
 
+import msgspec
 import pytest
 
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
@@ -7,7 +8,9 @@ from evenmatch.testing import check_policy, rule
 
 RATING = Criterion("spread", "rating", scale=Scale(min=1000.0, max=1400.0))
 RAW = Criterion("spread", "rating", weight=0.01, scale=Scale("none"))
+EITHER = msgspec.structs.replace(rule(limit=50, rate=5.0), accept="either")
 DUELS = (
+    Queue("either", criteria=(RATING,), rules=(EITHER,)),
     Queue("widening", criteria=(RATING,), rules=(rule(limit=100, rate=25.0),), wait_max=24.0),
     Queue(
         "kept",
@@ -20,6 +23,7 @@ DUELS = (
     Queue("relative", criteria=(RAW,), rules=(rule(limit=0.0625, rate=0.015625, unit="relative"),)),
 )
 TRIOS = (
+    Queue("one", Format((1, 1, 1)), (RATING,), (EITHER,), wait_max=24.0),
     Queue("trio", Format((1, 1, 1)), (RATING,), (rule(limit=100, rate=25.0),), wait_max=24.0),
     Queue(
         "keep",

@@ -13,7 +13,7 @@ import numpy as np
 
 from evenmatch.config import load_scenario
 from evenmatch.engine.engine import Resolve
-from evenmatch.errors import ArrivalsError, ConfigError, NotSupported
+from evenmatch.errors import ArrivalsError, ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Ticket
@@ -110,8 +110,6 @@ def simulate(
         offset=stream.offset,
         keeps_tickets=bool(split_by) or optimum,
     )
-    if optimum and world.warmup:
-        raise NotSupported("the optimum is that of a whole run: leave out warmup or the optimum")
     if arrivals is None and not why_engine(world, queues, chosen := resolve(queues[0])):
         from evenmatch.sim.compiled_run import compiled_history
 
@@ -121,16 +119,15 @@ def simulate(
         simulator.run(stream)
     summary = summarize(history, queues, split_by)
     if optimum:
-        summary.update(_optimum_of(history, world.queues, summary))
+        summary.update(_optimum_of(history, world, summary))
     return Run(history, summary, queues)
 
 
-def _optimum_of(
-    history: History, queues: tuple[Queue, ...], summary: Summary
-) -> dict[str, float | None]:
+def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str, float | None]:
     """Return the figures of the best that was possible with the tickets of a run.
 
-    It keeps to the rules of the queues, not to those that a policy adds.
+    It keeps to the rules of the queues, not to those that a policy adds. Where the scenario does
+    not end the run, the last tickets wait for a match or their deadline as all others do.
     """
     from evenmatch.lab.optimum import optimum_figures
 
@@ -139,7 +136,19 @@ def _optimum_of(
         for place, (at, ticket) in enumerate(zip(history.enqueued_at, history.tickets, strict=True))
     ]
     cost = summary["cost"] + summary["cost_waiting"]
-    return optimum_figures(queues, arrivals, cost, end=history.end)
+    matches = [
+        (match.cost, [history.index[ticket] for ticket in match.tickets])
+        for match in history.matches
+        if not match.bots
+    ]
+    return optimum_figures(
+        world.queues,
+        arrivals,
+        cost,
+        end=world.until,
+        first_counted=history.first_counted,
+        matches=matches,
+    )
 
 
 def with_policy(

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from evenmatch.solvers.groups import cost_of, grow_group
+from evenmatch.solvers.growth import cost_of, grow_group
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.price import (

@@ -1,218 +1,286 @@
-"""Groups that grow one player at a time, by whoever widens them least and is allowed to."""
+"""The group of k that is cheapest for its members' prices: the pricing of a bound for k > 2.
+
+A field of tickets is an array with a column for each ticket, by ascending time, and these rows:
+the time; the last instant at which it may play; its side (0 = flexible, equal sides never meet);
+its owner (equal owners never meet); its size in seats; then for each term the lowest value of its
+players; then for each term the highest. Terms are those of `solvers.pairs`, and a gate is a term
+whose cost is zero up to `top` and infinite beyond. A group that fills the seats costs
+
+    sum over terms of weight * shape(highest - lowest) + price * seats * waits until the last came
+
+The reduced cost of a group is its cost less the prices of its members. Among the groups whose last
+ticket is given, the least is found by branch and bound over boxes of values: a node knows an inner
+box that the group covers at least and an outer box that it does not leave. Its bound lets the
+members be the dearest ones of the outer box; they make the box no cheaper than any one of them.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, SIDE, TIME, Floats, shaped
-from evenmatch.solvers.price import DIMENSIONS, LOOK, RATE_NOW, WIDE, WORTH, at_rate
-from evenmatch.solvers.waiting import (
-    NONE,
-    OLDEST,
-    RELATIVE,
-    SIZE,
-    WAITING,
-    YOUNGER,
-    Ints,
-    Waiting,
-    when,
-)
+from evenmatch.solvers.pairs import OWNER, SIDE, TIME, UNTIL, Floats, Ints, shaped
+
+SIZE, FIRST_LOW = 4, 5
+GATE = 3.0
+"""The shape of a gate, beside those of `solvers.pairs`."""
+_MATRIX = "float64[:,::1]"
 
 
-@kernel(f"float64({WAITING}, int64[::1], float64[:,::1], int64, float64)")
-def joins_at(waiting: Waiting, group: Ints, box: Floats, slot: int, newest: float) -> float:
-    """Return the instant from which a group and one more may play by the rules; inf if never.
-
-    Args:
-        waiting: The pool.
-        group: The group's slots.
-        box: Shape (2, rows of values): the group's lowest and highest values.
-        slot: The one more.
-        newest: When the last of the group was enqueued, seconds.
-
-    Complexity:
-        O(rules), times the size of the group for rules that are relative.
-    """
-    points, terms, gates, rules, steps = waiting[0], waiting[5], waiting[6], waiting[7], waiting[8]
-    if points[SIDE, slot] != 0.0 and points[SIDE, slot] == points[SIDE, group[0]]:
-        return np.inf
-    row = terms.shape[0]
-    for gate in range(gates.shape[0]):
-        value = points[FIRST_VALUE + row + gate, slot]
-        if max(box[1, row + gate], value) - min(box[0, row + gate], value) > gates[gate]:
-            return np.inf
-    row += gates.shape[0]
-    newest = max(newest, points[TIME, slot])
-    at = newest
-    for rule in range(rules.shape[0]):
-        value = points[FIRST_VALUE + row + rule, slot]
-        gap = max(box[1, row + rule], value) - min(box[0, row + rule], value)
-        if rules[rule, RELATIVE] == 0.0:
-            at = max(at, newest + when(rules, steps, rule, gap))
-            continue
-        for seat in range(group.shape[0] + 1):
-            member = slot if seat == group.shape[0] else group[seat]
-            own = abs(points[FIRST_VALUE + row + rule, member])
-            part = 0.0 if gap == 0.0 else np.inf
-            if own > 0.0:
-                part = gap / own
-            at = max(at, points[TIME, member] + when(rules, steps, rule, part))
-    return at
-
-
-@kernel(f"void({WAITING}, int64, float64[:,::1], boolean)", inline=True)
-def _widen(waiting: Waiting, slot: int, box: Floats, is_first: bool) -> None:
-    """Let a group's box hold one more."""
-    points = waiting[0]
-    for row in range(box.shape[1]):
-        value = points[FIRST_VALUE + row, slot]
-        if is_first or value < box[0, row]:
-            box[0, row] = value
-        if is_first or value > box[1, row]:
-            box[1, row] = value
-
-
-@kernel(f"float64({WAITING}, float64[:,::1])", inline=True)
-def cost_of(waiting: Waiting, box: Floats) -> float:
-    """Return the criteria cost of a group."""
-    terms = waiting[5]
-    cost = 0.0
-    for term in range(terms.shape[0]):
-        cost += terms[term, 0] * shaped(terms, term, box[1, term] - box[0, term])
+@kernel(f"float64({_MATRIX}, int64, float64)", inline=True)
+def term_cost(terms: Floats, d: int, gap: float) -> float:
+    """Return what a gap costs in one term, weighted; infinity beyond a gate."""
+    if terms[d, 1] == GATE:
+        return 0.0 if gap <= terms[d, 2] else np.inf
+    cost: float = terms[d, 0] * shaped(terms, d, gap)
     return cost
 
 
-@kernel("float64(float64[:,::1], float64[:,::1], float64[:,::1], int64)", inline=True)
-def _cost_with(points: Floats, terms: Floats, box: Floats, slot: int) -> float:
-    """Return the criteria cost of a group and one more."""
-    cost = 0.0
-    for term in range(terms.shape[0]):
-        value = points[FIRST_VALUE + term, slot]
-        gap = max(box[1, term], value) - min(box[0, term], value)
-        cost += terms[term, 0] * shaped(terms, term, gap)
-    return cost
-
-
-@kernel("float64(float64[:,::1], float64[:,::1], int64, int64)", inline=True)
-def _cost_of_two(points: Floats, terms: Floats, one: int, two: int) -> float:
-    """Return the criteria cost of two players, as `_cost_with` does, without its comparisons."""
-    cost = 0.0
-    for term in range(terms.shape[0]):
-        gap = abs(points[FIRST_VALUE + term, one] - points[FIRST_VALUE + term, two])
-        cost += terms[term, 0] * shaped(terms, term, gap)
-    return cost
-
-
-@kernel(f"boolean({WAITING})", inline=True)
-def _is_free(waiting: Waiting) -> bool:
-    """Return whether no rule and no side can keep players apart."""
-    gates, rules = waiting[6], waiting[7]
-    return gates.shape[0] + rules.shape[0] == 0
-
-
-@kernel(f"int64({WAITING}, float64, int64[::1], int64, float64[:,::1], int64[::1], float64[::1])")
-def _fill(
-    waiting: Waiting,
-    now: float,
-    group: Ints,
-    size: int,
-    box: Floats,
-    who: Ints,
-    near: Floats,
+@kernel(f"int64({_MATRIX}, {_MATRIX}, int64, float64, int64[::1])")
+def candidates(
+    points: Floats,
+    terms: Floats,
+    last: int,
+    horizon: float,
+    found: Ints,
 ) -> int:
-    """Fill a group that has its first player or two; return how many could be taken.
-
-    Args:
-        waiting: The pool.
-        now: The present instant, seconds.
-        group: The group's slots.
-        size: How many of them are filled in.
-        box: The first player's values; it is widened.
-        who: Slots of those who may play with the first one, by age.
-        near: What each costs with the first one alone, which is a bound: a wider group costs more.
-
-    Complexity:
-        O(k * n), of which few look at all rows.
-    """
-    points, marks, terms = waiting[0], waiting[1], waiting[5]
-    is_free = _is_free(waiting)
-    newest = points[TIME, group[0]]
-    if size == 2:
-        newest = max(newest, points[TIME, group[1]])
-        _widen(waiting, group[1], box, False)
-    cost = cost_of(waiting, box)
-    while size < group.shape[0]:
-        taken, least = NONE, np.inf
-        for candidate in range(who.shape[0]):
-            if near[candidate] >= least:
-                continue
-            with_it = _cost_with(points, terms, box, who[candidate])
-            if not is_free:
-                at = joins_at(waiting, group[:size], box, who[candidate], newest)
-                if at > now:
-                    marks[LOOK, group[0]] = min(marks[LOOK, group[0]], at)
-                    continue
-            if with_it < least:
-                taken, least = candidate, with_it
-                if with_it == cost:
-                    # Nobody can widen the group by less.
-                    break
-        if taken == NONE:
+    """List the tickets that may play with `last` when it comes, latest first; return how many."""
+    count = 0
+    terms_count = terms.shape[0]
+    now = points[TIME, last]
+    for i in range(last - 1, -1, -1):
+        if now - points[TIME, i] > horizon:
             break
-        near[taken], cost = np.inf, least
-        group[size] = who[taken]
-        newest = max(newest, points[TIME, who[taken]])
-        _widen(waiting, who[taken], box, False)
-        size += 1
-    return size
+        if points[UNTIL, i] < now or points[OWNER, i] == points[OWNER, last]:
+            continue
+        if points[SIDE, i] != 0.0 and points[SIDE, i] == points[SIDE, last]:
+            continue
+        cost = 0.0
+        for d in range(terms_count):
+            low = FIRST_LOW + d
+            high = low + terms_count
+            gap = max(points[high, i], points[high, last]) - min(points[low, i], points[low, last])
+            cost += term_cost(terms, d, gap)
+        if cost < np.inf:
+            found[count] = i
+            count += 1
+    return count
 
 
-@kernel(f"int64({WAITING}, int64, int64, float64, int64[::1], float64[:,::1])")
-def grow_group(
-    waiting: Waiting, slot: int, second: int, now: float, group: Ints, box: Floats
-) -> int:
-    """Grow a group around a player by the least added cost, and note when a rule allows more.
+@kernel(
+    f"int64[::1]({_MATRIX}, {_MATRIX}, int64[::1], int64[::1], {_MATRIX}, float64, float64[::1],"
+    " float64[::1])"
+)
+def _outgrowths(
+    points: Floats,
+    terms: Floats,
+    chosen: Ints,
+    among: Ints,
+    box: Floats,
+    limit: float,
+    handicaps: Floats,
+    costs: Floats,
+) -> Ints:
+    """Fill what the inner box costs once it also covers a candidate, and return the cheapest.
 
-    Args:
-        waiting: The pool.
-        slot: The first of the group.
-        second: Who is taken next if the rules allow it; `NONE` leaves it open.
-        now: The present instant, seconds.
-        group: Filled with the slots, as many as a match has seats.
-        box: Filled with the group's lowest and highest values.
-
-    Returns:
-        How many could be taken.
-
-    Complexity:
-        O(k * n), and O(n * rows).
+    The rows of `box` are the inner box's low and high, then the outer box's. Candidates outside,
+    or whose cost and handicap reach the limit, are left out; the others come by ascending cost.
     """
-    points, marks, links, numbers, counts, terms = waiting[:6]
-    wide = WIDE * marks[WORTH, slot] / at_rate(numbers[RATE_NOW], numbers[DIMENSIONS])
-    near = np.empty(counts[SIZE])
-    who = np.empty(counts[SIZE], dtype=np.int64)
-    group[0] = slot
-    _widen(waiting, slot, box, True)
-    is_free = _is_free(waiting) and group.shape[0] > 2
-    size, known, soon, late = 1, 0, np.inf, np.inf
-    other = counts[OLDEST]
-    while other != NONE:
-        if other != slot:
-            cost, at = _cost_of_two(points, terms, slot, other), now
-            if not is_free:
-                at = joins_at(waiting, group[:1], box, other, points[TIME, slot])
-            if at <= now:
-                who[known], near[known] = other, cost
-                if other == second:
-                    group[1], near[known], size = second, np.inf, 2
-                known += 1
-            elif cost <= wide:
-                soon = min(soon, at)
+    terms_count = terms.shape[0]
+    kept = np.zeros(len(among), dtype=np.int64)
+    length = 0
+    for c in among:
+        i = chosen[c]
+        cost = handicaps[c]
+        for d in range(terms_count):
+            low, high = points[FIRST_LOW + d, i], points[FIRST_LOW + terms_count + d, i]
+            if low < box[2, d] or high > box[3, d]:
+                cost = np.inf
+                break
+            cost += term_cost(terms, d, max(high, box[1, d]) - min(low, box[0, d]))
+            if cost >= limit:
+                break
+        if cost < limit:
+            costs[c] = cost - handicaps[c]
+            kept[length] = c
+            length += 1
+    return kept[np.argsort(costs[kept[:length]], kind="mergesort")]
+
+
+@kernel("float64(float64[::1], int64[::1], int64, int64[::1])")
+def _gained(gains: Floats, sizes: Ints, seats: int, team: Ints) -> float:
+    """Return what the members in the seats gain; of the last one a part may sit."""
+    total = 0.0
+    for c in team:
+        if c < 0:
+            break
+        total += gains[c] * min(1.0, seats / sizes[c])
+        seats -= sizes[c]
+    return total
+
+
+@kernel(
+    "float64(int64[::1], float64[::1], float64[::1], int64[::1], int64, int64[::1], int64[::1])"
+)
+def _best_prefix(
+    order: Ints,
+    costs: Floats,
+    gains: Floats,
+    sizes: Ints,
+    seats: int,
+    team: Ints,
+    best_team: Ints,
+) -> float:
+    """Return the least of: cost of the dearest candidate less the gains of the best that fill.
+
+    Candidates are added in the order given, by ascending cost. Seats may be filled by a part of
+    the last one. The candidates of the least are left in `best_team`, -1 behind the last.
+    """
+    least = np.inf
+    best_team[:] = -1
+    length, held = 0, 0
+    for c in order:
+        rate = gains[c] / sizes[c]
+        if held >= seats and rate <= gains[team[length - 1]] / sizes[team[length - 1]]:
+            continue
+        spot = length
+        while spot > 0 and gains[team[spot - 1]] / sizes[team[spot - 1]] < rate:
+            team[spot] = team[spot - 1]
+            spot -= 1
+        team[spot] = c
+        length, held = length + 1, held + sizes[c]
+        while held - sizes[team[length - 1]] >= seats:
+            length -= 1
+            held -= sizes[team[length]]
+        if held < seats:
+            continue
+        worth = _gained(gains, sizes, seats, team[:length])
+        if costs[c] - worth < least:
+            least = costs[c] - worth
+            best_team[:length] = team[:length]
+            best_team[length:] = -1
+    return least
+
+
+@kernel(f"float64({_MATRIX}, {_MATRIX}, int64[::1], int64[::1], int64, {_MATRIX}, float64[::1])")
+def _settle(
+    points: Floats,
+    terms: Floats,
+    chosen: Ints,
+    team: Ints,
+    last: int,
+    box: Floats,
+    split: Floats,
+) -> float:
+    """Return what the criteria of a team cost, and fill where its node is best split.
+
+    The split is (term, side: 0 low or 1 high, value); the term is -1 if the team stays within
+    the inner box.
+    """
+    terms_count = terms.shape[0]
+    cost, most = 0.0, -1.0
+    split[0] = -1.0
+    for d in range(terms_count):
+        low, high = points[FIRST_LOW + d, last], points[FIRST_LOW + terms_count + d, last]
+        for at in range(team.shape[0]):
+            if team[at] < 0:
+                break
+            i = chosen[team[at]]
+            low = min(low, points[FIRST_LOW + d, i])
+            high = max(high, points[FIRST_LOW + terms_count + d, i])
+        cost += term_cost(terms, d, high - low)
+        inner = term_cost(terms, d, box[1, d] - box[0, d])
+        for side in range(2):
+            value = low if side == 0 else high
+            reach = box[1, d] - value if side == 0 else value - box[0, d]
+            grown = term_cost(terms, d, reach) - inner
+            if value != box[side, d] and reach > box[1, d] - box[0, d] and grown > most:
+                most = grown
+                split[0], split[1], split[2] = d, side, value
+    return cost
+
+
+@kernel("float64[::1](float64[::1], int64[::1], int64[::1])")
+def _handicaps(gains: Floats, sizes: Ints, dearest: Ints) -> Floats:
+    """Return by how much a team with a candidate is worth less than the dearest team, at least."""
+    handicaps = np.zeros(len(gains))
+    if len(dearest) > 0:
+        rate = gains[dearest[-1]] / sizes[dearest[-1]]
+        for c in range(len(gains)):
+            handicaps[c] = max(0.0, sizes[c] * rate - gains[c])
+    return handicaps
+
+
+@kernel(
+    f"float64({_MATRIX}, {_MATRIX}, int64[::1], float64[::1], int64[::1], int64, int64, int64,"
+    " float64, int64[::1], int64[::1])"
+)
+def least_reduced(
+    points: Floats,
+    terms: Floats,
+    chosen: Ints,
+    gains: Floats,
+    sizes: Ints,
+    count: int,
+    last: int,
+    seats: int,
+    worth: float,
+    effort: Ints,
+    best_team: Ints,
+) -> float:
+    """Return a lower bound on the reduced costs of the groups that `last` completes, at most 0.
+
+    The candidates of the best group found are left in `best_team`. `effort` holds the most boxes
+    to split, and what candidates were looked at so far.
+    """
+    terms_count, node_max = terms.shape[0], effort[0]
+    boxes = np.zeros((2 * node_max + 3, 4, terms_count))
+    splits = np.zeros((2 * node_max + 3, 3))
+    bounds = np.full(2 * node_max + 3, np.inf)
+    costs = np.zeros(count)
+    team = np.zeros(seats + 2, dtype=np.int64)
+    found = np.full(seats + 2, -1, dtype=np.int64)
+    best = 0.0
+    best_team[:] = -1
+    among = np.arange(count)
+    highest = -_best_prefix(among, costs, gains, sizes, seats, team, found)
+    handicaps = _handicaps(gains, sizes, found[found >= 0])
+    for d in range(terms_count):
+        boxes[0, 0, d] = points[FIRST_LOW + d, last]
+        boxes[0, 1, d] = points[FIRST_LOW + terms_count + d, last]
+        boxes[0, 2, d], boxes[0, 3, d] = -np.inf, np.inf
+    first, made, looked = 0, 1, 0
+    while True:
+        for node in range(first, made):
+            limit = best + worth + highest
+            order = _outgrowths(points, terms, chosen, among, boxes[node], limit, handicaps, costs)
+            effort[1] += len(among)
+            if node == 0:
+                among = order
+            bounds[node] = _best_prefix(order, costs, gains, sizes, seats, team, found) - worth
+            if bounds[node] >= best:
+                continue
+            cost = _settle(points, terms, chosen, found, last, boxes[node], splits[node])
+            cost -= _gained(gains, sizes, seats, found) + worth
+            if cost < best:
+                best = cost
+                best_team[:] = found
+            if splits[node, 0] < 0.0:
+                bounds[node] = np.inf
+        node = int(np.argmin(bounds[:made]))
+        if bounds[node] >= best - 1e-12:
+            return best
+        if looked >= node_max:
+            return float(bounds[node])
+        looked += 1
+        d, side, value = int(splits[node, 0]), int(splits[node, 1]), splits[node, 2]
+        bounds[node] = np.inf
+        first = made
+        for child in range(2):
+            boxes[made] = boxes[node]
+            if child == 0:
+                # The group does not reach the value.
+                boxes[made, 2 + side, d] = np.nextafter(value, np.inf if side == 0 else -np.inf)
             else:
-                late = min(late, at)
-        other = links[YOUNGER, other]
-    marks[LOOK, slot] = soon if soon < np.inf else late
-    if known < group.shape[0] - 1:
-        return size
-    return _fill(waiting, now, group, size, box, who[:known], near[:known])
+                boxes[made, side, d] = value
+            made += 1
