@@ -47,8 +47,8 @@ def test_last_two_meet_at_some_time_without_a_deadline(scale: Scale) -> None:
     assert found.at[-1] > times[-1]
 
 
-def test_nobody_is_made_to_wait_beyond_the_silence_that_equals_the_gap() -> None:
-    # Two players at the ends of the line, after many: they cost 2, so silence of that order ends it.
+def test_silence_ends_the_wait_of_two_who_are_far_apart() -> None:
+    # Two players at the ends of the line cost 2: silence of that order ends their wait.
     queue = Queue(criteria=(GAP,), policy="gap_value:rate=100")
     found = play(queue, parse_policy(queue.policy), np.array([0.0, 0.0]), np.array([[0.0, 1.0]]))
     assert 0.04 < found.at[0] < 20.0
