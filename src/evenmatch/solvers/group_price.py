@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from evenmatch.solvers.growth import cost_of, grow_group
+from evenmatch.solvers.growth import SLACK, believed_rate, cost_of, grow_group, note_close
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.price import (
@@ -25,7 +25,6 @@ from evenmatch.solvers.price import (
     LOOK,
     RATE_NOW,
     SAMPLES,
-    SILENCE,
     THETA,
     WORTH,
     at_rate,
@@ -53,9 +52,6 @@ from evenmatch.solvers.waiting import (
 
 FACTOR = GUESS + 1
 """Number: what a group would pay, per T of its players. The other numbers are those of `price`."""
-SLACK = 1.0 + 1e-9
-"""A group whose instant has come is made, however the last digit was rounded."""
-LESS = 0.999
 PART = 0.82
 """Part of the price of a box that is asked of criteria; ages and the pickier half add the rest."""
 
@@ -114,7 +110,7 @@ def look(
     marks[LOOK, slot], marks[CLOSE, slot] = np.inf, 0.0
     if counts[SIZE] < seats:
         return False
-    if grow_group(waiting, slot, NONE, now, group, box) < seats:
+    if grow_group(waiting, slot, NONE, now, at_any_cost, group, box) < seats:
         return False
     cost = cost_of(waiting, box)
     ages, worths, highest = 0.0, 0.0, 0.0
@@ -124,16 +120,11 @@ def look(
         highest = max(highest, marks[WORTH, group[seat]])
         at_any_cost = at_any_cost or links[FLAG, group[seat]] == 1
     worth = 0.5 * (worths / seats + highest)
-    rate = numbers[RATE_NOW]
-    silence = now - numbers[LAST]
-    if silence * rate > SILENCE:
-        rate = SILENCE / silence
+    rate = believed_rate(waiting, now)
     limit = worth / at_rate(rate, numbers[DIMENSIONS]) + numbers[GROW] * numbers[PRICE] * ages
     if at_any_cost or cost <= limit * SLACK:
         return True
-    if numbers[THETA] < 0.0:
-        close = (worth / cost) ** (numbers[DIMENSIONS] + 1.0)
-        marks[CLOSE, slot] = close if close < rate else LESS * rate
+    note_close(waiting, slot, worth / cost, rate)
     return False
 
 
@@ -147,7 +138,7 @@ def _with_overdue(waiting: Waiting, slot: int, now: float, group: Ints, box: Flo
     while other != NONE:
         if links[FLAG, other] == 1 and other != slot:
             at = marks[LOOK, slot]
-            size = grow_group(waiting, slot, other, now, group, box)
+            size = grow_group(waiting, slot, other, now, True, group, box)
             marks[LOOK, slot] = min(at, marks[LOOK, slot])
             if size > 1:
                 return size == group.shape[0]

@@ -6,11 +6,24 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, SIDE, TIME, Floats, shaped
-from evenmatch.solvers.price import DIMENSIONS, LOOK, RATE_NOW, WIDE, WORTH, at_rate
+from evenmatch.solvers.price import (
+    CLOSE,
+    DIMENSIONS,
+    GROW,
+    LAST,
+    LOOK,
+    RATE_NOW,
+    SILENCE,
+    THETA,
+    WIDE,
+    WORTH,
+    at_rate,
+)
 from evenmatch.solvers.waiting import (
     EITHER,
     NONE,
     OLDEST,
+    PRICE,
     RELATIVE,
     SIZE,
     WAITING,
@@ -19,6 +32,30 @@ from evenmatch.solvers.waiting import (
     Waiting,
     when,
 )
+
+SLACK = 1.0 + 1e-9
+"""A group whose instant has come is made, however the last digit was rounded."""
+LESS = 0.999
+"""Who looked around in vain does so again at a rate that is lower by a thousandth at least."""
+
+
+@kernel(f"float64({WAITING}, float64)", inline=True)
+def believed_rate(waiting: Waiting, now: float) -> float:
+    """Return the rate of arrivals that is believed after the present silence."""
+    numbers = waiting[3]
+    rate: float = numbers[RATE_NOW]
+    silence = now - numbers[LAST]
+    if silence * rate > SILENCE:
+        rate = SILENCE / silence
+    return rate
+
+
+@kernel(f"void({WAITING}, int64, float64, float64)", inline=True)
+def note_close(waiting: Waiting, slot: int, part: float, rate: float) -> None:
+    """Note the rate at which the group of a player would do if it pays a part of its cost now."""
+    marks, numbers = waiting[1], waiting[3]
+    if numbers[THETA] < 0.0:
+        marks[CLOSE, slot] = min(part ** (numbers[DIMENSIONS] + 1.0), LESS * rate)
 
 
 @kernel(f"float64({WAITING}, int64[::1], float64[:,::1], int64, float64)")
@@ -117,7 +154,10 @@ def _is_free(waiting: Waiting) -> bool:
     return gates.shape[0] + rules.shape[0] == 0
 
 
-@kernel(f"int64({WAITING}, float64, int64[::1], int64, float64[:,::1], int64[::1], float64[::1])")
+@kernel(
+    f"int64({WAITING}, float64, int64[::1], int64, float64[:,::1], int64[::1], float64[::1], "
+    "float64)"
+)
 def _fill(
     waiting: Waiting,
     now: float,
@@ -126,6 +166,7 @@ def _fill(
     box: Floats,
     who: Ints,
     near: Floats,
+    worth: float,
 ) -> int:
     """Fill a group that has its first player or two; return how many could be taken.
 
@@ -137,17 +178,21 @@ def _fill(
         box: The first player's values; it is widened.
         who: Slots of those who may play with the first one, by age.
         near: What each costs with the first one alone, which is a bound: a wider group costs more.
+        worth: What the one who would pay most would pay, at rate 1; inf if cost does not matter.
 
     Complexity:
         O(k * n), of which few look at all rows.
     """
-    points, marks, terms = waiting[0], waiting[1], waiting[5]
+    points, marks, _, numbers, counts, terms = waiting[:6]
     is_free = _is_free(waiting)
     newest = points[TIME, group[0]]
     if size == 2:
         newest = max(newest, points[TIME, group[1]])
         _widen(waiting, group[1], box, False)
     cost = cost_of(waiting, box)
+    rate = believed_rate(waiting, now)
+    ages = group.shape[0] * (now - points[TIME, counts[OLDEST]])
+    bound = worth / at_rate(rate, numbers[DIMENSIONS]) + numbers[GROW] * numbers[PRICE] * ages
     while size < group.shape[0]:
         taken, least = NONE, np.inf
         for candidate in range(who.shape[0]):
@@ -166,6 +211,10 @@ def _fill(
                     break
         if taken == NONE:
             break
+        if least > SLACK * bound:
+            # Whoever else is taken in, nobody pays that much before arrivals are rarer.
+            note_close(waiting, group[0], worth / least, rate)
+            break
         near[taken], cost = np.inf, least
         group[size] = who[taken]
         newest = max(newest, points[TIME, who[taken]])
@@ -174,9 +223,15 @@ def _fill(
     return size
 
 
-@kernel(f"int64({WAITING}, int64, int64, float64, int64[::1], float64[:,::1])")
+@kernel(f"int64({WAITING}, int64, int64, float64, boolean, int64[::1], float64[:,::1])")
 def grow_group(
-    waiting: Waiting, slot: int, second: int, now: float, group: Ints, box: Floats
+    waiting: Waiting,
+    slot: int,
+    second: int,
+    now: float,
+    at_any_cost: bool,
+    group: Ints,
+    box: Floats,
 ) -> int:
     """Grow a group around a player by the least added cost, and note when a rule allows more.
 
@@ -185,6 +240,7 @@ def grow_group(
         slot: The first of the group.
         second: Who is taken next if the rules allow it; `NONE` leaves it open.
         now: The present instant, seconds.
+        at_any_cost: Whether to go on when the group costs more than anybody would pay.
         group: Filled with the slots, as many as a match has seats.
         box: Filled with the group's lowest and highest values.
 
@@ -202,8 +258,10 @@ def grow_group(
     _widen(waiting, slot, box, True)
     is_free = _is_free(waiting) and group.shape[0] > 2
     size, known, soon, late = 1, 0, np.inf, np.inf
+    worth = np.inf if at_any_cost else marks[WORTH, slot]
     other = counts[OLDEST]
     while other != NONE:
+        worth = max(worth, marks[WORTH, other])
         if other != slot:
             cost, at = _cost_of_two(points, terms, slot, other), now
             if not is_free:
@@ -221,4 +279,4 @@ def grow_group(
     marks[LOOK, slot] = soon if soon < np.inf else late
     if known < group.shape[0] - 1:
         return size
-    return _fill(waiting, now, group, size, box, who[:known], near[:known])
+    return _fill(waiting, now, group, size, box, who[:known], near[:known], worth)
