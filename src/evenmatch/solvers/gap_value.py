@@ -181,27 +181,36 @@ def best_pair(waiting: Waiting, now: float) -> tuple[int, int]:
     Complexity:
         O(n), times `REACH` at most where rules keep neighbours apart.
     """
-    marks, links, numbers, terms = waiting[1], waiting[2], waiting[3], waiting[5]
+    points, marks, links, numbers, _, terms, gates, rules = waiting[:8]
     scale = 1.0 / math.sqrt(believed_rate(waiting))
     first, second, least = NONE, NONE, 0.0
     left = int(numbers[LOWEST])
     if left == NONE:
         return first, second
     right = links[RIGHT, left]
-    before, here = between(waiting, NONE, left, scale), between(waiting, left, right, scale)
-    age = age_value(waiting, left, now)
+    before, here = (
+        between(points, marks, numbers, terms, NONE, left, scale),
+        between(points, marks, numbers, terms, left, right, scale),
+    )
+    age = age_value(points, numbers, left, now)
     while right != NONE:
         marks[LOOK, left] = np.inf
-        beyond = between(waiting, right, links[RIGHT, right], scale)
-        wider = between(waiting, links[LEFT, left], links[RIGHT, right], scale)
-        next_age = age_value(waiting, right, now)
-        cost, at = _pair_up(waiting, left, right)
+        beyond = between(points, marks, numbers, terms, right, links[RIGHT, right], scale)
+        wider = between(
+            points, marks, numbers, terms, links[LEFT, left], links[RIGHT, right], scale
+        )
+        next_age = age_value(points, numbers, right, now)
+        cost, at = pair_cost(points, terms, gates, 0.0, left, right), now
+        if cost == np.inf:
+            at = np.inf
+        elif rules.shape[0] > 0:
+            at = ready_at(waiting, left, right)
         total = cost + terms[0, 0] * (wider - (before + here + beyond)) - (age + next_age)
         if at <= now:
             if total < least:
                 first, second, least = left, right, total
         else:
-            if total < 0.0:
+            if at < np.inf and total < 0.0:
                 marks[LOOK, left] = at
             other, total = _further(waiting, left, scale, now)
             if total < least:

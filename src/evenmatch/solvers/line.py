@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, TIME, shaped
+from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats, shaped
 from evenmatch.solvers.price import GUESS, WORTH
 from evenmatch.solvers.waiting import (
     LEFT,
@@ -54,13 +54,23 @@ def end_value(gap: float, length: float) -> float:
     return length * (END_FAR + END_RISE * near * near)
 
 
-@kernel(f"float64({WAITING}, int64, int64, float64)", inline=True)
-def between(waiting: Waiting, left: int, right: int, scale: float) -> float:
+@kernel(
+    "float64(float64[:,::1], float64[:,::1], float64[::1], float64[:,::1], int64, int64, float64)",
+    inline=True,
+)
+def between(
+    points: Floats,
+    marks: Floats,
+    numbers: Floats,
+    terms: Floats,
+    left: int,
+    right: int,
+    scale: float,
+) -> float:
     """Return what the gap between two players would cost if they were neighbours.
 
     `NONE` is an end of the line; between both ends nobody waits, and that costs nothing.
     """
-    points, marks, numbers, terms = waiting[0], waiting[1], waiting[3], waiting[5]
     if left == NONE and right == NONE:
         return 0.0
     if left == NONE:
@@ -74,14 +84,13 @@ def between(waiting: Waiting, left: int, right: int, scale: float) -> float:
     return gap_value(shaped(terms, 0, gap), length)
 
 
-@kernel(f"float64({WAITING}, int64, float64)", inline=True)
-def age_value(waiting: Waiting, slot: int, now: float) -> float:
+@kernel("float64(float64[:,::1], float64[::1], int64, float64)", inline=True)
+def age_value(points: Floats, numbers: Floats, slot: int, now: float) -> float:
     """Return what a player's nearness to its deadline will cost."""
-    numbers = waiting[3]
     wait_max = numbers[WAIT_MAX]
     if wait_max == np.inf:
         return 0.0
-    age: float = (now - waiting[0][TIME, slot]) / wait_max
+    age: float = (now - points[TIME, slot]) / wait_max
     # The power 4.25, without the price of a general one.
     square = age * age
     return AGE_COST * numbers[PRICE] * wait_max * square * square * math.sqrt(math.sqrt(age))
@@ -90,21 +99,29 @@ def age_value(waiting: Waiting, slot: int, now: float) -> float:
 @kernel(f"float64({WAITING}, int64, int64, float64, float64)", inline=True)
 def change(waiting: Waiting, left: int, right: int, scale: float, now: float) -> float:
     """Return how much less the others will cost, without ages, if two players go; negative."""
-    links, terms = waiting[2], waiting[5]
+    points, marks, links, numbers, _, terms = waiting[:6]
     before, after = links[LEFT, left], links[RIGHT, right]
-    kept = between(waiting, before, left, scale) + between(waiting, right, after, scale)
+    kept = between(points, marks, numbers, terms, before, left, scale) + between(
+        points, marks, numbers, terms, right, after, scale
+    )
     if links[RIGHT, left] == right:
-        kept += between(waiting, left, right, scale)
-        change = between(waiting, before, after, scale) - kept
+        kept += between(points, marks, numbers, terms, left, right, scale)
+        change = between(points, marks, numbers, terms, before, after, scale) - kept
     else:
         inner, outer = links[RIGHT, left], links[LEFT, right]
-        kept += between(waiting, left, inner, scale) + between(waiting, outer, right, scale)
+        kept += between(points, marks, numbers, terms, left, inner, scale) + between(
+            points, marks, numbers, terms, outer, right, scale
+        )
         if inner == outer:
-            change = between(waiting, before, inner, scale) + between(waiting, inner, after, scale)
+            change = between(points, marks, numbers, terms, before, inner, scale) + between(
+                points, marks, numbers, terms, inner, after, scale
+            )
         else:
-            change = between(waiting, before, inner, scale) + between(waiting, outer, after, scale)
+            change = between(points, marks, numbers, terms, before, inner, scale) + between(
+                points, marks, numbers, terms, outer, after, scale
+            )
         change -= kept
-    ages = age_value(waiting, left, now) + age_value(waiting, right, now)
+    ages = age_value(points, numbers, left, now) + age_value(points, numbers, right, now)
     return terms[0, 0] * change - ages
 
 
