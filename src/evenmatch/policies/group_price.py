@@ -44,10 +44,10 @@ class GroupPrice(msgspec.Struct, frozen=True, kw_only=True):
         rate * E[(T - cost(x, Y))+] = c^2 * wait_price
 
     over the last 128 arrivals Y, so it is `price`'s own equation, with c from k and the number of
-    criteria alone. Hence T follows the rate and the local density, and theta is T in units of a
-    box, averaged between the group's mean and its most particular player's; a little more than
-    the box's mean cost for few players or criteria, since it is the dearest match that is
-    accepted and not the mean.
+    criteria alone. Hence T follows the rate and the local density. theta is T in units of a box,
+    half the group's mean and half its largest, times .82 (1 + 1/((k - 1) D^1.5)) for D criteria:
+    ages add to it, and it is the dearest match that is accepted and not the mean, which differ
+    most for few players and criteria. The .82 is the one number that was fitted, once for all.
 
     When nobody has come for six mean intervals, the rate is no longer believed, and groups that
     fewer arrivals make good enough play. So in a queue without a deadline k players who may play
