@@ -18,7 +18,9 @@ from evenmatch.errors import ConfigError, MatchmakingError, NotSupported
 from evenmatch.policies.base import FunctionPolicy, Policy
 
 POLICIES: dict[str, str] = {
+    "difference_wait": "DifferenceWait",
     "greedy": "Greedy",
+    "multi_queue": "MultiQueue",
     "periodic": "Periodic",
     "price": "Price",
     "window": "Window",
