@@ -17,6 +17,7 @@ from evenmatch.solvers.waiting import (
     NONE,
     OLDEST,
     PARTNER,
+    SEQUENCE,
     SIZE,
     WAIT_MAX,
     WAITING,
@@ -35,12 +36,18 @@ of the oldest; players of a match."""
 DUE, COST, SEEK, ROLE = range(4)
 """Marks: when the group becomes definitive; what it costs in criteria, infinite without one;
 whether the player is to look for one; what he is while somebody looks."""
-DROPPED, NEW = 0.0, 1.0
+DROPPED, NEW, GOES = 0.0, 1.0, 2.0
 """Who was dropped looks first; a newcomer is not seen by others before he has looked."""
 OTHER, MEMBER, REFUSES = 0.0, 1.0, 2.0
 AT_ONCE = -1.0
 """An instant before all others."""
-TRIES = 8
+ANYONE, THE_WILLING, THE_FREE = range(3)
+"""Who may be asked: also from better groups; from worse groups; who has none."""
+LOW, HIGH, COSTS, WHO = range(4)
+"""Rows to work in: the range of each criterion; the nearest players and what each would cost."""
+NEAR = 4
+"""Players that are looked at for each seat; between two players the nearest is enough."""
+TRIES = 4
 """Groups that are tried for a player; the members who would rather stay are left out in turn."""
 
 
@@ -52,21 +59,31 @@ def arrive(waiting: Waiting, slot: int, now: float) -> None:
 
 @kernel(f"void({WAITING}, int64)", inline=True)
 def _dissolve(waiting: Waiting, slot: int) -> None:
-    """Free a player and all others of his group, who are to look for another one."""
-    marks, links = waiting[1], waiting[2]
-    member = slot
+    """Free a player and all others of his group; the oldest who does not go looks for another."""
+    points, marks, links = waiting[:3]
+    oldest, member = NONE, slot
     while member != NONE:
         following = links[PARTNER, member]
         links[PARTNER, member] = NONE
-        if marks[COST, member] < np.inf:
-            marks[COST, member], marks[DUE, member] = np.inf, np.inf
-            marks[SEEK, member] = DROPPED
+        marks[COST, member], marks[DUE, member] = np.inf, np.inf
+        if marks[SEEK, member] != GOES and (
+            oldest == NONE
+            or points[TIME, member] < points[TIME, oldest]
+            or (
+                points[TIME, member] == points[TIME, oldest]
+                and links[SEQUENCE, member] < links[SEQUENCE, oldest]
+            )
+        ):
+            oldest = member
         member = following
+    if oldest != NONE:
+        marks[SEEK, oldest] = DROPPED
 
 
 @kernel(f"void({WAITING}, int64)")
 def leave(waiting: Waiting, slot: int) -> None:
     """Let a player go; the rest of his group look for another one."""
+    waiting[1][SEEK, slot] = GOES
     _dissolve(waiting, slot)
     free_slot(waiting, slot)
 
@@ -87,57 +104,79 @@ def _mend(waiting: Waiting) -> None:
 
 
 @kernel(f"float64({WAITING}, float64[:,::1], int64)", inline=True)
-def _cost_with(waiting: Waiting, span: Floats, slot: int) -> float:
+def _cost_with(waiting: Waiting, near: Floats, slot: int) -> float:
     """Return what a group costs in criteria with one more player."""
     points, terms = waiting[0], waiting[5]
     cost = 0.0
     for term in range(terms.shape[0]):
         value = points[FIRST_VALUE + term, slot]
-        gap = max(span[1, term], value) - min(span[0, term], value)
+        gap = max(near[HIGH, term], value) - min(near[LOW, term], value)
         cost += terms[term, 0] * shaped(terms, term, gap)
     return cost
 
 
-@kernel(f"float64({WAITING}, int64, boolean, int64[:,::1], int64, float64[:,::1])")
-def _grow(
-    waiting: Waiting, slot: int, at_any_cost: bool, out: Ints, row: int, span: Floats
-) -> float:
-    """Write down a group that adds the next cheapest player to one; return its cost.
-
-    Those are left out who are in a group that costs no more.
-
-    Returns:
-        Infinity if there are too few.
-    """
+@kernel(f"int64({WAITING}, int64, int64, float64[:,::1])", inline=True)
+def _look(waiting: Waiting, slot: int, whom: int, near: Floats) -> int:
+    """Write down the nearest players who may be asked, by distance and age; return how many."""
     points, marks, links, _, counts, terms = waiting[:6]
     for term in range(terms.shape[0]):
-        span[0, term] = span[1, term] = points[FIRST_VALUE + term, slot]
+        near[LOW, term] = near[HIGH, term] = points[FIRST_VALUE + term, slot]
+    count = 0
+    other = counts[OLDEST]
+    while other != NONE:
+        if marks[ROLE, other] == OTHER and other != slot:
+            cost = _cost_with(waiting, near, other)
+            if whom == ANYONE or cost < marks[COST, other]:
+                at = count
+                if count == near.shape[1]:
+                    at = count - 1 if cost < near[COSTS, count - 1] else NONE
+                if at != NONE and (whom != THE_FREE or marks[COST, other] == np.inf):
+                    while at > 0 and near[COSTS, at - 1] > cost:
+                        near[COSTS, at], near[WHO, at] = near[COSTS, at - 1], near[WHO, at - 1]
+                        at -= 1
+                    near[COSTS, at], near[WHO, at] = cost, other
+                    count = min(count + 1, near.shape[1])
+        other = links[YOUNGER, other]
+    return count
+
+
+@kernel(f"float64({WAITING}, int64, int64, int64[:,::1], int64, float64[:,::1])")
+def _grow(waiting: Waiting, slot: int, whom: int, out: Ints, row: int, near: Floats) -> float:
+    """Write down a group that adds the next cheapest player to one; return its cost.
+
+    Returns:
+        Infinity if there are too few whose present group costs more.
+    """
+    points, marks, terms = waiting[0], waiting[1], waiting[5]
+    count = _look(waiting, slot, whom, near)
     out[row, 0] = slot
-    marks[ROLE, slot] = MEMBER
     cost = 0.0
     for seat in range(1, out.shape[1]):
         best, cost = NONE, np.inf
-        other = counts[OLDEST]
-        while other != NONE:
+        for i in range(count):
+            other = int(near[WHO, i])
             if marks[ROLE, other] == OTHER:
-                found = _cost_with(waiting, span, other)
-                if found < cost and (at_any_cost or found < marks[COST, other]):
+                found = _cost_with(waiting, near, other)
+                if found < cost and (whom == ANYONE or found < marks[COST, other]):
                     best, cost = other, found
-            other = links[YOUNGER, other]
         if best == NONE:
-            return np.inf
+            cost = np.inf
+            break
         out[row, seat] = best
         marks[ROLE, best] = MEMBER
         for term in range(terms.shape[0]):
             value = points[FIRST_VALUE + term, best]
-            span[0, term] = min(span[0, term], value)
-            span[1, term] = max(span[1, term], value)
+            near[LOW, term] = min(near[LOW, term], value)
+            near[HIGH, term] = max(near[HIGH, term], value)
+    for i in range(count):
+        if marks[ROLE, int(near[WHO, i])] == MEMBER:
+            marks[ROLE, int(near[WHO, i])] = OTHER
     return cost
 
 
 @kernel(f"float64({WAITING}, int64, boolean, int64[:,::1], int64, float64[:,::1])")
 def _find(
-    waiting: Waiting, slot: int, at_any_cost: bool, out: Ints, row: int, span: Floats
+    waiting: Waiting, slot: int, at_any_cost: bool, out: Ints, row: int, near: Floats
 ) -> float:
     """Write down the group that a player finds; return its cost, infinity if there is none."""
     marks, links, counts = waiting[1], waiting[2], waiting[4]
@@ -147,20 +186,33 @@ def _find(
     while other != NONE:
         marks[ROLE, other] = REFUSES if marks[SEEK, other] == NEW else OTHER
         other = links[YOUNGER, other]
+    if at_any_cost:
+        return _grow(waiting, slot, ANYONE, out, row, near)
     for _ in range(TRIES):
-        cost = _grow(waiting, slot, at_any_cost, out, row, span)
-        if cost == np.inf or at_any_cost:
-            return cost
+        cost = _grow(waiting, slot, THE_WILLING, out, row, near)
         is_willing = True
-        for seat in range(1, out.shape[1]):
-            member = out[row, seat]
-            marks[ROLE, member] = OTHER
-            if marks[COST, member] <= cost:
-                marks[ROLE, member] = REFUSES
-                is_willing = False
-        if is_willing:
-            return cost
-    return np.inf
+        if cost < np.inf:
+            for seat in range(1, out.shape[1]):
+                member = out[row, seat]
+                if marks[COST, member] <= cost:
+                    marks[ROLE, member] = REFUSES
+                    is_willing = False
+            if is_willing:
+                return cost
+        else:
+            break
+    return _grow(waiting, slot, THE_FREE, out, row, near)
+
+
+@kernel(f"void({WAITING}, int64[:,::1], int64)", inline=True)
+def _take(waiting: Waiting, out: Ints, row: int) -> None:
+    """Take the players in a row out of their groups."""
+    marks, links = waiting[1], waiting[2]
+    for seat in range(out.shape[1]):
+        marks[SEEK, out[row, seat]] = GOES
+    for seat in range(out.shape[1]):
+        if links[PARTNER, out[row, seat]] != NONE:
+            _dissolve(waiting, out[row, seat])
 
 
 @kernel(f"void({WAITING}, float64, int64[:,::1], int64, float64)")
@@ -168,12 +220,10 @@ def _join(waiting: Waiting, now: float, out: Ints, row: int, cost: float) -> Non
     """Make a group of the players in a row, and say when it becomes definitive."""
     points, marks, links, numbers = waiting[:4]
     seats = out.shape[1]
+    _take(waiting, out, row)
     oldest = np.inf
     for seat in range(seats):
-        member = out[row, seat]
-        if links[PARTNER, member] != NONE:
-            _dissolve(waiting, member)
-        oldest = min(oldest, points[TIME, member])
+        oldest = min(oldest, points[TIME, out[row, seat]])
     distance = cost / numbers[WEIGHT] if numbers[WEIGHT] > 0.0 else 0.0
     start = oldest if numbers[IS_FROM_ARRIVAL] != 0.0 else now
     due = start + round_up(numbers[FACTOR] * distance ** numbers[POWER])
@@ -195,7 +245,7 @@ def _write(waiting: Waiting, out: Ints, row: int) -> None:
             points[TIME, out[row, at - 1]] > points[TIME, slot]
             or (
                 points[TIME, out[row, at - 1]] == points[TIME, slot]
-                and links[0, out[row, at - 1]] > links[0, slot]
+                and links[SEQUENCE, out[row, at - 1]] > links[SEQUENCE, slot]
             )
         ):
             out[row, at] = out[row, at - 1]
@@ -207,15 +257,25 @@ def _write(waiting: Waiting, out: Ints, row: int) -> None:
 
 @kernel(f"int64({WAITING})", inline=True)
 def _seeker(waiting: Waiting) -> int:
-    """Return who looks next: the oldest of those who were dropped, else of the newcomers."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
-    best, least = NONE, np.inf
-    slot = counts[OLDEST]
-    while slot != NONE and least > DROPPED:
-        if marks[SEEK, slot] < least:
-            best, least = slot, marks[SEEK, slot]
+    """Return who looks next: one who was dropped, one of enough who are free, or a newcomer.
+
+    Of each kind it is the oldest.
+    """
+    marks, links, numbers, counts = waiting[1:5]
+    oldest, newcomer, free = NONE, NONE, 0
+    slot: int = counts[OLDEST]
+    while slot != NONE:
+        if marks[SEEK, slot] == DROPPED:
+            return slot
+        if marks[SEEK, slot] == NEW:
+            if newcomer == NONE:
+                newcomer = slot
+        elif marks[COST, slot] == np.inf:
+            free += 1
+            if oldest == NONE:
+                oldest = slot
         slot = links[YOUNGER, slot]
-    return best
+    return oldest if free >= numbers[SEATS] else newcomer
 
 
 @kernel(f"int64({WAITING}, float64, boolean)", inline=True)
@@ -284,7 +344,8 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
         O(n k) for each player who looks for a group, at most `TRIES` times.
     """
     marks = waiting[1]
-    span = np.empty((2, waiting[5].shape[0]))
+    others = out.shape[1] - 1
+    near = np.empty((4, max(others if others == 1 else NEAR * others, waiting[5].shape[0])))
     found = 0
     _mend(waiting)
     again = True
@@ -296,17 +357,15 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
                 # What the newcomer before made definitive is not to be changed by this one.
                 found = _commit(waiting, out, found, now, False)
             marks[SEEK, slot] = np.inf
-            cost = _find(waiting, slot, False, out, found, span)
+            cost = _find(waiting, slot, False, out, found, near)
             if cost < np.inf:
                 _join(waiting, now, out, found, cost)
             slot = _seeker(waiting)
         found = _commit(waiting, out, found, now, fired)
         slot = _overdue(waiting, now, fired)
         if slot != NONE:
-            _find(waiting, slot, True, out, found, span)
-            for seat in range(out.shape[1]):
-                if waiting[2][PARTNER, out[found, seat]] != NONE:
-                    _dissolve(waiting, out[found, seat])
+            _find(waiting, slot, True, out, found, near)
+            _take(waiting, out, found)
             _write(waiting, out, found)
             found += 1
             again = True
