@@ -19,6 +19,7 @@ INSTANCES = json.loads((Path(__file__).parent / "schlup_policies.json").read_tex
 GRID = 2e-6
 """Instants that a policy computes are rounded up to 2^-20 s, and costs contain them."""
 
+
 def cases() -> list[Any]:
     return [
         pytest.param(instance, spec, id=f"{instance['name']}-{spec}")

@@ -52,7 +52,7 @@ TRIES = 4
 
 
 @kernel(f"void({WAITING}, int64, float64)")
-def arrive(waiting: Waiting, slot: int, now: float) -> None:
+def arrive(waiting: Waiting, slot: int, now: float) -> None:  # noqa: ARG001
     """Note that a newcomer looks for a group."""
     waiting[1][SEEK, slot] = NEW
 

@@ -12,7 +12,7 @@ def arrive(waiting: Waiting, slot: int, now: float) -> None:
 
 
 @kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])", inline=True)
-def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:  # noqa: ARG001
     """Make the matches of an instant; return how many.
 
     Complexity:

@@ -137,7 +137,7 @@ def arrive(waiting: Waiting, slot: int, now: float) -> None:
 
 
 @kernel(f"void({WAITING}, int64, float64)")
-def come_back(waiting: Waiting, slot: int, now: float) -> None:
+def come_back(waiting: Waiting, slot: int, now: float) -> None:  # noqa: ARG001
     """Put a player who has been here before into his cell."""
     _stand(waiting, slot)
 
