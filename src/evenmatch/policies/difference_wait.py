@@ -18,6 +18,7 @@ STEPS = Steps(
     come_back=difference_wait.arrive,
     decide=difference_wait.decide,
     leave=difference_wait.leave,
+    learnt=(difference_wait.SEARCH,),
 )
 
 

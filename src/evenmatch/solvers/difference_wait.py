@@ -30,15 +30,19 @@ from evenmatch.solvers.waiting import (
     round_up,
 )
 
-FACTOR, POWER, IS_FROM_ARRIVAL, SEATS = range(FIRST_NUMBER, FIRST_NUMBER + 4)
+FACTOR, POWER, IS_FROM_ARRIVAL, SEATS, SEARCH, IS_WHOLE, IS_DUE = range(
+    FIRST_NUMBER, FIRST_NUMBER + 7
+)
 """Numbers: of the wait factor * distance ** power, in seconds; whether it counts from the arrival
-of the oldest; players of a match."""
+of the oldest; players of a match; the search that is on; whether all groups are known to be whole;
+whether a group is to be made definitive at once."""
 DUE, COST, SEEK, ROLE = range(4)
 """Marks: when the group becomes definitive; what it costs in criteria, infinite without one;
 whether the player is to look for one; what he is while somebody looks."""
 DROPPED, NEW, GOES = 0.0, 1.0, 2.0
 """Who was dropped looks first; a newcomer is not seen by others before he has looked."""
-OTHER, MEMBER, REFUSES = 0.0, 1.0, 2.0
+MEMBER, REFUSES = 0.0, 0.5
+"""Roles, added to the number of the search; any other number is no role in this search."""
 AT_ONCE = -1.0
 """An instant before all others."""
 ANYONE, THE_WILLING, THE_FREE = range(3)
@@ -54,7 +58,7 @@ TRIES = 4
 @kernel(f"void({WAITING}, int64, float64)")
 def arrive(waiting: Waiting, slot: int, now: float) -> None:  # noqa: ARG001
     """Note that a newcomer looks for a group."""
-    waiting[1][SEEK, slot] = NEW
+    waiting[1][SEEK, slot], waiting[1][ROLE, slot] = NEW, 0.0
 
 
 @kernel(f"void({WAITING}, int64)", inline=True)
@@ -118,13 +122,14 @@ def _cost_with(waiting: Waiting, near: Floats, slot: int) -> float:
 @kernel(f"int64({WAITING}, int64, int64, float64[:,::1])", inline=True)
 def _look(waiting: Waiting, slot: int, whom: int, near: Floats) -> int:
     """Write down the nearest players who may be asked, by distance and age; return how many."""
-    points, marks, links, _, counts, terms = waiting[:6]
+    points, marks, links, numbers, counts, terms = waiting[:6]
+    search = numbers[SEARCH]
     for term in range(terms.shape[0]):
         near[LOW, term] = near[HIGH, term] = points[FIRST_VALUE + term, slot]
     count = 0
     other = counts[OLDEST]
     while other != NONE:
-        if marks[ROLE, other] == OTHER and other != slot:
+        if marks[SEEK, other] != NEW and marks[ROLE, other] < search and other != slot:
             cost = _cost_with(waiting, near, other)
             if whom == ANYONE or cost < marks[COST, other]:
                 at = count
@@ -148,6 +153,7 @@ def _grow(waiting: Waiting, slot: int, whom: int, out: Ints, row: int, near: Flo
         Infinity if there are too few whose present group costs more.
     """
     points, marks, terms = waiting[0], waiting[1], waiting[5]
+    search = waiting[3][SEARCH]
     count = _look(waiting, slot, whom, near)
     out[row, 0] = slot
     cost = 0.0
@@ -155,7 +161,7 @@ def _grow(waiting: Waiting, slot: int, whom: int, out: Ints, row: int, near: Flo
         best, cost = NONE, np.inf
         for i in range(count):
             other = int(near[WHO, i])
-            if marks[ROLE, other] == OTHER:
+            if marks[ROLE, other] < search:
                 found = _cost_with(waiting, near, other)
                 if found < cost and (whom == ANYONE or found < marks[COST, other]):
                     best, cost = other, found
@@ -163,14 +169,14 @@ def _grow(waiting: Waiting, slot: int, whom: int, out: Ints, row: int, near: Flo
             cost = np.inf
             break
         out[row, seat] = best
-        marks[ROLE, best] = MEMBER
+        marks[ROLE, best] = search + MEMBER
         for term in range(terms.shape[0]):
             value = points[FIRST_VALUE + term, best]
             near[LOW, term] = min(near[LOW, term], value)
             near[HIGH, term] = max(near[HIGH, term], value)
     for i in range(count):
-        if marks[ROLE, int(near[WHO, i])] == MEMBER:
-            marks[ROLE, int(near[WHO, i])] = OTHER
+        if marks[ROLE, int(near[WHO, i])] == search + MEMBER:
+            marks[ROLE, int(near[WHO, i])] = 0.0
     return cost
 
 
@@ -179,13 +185,10 @@ def _find(
     waiting: Waiting, slot: int, at_any_cost: bool, out: Ints, row: int, near: Floats
 ) -> float:
     """Write down the group that a player finds; return its cost, infinity if there is none."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, numbers, counts = waiting[1], waiting[3], waiting[4]
     if counts[SIZE] < out.shape[1]:
         return np.inf
-    other = counts[OLDEST]
-    while other != NONE:
-        marks[ROLE, other] = REFUSES if marks[SEEK, other] == NEW else OTHER
-        other = links[YOUNGER, other]
+    numbers[SEARCH] += 1.0
     if at_any_cost:
         return _grow(waiting, slot, ANYONE, out, row, near)
     for _ in range(TRIES):
@@ -195,10 +198,13 @@ def _find(
             for seat in range(1, out.shape[1]):
                 member = out[row, seat]
                 if marks[COST, member] <= cost:
-                    marks[ROLE, member] = REFUSES
+                    marks[ROLE, member] = numbers[SEARCH] + REFUSES
                     is_willing = False
             if is_willing:
                 return cost
+        elif out.shape[1] == 2:
+            # Nobody is willing, so nobody is free.
+            return np.inf
         else:
             break
     return _grow(waiting, slot, THE_FREE, out, row, near)
@@ -228,11 +234,14 @@ def _join(waiting: Waiting, now: float, out: Ints, row: int, cost: float) -> Non
     start = oldest if numbers[IS_FROM_ARRIVAL] != 0.0 else now
     due = start + round_up(numbers[FACTOR] * distance ** numbers[POWER])
     due = min(due, oldest + numbers[WAIT_MAX])
+    if due <= now:
+        due = AT_ONCE
+        numbers[IS_DUE] = 1.0
     for seat in range(seats):
         member = out[row, seat]
         links[PARTNER, member] = out[row, (seat + 1) % seats]
         marks[COST, member], marks[SEEK, member] = cost, np.inf
-        marks[DUE, member] = AT_ONCE if due <= now else due
+        marks[DUE, member] = due
 
 
 @kernel(f"void({WAITING}, int64[:,::1], int64)", inline=True)
@@ -259,10 +268,10 @@ def _write(waiting: Waiting, out: Ints, row: int) -> None:
 def _seeker(waiting: Waiting) -> int:
     """Return who looks next: one who was dropped, one of enough who are free, or a newcomer.
 
-    Of each kind it is the oldest.
+    Of each kind it is the oldest. If nobody has to look, the next instant is noted.
     """
-    marks, links, numbers, counts = waiting[1:5]
-    oldest, newcomer, free = NONE, NONE, 0
+    points, marks, links, numbers, counts = waiting[:5]
+    oldest, newcomer, free, wake = NONE, NONE, 0, np.inf
     slot: int = counts[OLDEST]
     while slot != NONE:
         if marks[SEEK, slot] == DROPPED:
@@ -274,7 +283,12 @@ def _seeker(waiting: Waiting) -> int:
             free += 1
             if oldest == NONE:
                 oldest = slot
+            if links[FLAG, slot] == 0:
+                wake = min(wake, points[TIME, slot] + numbers[WAIT_MAX])
+        else:
+            wake = min(wake, marks[DUE, slot])
         slot = links[YOUNGER, slot]
+    numbers[WAKE] = wake
     return oldest if free >= numbers[SEATS] else newcomer
 
 
@@ -324,7 +338,8 @@ def _overdue(waiting: Waiting, now: float, fired: bool) -> int:
 @kernel(f"int64({WAITING}, int64[:,::1], int64, float64, boolean)", inline=True)
 def _commit(waiting: Waiting, out: Ints, found: int, now: float, fired: bool) -> int:
     """Write down all groups that have become definitive; return the number of matches so far."""
-    links = waiting[2]
+    links, numbers = waiting[2], waiting[3]
+    numbers[IS_DUE] = 0.0
     slot = _due(waiting, now, fired)
     while slot != NONE:
         for seat in range(out.shape[1]):
@@ -336,6 +351,23 @@ def _commit(waiting: Waiting, out: Ints, found: int, now: float, fired: bool) ->
     return found
 
 
+@kernel(f"int64({WAITING}, float64, int64[:,::1], int64, float64[:,::1])", inline=True)
+def _rearrange(waiting: Waiting, now: float, out: Ints, found: int, near: Floats) -> int:
+    """Let everybody look who has to; return the number of matches so far."""
+    marks, numbers = waiting[1], waiting[3]
+    slot = _seeker(waiting)
+    while slot != NONE:
+        if marks[SEEK, slot] == NEW and numbers[IS_DUE] != 0.0:
+            # What the newcomer before made definitive is not to be changed by this one.
+            found = _commit(waiting, out, found, now, False)
+        marks[SEEK, slot] = np.inf
+        cost = _find(waiting, slot, False, out, found, near)
+        if cost < np.inf:
+            _join(waiting, now, out, found, cost)
+        slot = _seeker(waiting)
+    return found
+
+
 @kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
 def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant; return how many.
@@ -343,31 +375,26 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
     Complexity:
         O(n k) for each player who looks for a group, at most `TRIES` times.
     """
-    marks = waiting[1]
+    numbers = waiting[3]
     others = out.shape[1] - 1
     near = np.empty((4, max(others if others == 1 else NEAR * others, waiting[5].shape[0])))
     found = 0
-    _mend(waiting)
+    if numbers[IS_WHOLE] == 0.0:
+        numbers[IS_WHOLE] = 1.0
+        _mend(waiting)
     again = True
     while again:
-        again = False
-        slot = _seeker(waiting)
-        while slot != NONE:
-            if marks[SEEK, slot] == NEW:
-                # What the newcomer before made definitive is not to be changed by this one.
-                found = _commit(waiting, out, found, now, False)
-            marks[SEEK, slot] = np.inf
-            cost = _find(waiting, slot, False, out, found, near)
-            if cost < np.inf:
-                _join(waiting, now, out, found, cost)
-            slot = _seeker(waiting)
-        found = _commit(waiting, out, found, now, fired)
+        found = _rearrange(waiting, now, out, found, near)
+        is_late = numbers[WAKE] <= now
+        if is_late:
+            found = _commit(waiting, out, found, now, fired)
         slot = _overdue(waiting, now, fired)
-        if slot != NONE:
+        again = slot != NONE
+        if again:
             _find(waiting, slot, True, out, found, near)
             _take(waiting, out, found)
             _write(waiting, out, found)
             found += 1
-            again = True
-    _note_wake(waiting)
+        elif is_late:
+            _note_wake(waiting)
     return found
