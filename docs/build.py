@@ -27,20 +27,20 @@ from evenmatch.toml import shapes
 
 REFERENCE = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by `make docs`; do not edit. -->"
-SECTION = re.compile(r"^(Args|Source|Complexity|Returns|Raises|Example|Yields):$", re.M)
+SECTION = re.compile(
+    r"^(When to use|Args|Source|Complexity|Returns|Raises|Example|Yields|Differs from the paper):$",
+    re.M,
+)
 
 CLIENT = ("AsyncClient", "Client")
 
 WHEN = {
-    "greedy": "The default, and the yardstick: nobody waits longer than the rules make them. "
-    "It takes every format, parties, roles of sides, and several rules. "
-    "Where quality should be bought with waiting, say so by a rule that widens.",
-    "periodic": "When the queue is busy and one number decides the quality: larger `rounds_of` "
-    "gives closer matches for longer waits. It takes solo tickets only.",
-    "window": "One against one by rating, the usual ladder: each player accepts a difference that "
-    "widens with the wait. It acts at the exact instant at which two limits allow a match.",
+    "greedy": "The default, and the yardstick: nobody waits longer than the rules make them. It takes every format, parties, roles of sides, and several rules. Where quality should be bought with waiting, say so by a rule that widens.",
+    "periodic": "When the queue is busy and one number decides the quality: larger `rounds_of` gives closer matches for longer waits. It takes solo tickets only.",
 }
 """When to use a policy; a policy without an entry stops the build."""
+SHOWN = {"lookahead": "lookahead:horizon=60"}
+"""SPECs of the figures, where the name alone shows little."""
 
 
 def main(arguments: list[str]) -> int:
@@ -53,6 +53,14 @@ def main(arguments: list[str]) -> int:
             if not is_check:
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(fresh, encoding="utf-8")
+    missing = [f"policies/{name}.svg" for name in POLICIES
+               if not (REFERENCE / "policies" / f"{name}.svg").exists()]  # fmt: skip
+    if is_check:
+        stale += missing
+    elif stale or missing:
+        for name, figure in policy_figures().items():
+            (REFERENCE / name).parent.mkdir(exist_ok=True)
+            (REFERENCE / name).write_text(figure, encoding="utf-8")
     for name in stale:
         verb = "is out of date: run make docs" if is_check else "was written"
         print(f"docs/reference/{name} {verb}")
@@ -87,16 +95,33 @@ def policies_page() -> str:
         "A name with a dot is imported: `my_policies.neighbours` is `neighbours` of `my_policies`.",
         "[Write a policy](../howto/write-a-policy.md) shows how.",
         "",
+        "Each figure shows 800 players who come one in two seconds, with Glicko ratings around "
+        "1500 +- 300 and 300 s of patience, under the policy as its name alone chooses it.",
+        "A point on the left is a match; on the right are all policies and the best that was "
+        "possible, by how long players waited and how far apart they were.",
+        "",
     ]
     for name in sorted(POLICIES):
         kind = policy_class(name)
         doc = sections(kind)
         lines += [f"## {name}", "", _sentences(doc["summary"]), ""]
-        lines += ["**When to use it.**", _sentences(WHEN[name]), ""]
+        lines += ["**When to use it.**", _sentences(doc["when to use"] or WHEN[name]), ""]
         lines += _parameters(kind, doc["args"])
+        lines += [f"![Matches under {name}, and all policies side by side](policies/{name}.svg)", ""]
         lines += ["**Complexity.**", _sentences(doc["complexity"]), ""]
         lines += ["**Source.**", _sentences(doc["source"]), ""]
+        if doc["differs from the paper"]:
+            lines += ["**Differs from the paper.**", _sentences(doc["differs from the paper"]), ""]
     return _page(lines)
+
+
+def policy_figures() -> dict[str, str]:
+    """Return the figure of each policy as an SVG file, by the file's name."""
+    from evenmatch.lab.plots import as_file
+    from evenmatch.lab.policy_plots import plot_policy, points_of
+
+    points = points_of({name: SHOWN.get(name, name) for name in POLICIES})
+    return {f"policies/{name}.svg": as_file(plot_policy(name, points)) for name in POLICIES}
 
 
 def http_page() -> str:
@@ -234,7 +259,8 @@ def sections(thing: Any) -> dict[str, Any]:
     if not text:
         raise SystemExit(f"{thing} has no docstring")
     parts = SECTION.split(text)
-    found: dict[str, Any] = dict.fromkeys(("args", "source", "complexity", "returns", "raises"), "")
+    known = ("when to use", "args", "source", "complexity", "returns", "raises")
+    found: dict[str, Any] = dict.fromkeys((*known, "differs from the paper"), "")
     paragraphs = parts[0].strip().split("\n\n")
     found["summary"] = "\n\n".join(map(_paragraph, paragraphs))
     for title, body in zip(parts[1::2], parts[2::2], strict=True):
@@ -404,6 +430,13 @@ def _schema(name: str, schema: dict[str, Any]) -> list[str]:
 
 # Configuration
 
+_SAMPLE = {
+    "file": "`percentile`: a CSV or Parquet file with the distribution, kept as 1,001 quantiles; "
+    "`evenmatch:NAME` is a file that we ship.",
+    "column": "`percentile`: the column of the file.",
+    "last": "`percentile`, without file: the number of last accepted tickets whose values are the "
+    "distribution, 1,000 unless given, at most 10,000.",
+}
 _OWN_WORDS: dict[str, dict[str, str]] = {
     "ScenarioShape": {
         "queue": "One table for each way to play; a file needs at least one.",
@@ -443,6 +476,11 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "`redraws` times.",
         "attribute": "The value that is compared; `rematch` needs none: the engine remembers.",
         "limit": "Largest gap accepted at once; it does not go with `same` and `rematch`.",
+        "unit": "`difference` (points), `relative` (a fraction of one's own value) or `percentile` "
+        "(a fraction of all players: 0.05 is five of a hundred).",
+        "accept": "Whose limit must have reached the gap: that of `both` sides (of every ticket of "
+        "the match), or of `either` (of one ticket).",
+        **_SAMPLE,
         "redraws": "For `rematch`, required: how often a rematch is refused, 1 to 100, before it "
         "is allowed.",
         "every": "For `rematch`: seconds of waiting between two draws; the policy's own clock if "
@@ -453,8 +491,9 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "rate": "Growth per second; exactly one of `rate`, `steps` and `curve` is given.",
     },
     "ScaleShape": {
-        "kind": "`linear` acts on values; `capped` and `log` act on gaps; `none` is the raw gap "
-        "and may exceed 1.",
+        "kind": "`linear` and `percentile` act on values; `capped` and `log` act on gaps; `none` "
+        "is the raw gap and may exceed 1.",
+        **_SAMPLE,
         "min": "`linear`: the value that counts as 0.",
         "max": "`linear`: the value that counts as 1; `capped`, `log`: the gap that costs 1.",
         "knee": "`log`: ln(1 + gap / knee) / ln(1 + max / knee).",

@@ -24,11 +24,31 @@ SPECS = [
     "window:limit=60,steps=2-120+5-180+9-500",
     "window:limit=150,steps=60-250+120-350,limit_max=300",
     "window:limit=0.05,rate=0.01,unit=relative",
+    "window:limit=100,rate=12.5,accept=either",
+    "window:limit=50,steps=2-120+5-180+9-500,accept=either,pick=nearest",
+    "window:limit=0.05,rate=0.01,unit=relative,accept=either",
+    "window:limit=100,rate=12.5,every=1.5",
+    "window:limit=100,rate=12.5,every=0.7,accept=either,pick=nearest",
     "window:limit=0.05,steps=10-0.1+20-0.15,unit=relative,pick=nearest",
     "periodic",
     "periodic:rounds_of=1",
     "periodic:rounds_of=2",
     "periodic:rounds_of=5,sort=rating",
+    "closest_random",
+    "closest_random:every=3,limit=100",
+    "closest_random:every=3.3,limit=200,candidates=2",
+    "adaptive_brackets",
+    "adaptive_brackets:width=50,split_at=2,merge_below=1,frame=3",
+    "adaptive_brackets:width=200,split_at=1,merge_below=1,frame=2.7",
+    "weighted",
+    "weighted:sigma=60,wait=0.1,floor=0.4",
+    "weighted:every=5",
+    "weighted:sigma=50,recency=2,floor=0.3,every=3.3",
+    "virtual_rating",
+    "virtual_rating:rate=7,limit=50",
+    "virtual_rating:rate=11.3,limit=20,toward=median",
+    "lookahead",
+    "lookahead:horizon=2",
     "price",
     "price:c=2,grow=0.5",
     "price:theta=0.2",
@@ -94,7 +114,7 @@ def test_function_is_checked_on_the_queue_that_it_is_for() -> None:
 
 def test_policy_that_refuses_every_queue_is_not_proven() -> None:
     with pytest.raises(AssertionError, match=r"^at least one queue is accepted: policy window:"):
-        check_policy("window:accept=either")
+        check_policy("window:pick=best")
 
 
 def test_spec_that_names_no_policy_is_refused() -> None:

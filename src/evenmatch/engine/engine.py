@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 
 from evenmatch.cost.objective import Objective, Seating
-from evenmatch.engine.admission import Limits, admit, existing, fits, refused
+from evenmatch.engine.admission import Limits, admit, existing, fits, places_of, refused
 from evenmatch.engine.check import check_grouping, describe
 from evenmatch.engine.configuration import check_configuration, unchanged_pools
 from evenmatch.engine.deadlines import Deadlines, Entry
@@ -49,15 +49,7 @@ from evenmatch.model.events import (
     LeftQueue,
     Matched,
 )
-from evenmatch.model.inputs import (
-    Advance,
-    Assign,
-    Cancel,
-    Configure,
-    Enqueue,
-    Finish,
-    Input,
-)
+from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Finish, Input
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Memory, Policy
@@ -143,6 +135,15 @@ class Engine:
         assert self.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
         return record
 
+    def announce(self, ticket: Ticket, queue: str, now: float) -> None:
+        """Say that a ticket is to come at its `enqueued_at`; then hand in `Advance(next_wakeup)`.
+
+        It is advice to the queue's matcher and no input: it changes nothing that is journalled.
+        """
+        assert self._now <= now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
+        self._now, self._wakeup = now, None
+        self.pools[queue].announce(ticket, now)
+
     def apply(self, record: Record) -> None:
         """Fold a record of the journal; call `resume` after the last one."""
         self.tables.apply(record)
@@ -218,7 +219,8 @@ class Engine:
                 taken = "a caller's own id is in the way: give all tickets ids, or none"
                 self._emit(refused(item, InvalidTicket(taken, where="/id")))
                 continue
-            self._emit(Accepted(item, ticket_id, number))
+            places = places_of(new, self.tables, self._objectives)
+            self._emit(Accepted(item, ticket_id, number, places))
             row = self.tables.waiting[ticket_id]
             self._enter(row.ticket, row.queues, given.now)
             entered.append(row.ticket)

@@ -9,15 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.cost.objective import scaled_column
+from evenmatch.cost.percentile import Recent, placed_among, remember, samples_of
 from evenmatch.cost.rules import Rules, side_of
-from evenmatch.cost.scale import scale_values
-from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket, attribute_of
+from evenmatch.policies.columns import term
 from evenmatch.sim.stream import Arrival
 from evenmatch.solvers.matching import Field
-from evenmatch.solvers.pairs import CAPPED, LOG, RAW, TIME, UNTIL, Floats, Ints, pair_costs
+from evenmatch.solvers.pairs import TIME, UNTIL, Floats, Ints, pair_costs
 
 Bools = NDArray[np.bool_]
+
+PERCENTILE_SLACK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -69,32 +73,32 @@ def queue_field(
     own = [arrivals[number] for number in numbers]
     ids: Ints = np.asarray(numbers, dtype=np.int64)
     times = np.array([each.at for each in own])
-    rows = [times, _until(queue, own, times, end), *_sides_and_owners(queue, own)]
+    rows = [times, last_instants(queue, own, times, end), *_sides_and_owners(queue, own)]
+    tickets, rules = _tickets(queue, own), Rules(queue)
     terms = []
     for criterion in queue.criteria:
-        rows.append(scale_values(criterion.scale, _values(own, criterion.attribute)))
-        terms.append(_term(criterion, len(queue.criteria)))
-    gates = []
+        rows.append(scaled_column(criterion, queue.name, tickets))
+        terms.append(term(criterion, queue))
+    gates = [0.0 for rule in queue.rules if rule.kind == "same"]
     for rule in queue.rules:
         if rule.kind == "same":
-            rows.append(
-                _codes([attribute_of(a.ticket, a.ticket.players[0], rule.attribute) for a in own])
-            )
-            gates.append(0.0)
-        elif rule.unit == "difference":
-            rows.append(_values(own, rule.attribute))
-            gates.append(_widest(rule))
+            rows.append(codes_of([attribute_of(t, t.players[0], rule.attribute) for t in tickets]))
+    for limit in rules.limits:
+        if limit.rule.unit != "relative":
+            rows.append(np.array([limit.value(ticket) for ticket in tickets]))
+            # The rules have the last word on what a rounded difference of percentiles is.
+            slack = PERCENTILE_SLACK if limit.rule.unit == "percentile" else 0.0
+            gates.append(widest_limit(limit.rule) + slack)
     points = np.ascontiguousarray(np.vstack(rows), dtype=np.float64)
     position: Ints = np.full(len(arrivals), -1, dtype=np.int64)
     position[ids] = np.arange(len(ids))
     delays = any(
-        rule.kind != "same" and (rule.unit == "relative" or rule.expand is not None)
+        rule.kind != "same" and (rule.unit != "difference" or rule.expand is not None)
         for rule in queue.rules
     )
-    tickets = tuple(_ticket(number, each) for number, each in enumerate(own)) if delays else ()
     table = np.asarray(terms, dtype=np.float64).reshape(len(terms), 5)
     plain = Field(points, table, np.asarray(gates, dtype=np.float64), queue.price, ids)
-    found = QueueField(plain, position, Rules(queue), tickets)
+    found = QueueField(plain, position, rules, tickets)
     return _with_delays(found) if delays else found
 
 
@@ -126,7 +130,7 @@ def _delays(found: QueueField, low: Ints, high: Ints, ask: Bools) -> Floats:
     return delays
 
 
-def _until(queue: Queue, own: Sequence[Arrival], times: Floats, end: float | None) -> Floats:
+def last_instants(queue: Queue, own: Sequence[Arrival], times: Floats, end: float | None) -> Floats:
     """Return the last instant at which each ticket can be matched in the queue."""
     until: Floats = np.full(len(own), math.inf if end is None else end)
     if queue.wait_max is not None and queue.on_deadline != "keep":
@@ -142,31 +146,17 @@ def _sides_and_owners(queue: Queue, own: Sequence[Arrival]) -> tuple[Floats, Flo
     names = [side_of(each.ticket) if queue.format.sides else "" for each in own]
     codes = {name: float(code) for code, name in enumerate(["", *queue.format.sides])}
     sides = np.array([codes[name] for name in names])
-    return sides, _codes([each.ticket.players[0].id for each in own])
+    return sides, codes_of([each.ticket.players[0].id for each in own])
 
 
-def _codes(values: Sequence[object]) -> Floats:
+def codes_of(values: Sequence[object]) -> Floats:
     """Return a number for each value, equal for equal values."""
     codes: dict[object, float] = {}
     keys = [value if not isinstance(value, dict) else tuple(value.items()) for value in values]
     return np.array([codes.setdefault(key, float(len(codes))) for key in keys])
 
 
-def _values(own: Sequence[Arrival], attribute: str) -> Floats:
-    found = [attribute_of(each.ticket, each.ticket.players[0], attribute) for each in own]
-    return np.array(found, dtype=np.float64)
-
-
-def _term(criterion: Criterion, count: int) -> tuple[float, float, float, float, float]:
-    weight = 2 / count if criterion.weight is None else criterion.weight
-    scale = criterion.scale
-    shape = {"linear": CAPPED, "capped": CAPPED, "log": LOG, "none": RAW}[scale.kind]
-    top = 1.0 if scale.kind == "linear" else scale.max
-    steps = criterion.kind == "imbalance" and criterion.measure == "sum"
-    return weight, shape, top, scale.knee, criterion.step if steps else 0.0
-
-
-def _widest(rule: Rule) -> float:
+def widest_limit(rule: Rule) -> float:
     """Return the largest gap that the rule ever accepts."""
     expand = rule.expand
     if expand is None:
@@ -178,13 +168,23 @@ def _widest(rule: Rule) -> float:
     return max(rule.limit, top) if expand.rate > 0.0 else rule.limit
 
 
-def _ticket(sequence: int, arrival: Arrival) -> Ticket:
-    given = arrival.ticket
-    return Ticket(
-        given.id or str(sequence),
-        sequence,
-        arrival.at,
-        given.players,
-        given.queues,
-        given.attributes,
-    )
+def _tickets(queue: Queue, own: Sequence[Arrival]) -> tuple[Ticket, ...]:
+    """Return the tickets as the engine accepts them, placed among the last values."""
+    samples, recent = samples_of(queue), dict[str, Recent]()
+    tickets = []
+    for sequence, arrival in enumerate(own):
+        given = arrival.ticket
+        places = placed_among(given, samples, recent)
+        remember(given, (queue.name,), places, recent)
+        tickets.append(
+            Ticket(
+                given.id or str(sequence),
+                sequence,
+                arrival.at,
+                given.players,
+                given.queues,
+                given.attributes,
+                {key: placed.places for key, placed in places.items()},
+            )
+        )
+    return tuple(tickets)

@@ -13,13 +13,14 @@ import numpy as np
 
 from evenmatch.config import load_scenario
 from evenmatch.engine.engine import Resolve
-from evenmatch.errors import ArrivalsError, ConfigError, NotSupported
+from evenmatch.errors import ArrivalsError, ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.arrivals import arrivals_of, recorded
+from evenmatch.sim.compilable import why_engine
 from evenmatch.sim.history import History
 from evenmatch.sim.metrics import Summary, summarize
 from evenmatch.sim.simulator import Simulator
@@ -69,6 +70,9 @@ def simulate(
 ) -> Run:
     r"""Simulate a scenario with the engine that the server runs.
 
+    Where nothing but arrivals and deadlines happens, a compiled run takes the engine's place and
+    makes the same matches; see `sim.compiled_run`.
+
     All chance comes from the seed, and arrivals have streams of their own: with the same seed,
     another policy meets the same tickets.
 
@@ -106,22 +110,24 @@ def simulate(
         offset=stream.offset,
         keeps_tickets=bool(split_by) or optimum,
     )
-    if optimum and world.warmup:
-        raise NotSupported("the optimum is that of a whole run: leave out warmup or the optimum")
-    simulator = Simulator(queues, resolve, history, seed=_policy_seed(seeds), until=world.until)
-    simulator.run(stream)
+    if arrivals is None and not why_engine(world, queues, chosen := resolve(queues[0])):
+        from evenmatch.sim.compiled_run import compiled_history
+
+        compiled_history(world, queues[0], chosen, seeds, history)
+    else:
+        simulator = Simulator(queues, resolve, history, seed=_policy_seed(seeds), until=world.until)
+        simulator.run(stream)
     summary = summarize(history, queues, split_by)
     if optimum:
-        summary.update(_optimum_of(history, world.queues, summary))
+        summary.update(_optimum_of(history, world, summary))
     return Run(history, summary, queues)
 
 
-def _optimum_of(
-    history: History, queues: tuple[Queue, ...], summary: Summary
-) -> dict[str, float | None]:
+def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str, float | None]:
     """Return the figures of the best that was possible with the tickets of a run.
 
-    It keeps to the rules of the queues, not to those that a policy adds.
+    It keeps to the rules of the queues, not to those that a policy adds. Where the scenario does
+    not end the run, the last tickets wait for a match or their deadline as all others do.
     """
     from evenmatch.lab.optimum import optimum_figures
 
@@ -130,7 +136,19 @@ def _optimum_of(
         for place, (at, ticket) in enumerate(zip(history.enqueued_at, history.tickets, strict=True))
     ]
     cost = summary["cost"] + summary["cost_waiting"]
-    return optimum_figures(queues, arrivals, cost, end=history.end)
+    matches = [
+        (match.cost, [history.index[ticket] for ticket in match.tickets])
+        for match in history.matches
+        if not match.bots
+    ]
+    return optimum_figures(
+        world.queues,
+        arrivals,
+        cost,
+        end=world.until,
+        first_counted=history.first_counted,
+        matches=matches,
+    )
 
 
 def with_policy(

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evenmatch.cost.objective import Objective
-from evenmatch.cost.rules import number
-from evenmatch.cost.scale import scale_value
+from evenmatch.cost.objective import Objective, scaled_numbers
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Criterion, Queue
@@ -135,6 +133,7 @@ class PeriodicMatcher(NoJobs):
         self, queue: Queue, rounds_of: int | None, criterion: Criterion | None, memory: Memory
     ) -> None:
         self._objective = Objective(queue)
+        self._queue = queue.name
         self._k = queue.format.k
         self._price = queue.price
         self._weight = _weight(queue)
@@ -211,7 +210,7 @@ class PeriodicMatcher(NoJobs):
         tickets = list(islice(self._pool.values(), count))
         by = self._criterion
         if by is not None:
-            tickets.sort(key=lambda ticket: scale_value(by.scale, number(ticket, by.attribute)))
+            tickets.sort(key=lambda ticket: scaled_numbers(by, self._queue, ticket)[0])
         groups = []
         for start in range(0, count, self._k):
             group = sorted(tickets[start : start + self._k], key=lambda t: t.age_key)

@@ -14,21 +14,26 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.errors import ConfigError, MatchmakingError, NotSupported
+from evenmatch.errors import ConfigError, MatchmakingError
 from evenmatch.policies.base import FunctionPolicy, Policy
 
 POLICIES: dict[str, str] = {
+    "adaptive_brackets": "AdaptiveBrackets",
+    "closest_random": "ClosestRandom",
     "difference_wait": "DifferenceWait",
     "greedy": "Greedy",
+    "lookahead": "Lookahead",
     "multi_queue": "MultiQueue",
     "periodic": "Periodic",
     "price": "Price",
+    "virtual_rating": "VirtualRating",
+    "weighted": "Weighted",
     "window": "Window",
 }
 """Names and classes; the module of the same name is imported when the policy is chosen."""
 
-LATER: dict[str, tuple[str, ...]] = {"window": ("every",)}
-"""Parameters that are named and come with a later version."""
+UNBOUNDED: dict[str, tuple[str, ...]] = {"lookahead": ("horizon",)}
+"""Parameters that may be `inf`."""
 
 SPEC_MAX = 1_000
 """Longest SPEC in characters."""
@@ -39,7 +44,6 @@ def parse_policy(spec: str) -> Policy:
 
     Raises:
         ConfigError: The name, a key or a value is not known; the sentence lists what is.
-        NotSupported: A parameter comes with a later version.
 
     >>> parse_policy("window:limit=150,steps=60-250+120-350").steps
     ((60.0, 250.0), (120.0, 350.0))
@@ -54,14 +58,15 @@ def parse_policy(spec: str) -> Policy:
         raise ConfigError(f"no policy is called {name!r}{_nearest(name, list(POLICIES))}")
     kind = policy_class(name)
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
-    values = {}
+    values: dict[str, Any] = {}
     for key, text in texts.items():
-        if key in LATER.get(name, ()):
-            raise NotSupported(f"{name}: {key} comes with a later version")
         if key not in fields:
             raise ConfigError(
                 f"policy {name} has no parameter {key!r}{_nearest(key, list(fields))}"
             )
+        if text == "inf" and key in UNBOUNDED.get(name, ()):
+            values[key] = math.inf
+            continue
         values[key] = _convert(f"{name}:{key}", text, fields[key].type)
     policy: Policy = kind(**values)
     return policy

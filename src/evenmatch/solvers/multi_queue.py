@@ -7,8 +7,6 @@ one walk over the pool.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
@@ -76,8 +74,8 @@ def best_brackets(rate: float, k: float, dimensions: float, weight: float, price
         return 1.0
     power = 1.0 / (dimensions + 1.0)
     best = float((2.0 * rate * weight / (k * dimensions * (k + 1.0) * price)) ** power)
-    most = min(float(BRACKETS_MAX), math.floor(CELLS_MAX ** (1.0 / dimensions)))
-    low = min(max(1.0, math.floor(best)), most)
+    most = min(float(BRACKETS_MAX), np.floor(CELLS_MAX ** (1.0 / dimensions)))
+    low = min(max(1.0, np.floor(best)), most)
     high = min(low + 1.0, most)
     of_low = expected_cost(low, rate, k, dimensions, weight, price)
     of_high = expected_cost(high, rate, k, dimensions, weight, price)
@@ -89,7 +87,7 @@ def _bracket(waiting: Waiting, slot: int, term: int) -> int:
     """Return the bracket of a criterion in which a player stands, from 0."""
     brackets = waiting[3][BRACKETS + term]
     value = waiting[0][FIRST_VALUE + term, slot]
-    return int(min(brackets - 1.0, math.floor(value * brackets)))
+    return int(min(brackets - 1.0, np.floor(value * brackets)))
 
 
 @kernel(f"void({WAITING}, int64)", inline=True)

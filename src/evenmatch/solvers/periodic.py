@@ -56,7 +56,7 @@ def best_rounds(rate: float, k: float, weight: float, price: float) -> float:
     low = 1.0
     if weight > 0.0:
         low = math.sqrt(2.0 * rate * weight * (k - 1.0) / (k * price)) - 1.0
-        low = min(max(1.0, math.floor(low / k)), float(ROUNDS_OF_MAX))
+        low = min(max(1.0, np.floor(low / k)), float(ROUNDS_OF_MAX))
         high = min(low + 1.0, float(ROUNDS_OF_MAX))
         if _cost(high, rate, k, weight, price) < _cost(low, rate, k, weight, price):
             low = high

@@ -11,7 +11,6 @@ entry to leave. Slots are linked by (time, sequence), oldest first.
 
 from __future__ import annotations
 
-import math
 from typing import TypeAlias
 
 import numpy as np
@@ -49,9 +48,10 @@ SIZE, OLDEST, YOUNGEST, FREE_TOP, NEWEST, NOTED = range(6)
 COUNTS = 8
 MARKS = 4
 NUMBERS = 32
-PRICE, WAIT_MAX, WEIGHT, WAKE = range(4)
-"""The first numbers: price of a second, longest wait, sum of all weights, next instant."""
-FIRST_NUMBER = 4
+PRICE, WAIT_MAX, WEIGHT, WAKE, CLOCK = range(5)
+"""The first numbers: price of a second, longest wait, sum of all weights, the next instant and,
+in a compiled run, the last one."""
+FIRST_NUMBER = 5
 """From here on the numbers are a policy's own."""
 
 RELATIVE, EITHER, LIMIT, RATE, TOP, FORM, FIRST_STEP, LAST_STEP = range(8)
@@ -72,7 +72,7 @@ def round_up(seconds: float) -> float:
     """Return the first instant of the time grid at or after `seconds`."""
     ticks = seconds * TICKS
     if ticks < np.inf:
-        return math.ceil(ticks) / TICKS
+        return np.ceil(ticks) / TICKS
     return seconds
 
 
@@ -87,7 +87,7 @@ def when(rules: Floats, steps: Floats, rule: int, gap: float) -> float:
     if form == BY_RATE:
         ticks = (gap - limit) / rules[rule, RATE] * TICKS
         if ticks < np.inf:
-            return math.ceil(ticks) / TICKS
+            return np.ceil(ticks) / TICKS
         return np.inf
     first, last = int(rules[rule, FIRST_STEP]), int(rules[rule, LAST_STEP])
     at = first

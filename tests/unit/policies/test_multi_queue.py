@@ -114,7 +114,8 @@ def test_best_brackets_are_those_of_theory(
 
 
 @pytest.mark.parametrize(
-    ("k", "criteria", "rate", "best"), [(10, 3, 10, 1), (10, 3, 30, 2), (4, 1, 10, 4), (4, 2, 30, 3)]
+    ("k", "criteria", "rate", "best"),
+    [(10, 3, 10, 1), (10, 3, 30, 2), (4, 1, 10, 4), (4, 2, 30, 3)],
 )
 def test_best_brackets_are_those_that_were_measured(
     k: int, criteria: int, rate: float, best: int

@@ -6,12 +6,16 @@ from types import ModuleType
 
 import pytest
 
-from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
+from evenmatch.policies.adaptive_brackets import AdaptiveBrackets
 from evenmatch.policies.base import FunctionPolicy, Matcher, Memory, policy
+from evenmatch.policies.closest_random import ClosestRandom
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.periodic import Periodic
 from evenmatch.policies.registry import POLICIES, parse_policy, policy_class
+from evenmatch.policies.virtual_rating import VirtualRating
+from evenmatch.policies.weighted import Weighted
 from evenmatch.policies.window import Window
 
 ALLOWED = f"allowed: {', '.join(POLICIES)}"
@@ -60,6 +64,22 @@ def my_game(monkeypatch: pytest.MonkeyPatch, **contents: object) -> None:
         ("periodic:rounds_of=8", Periodic(rounds_of=8)),
         ("periodic:adaptive=true", Periodic(adaptive=True)),
         ("periodic:adaptive=false, sort = ping", Periodic(sort="ping")),
+        (
+            "closest_random:every=60,limit=300,candidates=20",
+            ClosestRandom(every=60.0, limit=300.0, candidates=20),
+        ),
+        (
+            "adaptive_brackets:width=400,split_at=8,merge_below=4,frame=30",
+            AdaptiveBrackets(width=400.0, split_at=8, merge_below=4, frame=30.0),
+        ),
+        (
+            "weighted:sigma=100,wait=0.1,recency=3,floor=0.2,every=5",
+            Weighted(sigma=100.0, wait=0.1, recency=3, floor=0.2, every=5.0),
+        ),
+        (
+            "virtual_rating:rate=1,limit=100,toward=median",
+            VirtualRating(rate=1.0, limit=100.0, toward="median"),
+        ),
         ("window", Window()),
         ("window:limit=150,rate=2.5,limit_max=500", Window(limit=150.0, rate=2.5, limit_max=500.0)),
         (
@@ -70,6 +90,7 @@ def my_game(monkeypatch: pytest.MonkeyPatch, **contents: object) -> None:
             "window:limit=1e2,unit=relative,pick=nearest",
             Window(limit=100.0, unit="relative", pick="nearest"),
         ),
+        ("window:accept=either,every=2.5", Window(accept="either", every=2.5)),
     ],
 )
 def test_spec_names_a_policy_and_its_parameters(spec: str, made: object) -> None:
@@ -93,7 +114,7 @@ def test_every_name_alone_is_a_spec() -> None:
             "window:limits=3",
             (
                 "policy window has no parameter 'limits'; did you mean limit? allowed: "
-                "attribute, limit, rate, steps, limit_max, unit, accept, pick"
+                "attribute, limit, rate, steps, limit_max, unit, last, accept, pick, every"
             ),
         ),
         ("greedy:theta=3", "policy greedy has no parameter 'theta'; allowed: none"),
@@ -210,11 +231,6 @@ def test_class_that_refuses_its_parameters_is_told_with_file_and_line(
         parse_policy("my_game.rules.Mine:theta=1")
     with pytest.raises(ConfigError, match="theta must be less than 9"):
         parse_policy("my_game.rules.Mine:theta=9")
-
-
-def test_parameter_of_a_later_version_says_so() -> None:
-    with pytest.raises(NotSupported, match="window: every comes with a later version"):
-        parse_policy("window:every=5")
 
 
 def test_spec_of_any_length_is_not_taken() -> None:
