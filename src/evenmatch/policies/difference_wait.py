@@ -39,8 +39,9 @@ class DifferenceWait(msgspec.Struct, frozen=True, kw_only=True):
     are; where fewer than k wait in all, the engine decides (`on_deadline`).
 
     When to use:
-        When players may be shown a likely opponent who can still change, or when a match should
-        wait for seconds that follow from nothing but its own distance. `price` costs less.
+        For matches of more than two players, where its groups are closer than those of
+        `multi_queue`; and for pairs, where players may be shown a likely opponent who can
+        still change. One against one, `price` costs less.
 
     Args:
         factor: Seconds of waiting at distance 1; 0 is `greedy`. The best one hardly depends on
@@ -59,7 +60,7 @@ class DifferenceWait(msgspec.Struct, frozen=True, kw_only=True):
         players or several criteria; see above.
 
     Complexity:
-        O(n k) for each ticket that looks for a match: a newcomer and those it drops.
+        O(n + k^2) for each ticket that looks for a match: a newcomer and those it drops.
     """
 
     fills = False

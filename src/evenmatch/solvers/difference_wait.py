@@ -215,7 +215,7 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant; return how many.
 
     Complexity:
-        O(n k) for each player who looks for a group, at most `TRIES` times.
+        O(n + k^2) for each player who looks for a group.
     """
     numbers = waiting[3]
     near = rows_to_work_in(out.shape[1], waiting[5].shape[0])
