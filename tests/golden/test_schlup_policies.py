@@ -15,7 +15,7 @@ from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.compiled import play
 from evenmatch.sim.stream import Arrival
 
-INSTANCES = json.loads((Path(__file__).parent / "schlup" / "policies.json").read_text())
+INSTANCES = json.loads((Path(__file__).parent / "instances" / "schlup_policies.json").read_text())
 GRID = 2e-6
 """Instants that a policy computes are rounded up to 2^-20 s, and costs contain them."""
 
