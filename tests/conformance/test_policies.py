@@ -59,6 +59,12 @@ SPECS = [
     "group_price:theta=0.5,grow=0",
     "delay_greedy",
     "delay_greedy:factor=0.25",
+    "periodic:adaptive=true",
+    "multi_queue",
+    "multi_queue:brackets=4",
+    "difference_wait",
+    "difference_wait:factor=0",
+    "difference_wait:factor=8,origin=pair,power=2",
 ]
 
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers import delay_greedy, gap_value, group_price, price
+from evenmatch.solvers import (
+    delay_greedy,
+    difference_wait,
+    gap_value,
+    greedy,
+    group_price,
+    multi_queue,
+    periodic,
+    price,
+)
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.waiting import (
@@ -23,6 +32,7 @@ from evenmatch.solvers.waiting import (
     YOUNGER,
     Ints,
     Waiting,
+    free_slot,
     take_slot,
 )
 
@@ -48,6 +58,12 @@ def arrive(kind: int, waiting: Waiting, slot: int, now: float) -> None:
         group_price.arrive(waiting, slot, now)
     elif kind == GAP_VALUE:
         gap_value.arrive(waiting, slot, now)
+    elif kind == PERIODIC:
+        periodic.arrive(waiting, slot, now)
+    elif kind == MULTI_QUEUE:
+        multi_queue.arrive(waiting, slot, now)
+    elif kind == DIFFERENCE_WAIT:
+        difference_wait.arrive(waiting, slot, now)
 
 
 @kernel(f"int64(int64, {WAITING}, float64, boolean, int64[:,::1])", inline=True)
@@ -62,6 +78,14 @@ def decide(kind: int, waiting: Waiting, now: float, fired: bool, out: Ints) -> i
         found = group_price.decide(waiting, now, fired, out)
     elif kind == GAP_VALUE:
         found = gap_value.decide(waiting, now, fired, out)
+    elif kind == GREEDY:
+        found = greedy.decide(waiting, now, fired, out)
+    elif kind == PERIODIC:
+        found = periodic.decide(waiting, now, fired, out)
+    elif kind == MULTI_QUEUE:
+        found = multi_queue.decide(waiting, now, fired, out)
+    elif kind == DIFFERENCE_WAIT:
+        found = difference_wait.decide(waiting, now, fired, out)
     return found
 
 
@@ -76,6 +100,10 @@ def leave(kind: int, waiting: Waiting, slot: int) -> None:
         group_price.leave(waiting, slot)
     elif kind == GAP_VALUE:
         gap_value.leave(waiting, slot)
+    elif kind == DIFFERENCE_WAIT:
+        difference_wait.leave(waiting, slot)
+    elif kind in (GREEDY, PERIODIC, MULTI_QUEUE):
+        free_slot(waiting, slot)
 
 
 @kernel(f"int64({WAITING}, int64)", inline=True)
