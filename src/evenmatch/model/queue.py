@@ -249,9 +249,13 @@ def default_policy(queue: Queue) -> str:
     Where cost says how good a match is, a policy that weighs it against waiting; elsewhere
     `greedy`, which the rules hold back.
     """
-    compared = [criterion.kind for criterion in queue.criteria]
-    compared += [rule.kind for rule in queue.rules if rule.kind != "same"]
-    is_weighed = bool(queue.criteria) and set(compared) <= {"spread", "mean_gap", "imbalance"}
-    if is_weighed and queue.format.is_duel:
+    compared = {criterion.kind for criterion in queue.criteria}
+    ruled = {rule.kind for rule in queue.rules} - {"same"}
+    has_percentiles = any(rule.unit == "percentile" for rule in queue.rules)
+    if not compared or queue.price == 0.0 or has_percentiles or max(queue.format.players) > 1:
+        return "greedy"
+    if queue.format.is_duel and compared | ruled <= {"spread", "mean_gap", "imbalance"}:
         return "price"
+    if not queue.format.sides and compared <= {"spread", "mean_gap"} and ruled <= {"spread"}:
+        return "group_price"
     return "greedy"

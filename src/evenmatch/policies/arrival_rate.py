@@ -5,31 +5,23 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-ARRIVALS = 50
-"""Arrivals remembered: fewer follow a change of the rate sooner, more are steadier."""
+from evenmatch.solvers.waiting import RATE_OF, measured_rate
 
 
 class ArrivalRate:
-    """An estimate from the last arrivals and a guess that counts as two more.
+    """An estimate from the last arrivals, for matchers whose steps are not compiled.
 
     Args:
-        prior: The guess in tickets per second, > 0.
+        price: Cost of a second of waiting, > 0; it makes the guess before there are arrivals.
         memory: What `memory()` said before a restart.
 
     Source:
-        (m + 2) / (span of the last m arrivals + 2 / prior), m <= 50; the span ends now, so that
-        silence lowers the estimate.
-
-    >>> rate = ArrivalRate(prior=2.0)
-    >>> rate.note(1.0), rate.note(3.0)
-    (None, None)
-    >>> rate.rate(4.0)
-    1.0
+        `solvers.waiting.measured_rate`; the span ends now, so that silence lowers the estimate.
     """
 
-    def __init__(self, prior: float, memory: Sequence[float] = ()) -> None:
-        self._prior = prior
-        self._last: deque[float] = deque(memory, maxlen=ARRIVALS)
+    def __init__(self, price: float, memory: Sequence[float] = ()) -> None:
+        self._price = price
+        self._last: deque[float] = deque(memory, maxlen=RATE_OF)
 
     def note(self, at: float) -> None:
         """Count an arrival; instants ascend."""
@@ -38,8 +30,9 @@ class ArrivalRate:
     def rate(self, now: float) -> float:
         """Return tickets per second."""
         last = self._last
-        span = now - last[0] if last else 0.0
-        return (len(last) + 2) / (span + 2.0 / self._prior)
+        if not last:
+            return measured_rate(0, 0.0, self._price)
+        return measured_rate(len(last) - 1, now - last[0], self._price)
 
     def memory(self) -> list[float]:
         """Return the instants of the last arrivals, ascending."""

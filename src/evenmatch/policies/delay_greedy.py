@@ -7,7 +7,7 @@ import msgspec
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.steps import StepMatcher, Steps, check_solo
+from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
 from evenmatch.solvers import delay_greedy, play
 
 STEPS = Steps(
@@ -67,9 +67,6 @@ class DelayGreedy(msgspec.Struct, frozen=True, kw_only=True):
         check_solo(queue, "delay_greedy", is_duel=True)
         if not 0.0 <= self.factor < float("inf"):
             raise ConfigError(f"delay_greedy: factor must be a number >= 0, got {self.factor}")
-        if queue.price == 0.0 and self.factor > 0.0:
-            raise ConfigError(
-                f"delay_greedy waits until waiting costs as much as playing, and in queue "
-                f"{queue.name} waiting costs nothing: set wait_price above 0, or factor=0"
-            )
+        if self.factor > 0.0:
+            check_priced(queue, "delay_greedy", " or factor=0")
         return {delay_greedy.SECONDS: self.factor / queue.price if self.factor > 0.0 else 0.0}

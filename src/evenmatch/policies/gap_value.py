@@ -9,7 +9,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
 from evenmatch.policies.price import density
-from evenmatch.policies.steps import StepMatcher, Steps, check_solo
+from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
 from evenmatch.solvers import gap_value, line, play, price
 
 BOUNDED = ("linear", "percentile")
@@ -103,11 +103,7 @@ class GapValue(msgspec.Struct, frozen=True, kw_only=True):
                 f"gap_value is for one criterion with a weight above 0; queue {queue.name} has "
                 f"{len(terms)} with weights {terms[:, 0].tolist()}: choose price"
             )
-        if queue.price == 0.0:
-            raise ConfigError(
-                f"gap_value weighs cost against waiting, and in queue {queue.name} waiting costs "
-                f"nothing: set wait_price above 0"
-            )
+        check_priced(queue, "gap_value")
         return {
             price.C: gap_value.PICKINESS,
             price.THETA: -1.0,

@@ -9,7 +9,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
 from evenmatch.policies.price import density
-from evenmatch.policies.steps import StepMatcher, Steps, check_solo
+from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
 from evenmatch.solvers import group_price, play, price
 
 GROW = 0.2
@@ -110,11 +110,8 @@ class GroupPrice(msgspec.Struct, frozen=True, kw_only=True):
         for name, value in (("theta", self.theta or 0.0), ("grow", self.grow)):
             if not 0.0 <= value < float("inf"):
                 raise ConfigError(f"group_price: {name} must be a number >= 0, got {value}")
-        if self.theta is None and queue.price == 0.0:
-            raise ConfigError(
-                f"group_price weighs cost against waiting, and in queue {queue.name} waiting costs "
-                f"nothing: set wait_price above 0, or theta"
-            )
+        if self.theta is None:
+            check_priced(queue, "group_price", " or give theta")
         if queue.format.k == 2:
             return
         if queue.format.sides:

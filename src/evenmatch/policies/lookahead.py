@@ -18,12 +18,11 @@ from evenmatch.policies.arrival_rate import ArrivalRate
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.planning import Entrant, Planning
 from evenmatch.policies.price import Price
+from evenmatch.policies.steps import check_priced
 from evenmatch.policies.worth import break_even
 
 WORTH = 0.62
 """What a player is worth at the end of the horizon, in units of f L."""
-PRIOR_BUSY = 50.0
-"""The first guess at the arrival rate: so many tickets in the time that costs 1."""
 SAMPLES = 100
 """Last arrivals that stand for those to come."""
 ANNOUNCED_MAX = 100_000
@@ -82,11 +81,7 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
                 f"policy lookahead pairs two players: queue {queue.name} needs teams = 2 and "
                 f"players = 1; use greedy for larger formats"
             )
-        if not queue.price > 0.0:
-            raise ConfigError(
-                f"policy lookahead weighs waiting against criteria: queue {queue.name} needs "
-                f"wait_price > 0, got {queue.price}"
-            )
+        check_priced(queue, "lookahead")
         planning = Planning(queue, "lookahead", _patience(queue))
         if self.horizon == 0.0:
             return Price().matcher(queue, seed=seed, memory=memory)
@@ -104,7 +99,7 @@ class LookaheadMatcher(NoJobs):
         self._queue = queue
         self._horizon = horizon
         self._planning = planning
-        self._rate = ArrivalRate(PRIOR_BUSY * queue.price, memory.get("rate", ()))
+        self._rate = ArrivalRate(queue.price, memory.get("rate", ()))
         # Both by ascending arrival.
         self._waiting: dict[str, Entrant] = {}
         self._coming: dict[str, Entrant] = {}

@@ -9,7 +9,13 @@ import msgspec
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.steps import StepMatcher, Steps, check_solo, check_without_rules
+from evenmatch.policies.steps import (
+    StepMatcher,
+    Steps,
+    check_priced,
+    check_solo,
+    check_without_rules,
+)
 from evenmatch.solvers import multi_queue, play
 from evenmatch.solvers.waiting import free_slot
 
@@ -87,6 +93,8 @@ class MultiQueue(msgspec.Struct, frozen=True, kw_only=True):
         check_solo(queue, "multi_queue", is_duel=False)
         check_without_rules(queue, "multi_queue")
         _check_scales(queue)
+        if not self.brackets:
+            check_priced(queue, "multi_queue", " or give brackets")
         numbers = {
             multi_queue.IS_ADAPTIVE: float(not self.brackets),
             multi_queue.SEATS: float(queue.format.k),

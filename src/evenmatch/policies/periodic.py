@@ -104,6 +104,11 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(
                 f"policy periodic takes solo tickets: give queue {queue.name} party_sizes = [1]"
             )
+        if self.adaptive and queue.price == 0.0:
+            raise ConfigError(
+                f"periodic: adaptive weighs cost against waiting, and in queue {queue.name} "
+                f"waiting costs nothing: set wait_price above 0 or give rounds_of"
+            )
 
     def _criterion(self, queue: Queue) -> Criterion | None:
         """Return the criterion to sort by; None if there is none."""

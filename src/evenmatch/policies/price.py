@@ -9,7 +9,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
-from evenmatch.policies.steps import StepMatcher, Steps, check_solo
+from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
 from evenmatch.solvers import play, price
 from evenmatch.solvers.pairs import CAPPED
 
@@ -91,7 +91,9 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
             grow = GROW if self.theta is None else 0.0
         _check("c", self.c, above=0.0)
         _check("grow", grow)
-        if self.theta is not None:
+        if self.theta is None:
+            check_priced(queue, "price", " or give theta")
+        else:
             _check("theta", self.theta)
         if self.rate is not None:
             _check("rate", self.rate, above=0.0)

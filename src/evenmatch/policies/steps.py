@@ -99,6 +99,21 @@ def check_solo(queue: Queue, policy: str, *, is_duel: bool) -> None:
         )
 
 
+def check_priced(queue: Queue, policy: str, instead: str = "") -> None:
+    """Raise ConfigError if waiting costs nothing in a queue.
+
+    Args:
+        queue: As configured.
+        policy: Its policy's name.
+        instead: What else helps, for the message.
+    """
+    if queue.price == 0.0:
+        raise ConfigError(
+            f"policy {policy} weighs cost against waiting, and in queue {queue.name} waiting "
+            f"costs nothing: set wait_price above 0{instead}"
+        )
+
+
 def check_without_rules(queue: Queue, policy: str) -> None:
     """Raise ConfigError if a queue has rules or sides."""
     if queue.rules or queue.format.sides:

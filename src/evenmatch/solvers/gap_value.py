@@ -59,11 +59,11 @@ from evenmatch.solvers.waiting import (
     YOUNGER,
     Ints,
     Waiting,
+    arrival_rate,
     is_due,
     note_arrival,
     ready_at,
     round_up,
-    settled_rate,
 )
 
 PICKINESS = 0.9
@@ -95,7 +95,7 @@ def arrive(waiting: Waiting, slot: int, now: float) -> None:
     points, numbers, counts, samples = waiting[0], waiting[3], waiting[4], waiting[9]
     rate = numbers[KNOWN_RATE]
     if rate <= 0.0:
-        rate = settled_rate(waiting, now)
+        rate = arrival_rate(waiting, now)
     numbers[RATE_NOW], numbers[LAST], numbers[FALLS] = rate, now, 0.0
     _enter(waiting, slot, points[TIME, slot])
     note_arrival(waiting, slot, now)

@@ -44,10 +44,10 @@ from evenmatch.solvers.waiting import (
     YOUNGER,
     Ints,
     Waiting,
+    arrival_rate,
     free_slot,
     is_due,
     note_arrival,
-    settled_rate,
 )
 
 FACTOR = GUESS + 1
@@ -74,7 +74,7 @@ def arrive(waiting: Waiting, slot: int, now: float) -> None:
     points, marks, numbers = waiting[0], waiting[1], waiting[3]
     rate = numbers[KNOWN_RATE]
     if numbers[THETA] < 0.0 and rate <= 0.0:
-        rate = settled_rate(waiting, now)
+        rate = arrival_rate(waiting, now)
     numbers[RATE_NOW], numbers[LAST] = rate, now
     marks[WORTH, slot] = _worth(waiting, slot)
     marks[LOOK, slot] = points[TIME, slot]

@@ -203,10 +203,10 @@ def free_slot(waiting: Waiting, slot: int) -> None:
 def measured_rate(known: int, span: float, price: float) -> float:
     """Return the rate of n arrivals in a span that ends now, tickets per second.
 
-    It is (n + 1) / (span + prior), where the prior is the seconds that cost a tenth of one: it
-    says something before the second arrival and little after the tenth.
+    It is (n + 1) / (span + prior / (n + 1)), where the prior is the seconds that cost a tenth of
+    one: a guess before the second arrival, which fades with each.
     """
-    return (known + 1.0) / (span + PRIOR / price)
+    return (known + 1.0) / (span + PRIOR / (price * (known + 1.0)))
 
 
 @kernel(f"float64({WAITING}, float64)", inline=True)
@@ -218,23 +218,6 @@ def arrival_rate(waiting: Waiting, now: float) -> float:
     known = min(noted, RATE_OF, room)
     span = now - samples[0, (noted - known) % room] if known > 0 else 0.0
     return measured_rate(known, span, numbers[PRICE])
-
-
-@kernel(f"float64({WAITING}, float64)", inline=True)
-def settled_rate(waiting: Waiting, now: float) -> float:
-    """Return the rate of the last `RATE_OF` arrivals; the guess before them fades with each.
-
-    It is (n + 1) / (now - first + prior / (n + 1)): closer than `arrival_rate` where arrivals are
-    many in the time that costs a tenth of one.
-    """
-    numbers, counts, samples = waiting[3], waiting[4], waiting[9]
-    prior = PRIOR / numbers[PRICE]
-    noted = counts[NOTED]
-    room = samples.shape[1]
-    known = min(noted, RATE_OF, room)
-    if known == 0:
-        return 1.0 / prior
-    return (known + 1.0) / (now - samples[0, (noted - known) % room] + prior / (known + 1.0))
 
 
 @kernel(f"void({WAITING}, int64, float64)", inline=True)

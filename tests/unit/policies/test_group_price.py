@@ -103,7 +103,7 @@ def test_last_players_meet_at_some_time_without_a_deadline() -> None:
 @pytest.mark.parametrize(
     ("queue", "message"),
     [
-        (free_for_all(3, 1, wait_price=0.0), "set wait_price above 0, or theta"),
+        (free_for_all(3, 1, wait_price=0.0), "set wait_price above 0 or give theta"),
         (free_for_all(3, 1, "group_price:theta=-1"), "theta must be a number >= 0, got -1"),
         (free_for_all(3, 1, "group_price:grow=-1"), "grow must be a number >= 0, got -1"),
         (

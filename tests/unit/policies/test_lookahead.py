@@ -344,7 +344,7 @@ def test_without_criteria_any_two_play_at_once() -> None:
     ("queue", "sentence"),
     [
         (Queue(format=Format((2, 2))), "pairs two players: queue main needs teams = 2"),
-        (Queue(wait_price=0.0), "needs wait_price > 0, got 0"),
+        (Queue(wait_price=0.0), "waiting costs nothing: set wait_price above 0"),
     ],
 )
 def test_queue_that_it_cannot_serve_is_refused(queue: Queue, sentence: str) -> None:

@@ -129,5 +129,5 @@ def test_rate_is_that_of_the_last_arrivals() -> None:
         slot = int(take_slot(waiting, number + 1, number * 0.1))
         note_arrival(waiting, slot, number * 0.1)
         free_slot(waiting, slot)
-    # 50 intervals of a tenth of a second, and one arrival in the half second of the prior.
-    assert arrival_rate(waiting, 6.0) == pytest.approx(51 / 5.5)
+    # 50 intervals of a tenth of a second, and what is left of a prior of half a second.
+    assert arrival_rate(waiting, 6.0) == pytest.approx(51 / (5.0 + 0.5 / 51))
