@@ -145,7 +145,8 @@ def test_compare_gives_a_summary_of_each_policy(
     matches = tmp_path / "m.jsonl"
     specs = ("--policy", "greedy", "--policy", WINDOW)
     found = summary_of(capsys, "compare", scenario, *specs, "--matches", str(matches))
-    assert list(found) == ["runs"]
+    assert list(found) == ["runs", "floor"]
+    assert found["floor"] is None, "its ratings are not uniform"
     assert [run["policy"] for run in found["runs"]] == ["greedy", WINDOW]
     assert found["runs"][0] == {"policy": "greedy"} | summary_of(capsys, "simulate", scenario)
     assert {row["policy"] for row in lines(matches)} == {"greedy", WINDOW}
