@@ -22,7 +22,7 @@ import evenmatch
 from evenmatch import client, errors, testing
 from evenmatch.model import queue as queue_model
 from evenmatch.model import scenario as scenario_model
-from evenmatch.policies.registry import POLICIES
+from evenmatch.policies.registry import POLICIES, policy_class
 from evenmatch.toml import shapes
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -88,7 +88,8 @@ def policies_page() -> str:
         "[Write a policy](../howto/write-a-policy.md) shows how.",
         "",
     ]
-    for name, kind in sorted(POLICIES.items()):
+    for name in sorted(POLICIES):
+        kind = policy_class(name)
         doc = sections(kind)
         lines += [f"## {name}", "", _sentences(doc["summary"]), ""]
         lines += ["**When to use it.**", _sentences(WHEN[name]), ""]
@@ -429,12 +430,24 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
     },
     "CriterionShape": {
         "kind": "`spread`: largest minus smallest of all players; `mean_gap`: mean over all pairs; "
-        "`imbalance`: largest difference between two teams.",
+        "`imbalance`: largest difference between two teams; `rematch`: share of the pairs of "
+        "players that met in their last `matches` matches, less the longer ago, half if they were "
+        "in one team and now are not, or the other way round.",
+        "attribute": "The number that is compared; `rematch` needs none.",
+        "scale": "From values or gaps to [0, 1]; `rematch` takes none.",
         "measure": "For `imbalance`: compare the teams' `mean` or `sum`.",
     },
     "RuleShape": {
-        "kind": "The comparison, as for criteria, or `same`: all values are equal.",
-        "limit": "Largest gap accepted at once; it does not go with `same`.",
+        "kind": "The comparison, as for criteria, or `same`: all values are equal; `rematch`: "
+        "opponents of the last `matches` matches may not meet again until they were drawn anew "
+        "`redraws` times.",
+        "attribute": "The value that is compared; `rematch` needs none: the engine remembers.",
+        "limit": "Largest gap accepted at once; it does not go with `same` and `rematch`.",
+        "redraws": "For `rematch`, required: how often a rematch is refused, 1 to 100, before it "
+        "is allowed.",
+        "every": "For `rematch`: seconds of waiting between two draws; the policy's own clock if "
+        "it has one. Without it the draws divide the wait until `wait_max` evenly, or lie 10 s "
+        "apart where there is none.",
     },
     "ExpandShape": {
         "rate": "Growth per second; exactly one of `rate`, `steps` and `curve` is given.",
@@ -459,6 +472,7 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     (_CRITERION, shapes.CriterionShape, queue_model.Criterion),
     ("scale = {...} of a criterion", shapes.ScaleShape, queue_model.Scale),
     ("[[queue.rules]]", shapes.RuleShape, queue_model.Rule),
+    ("handicap = {...} of a queue", shapes.HandicapShape, queue_model.Handicap),
     ("expand = {...} of a rule", shapes.ExpandShape, queue_model.Expansion),
     ("[arrivals]", shapes.ArrivalsShape, scenario_model.Arrivals),
     ("[[arrivals.classes]]", shapes.ClassShape, scenario_model.ArrivalClass),

@@ -11,6 +11,7 @@ import unicodedata
 from typing import TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from evenmatch.errors import InvalidTicket, Refusal
 from evenmatch.explain import BAD, explained
@@ -117,7 +118,10 @@ class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
 
 
 class MatchState(msgspec.Struct, frozen=True, gc=False):
-    """A match: ticket ids and player ids by team; `at` is engine time in seconds."""
+    """A match: ticket ids and player ids by team; `at` is engine time in seconds.
+
+    `handicap`, where somebody gets one, holds the points given to each team before the start.
+    """
 
     match: str
     queue: str
@@ -129,6 +133,7 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     quality: float | None
     players: tuple[tuple[str, ...], ...]
     assignment: dict[str, str] | None = None
+    handicap: tuple[float, ...] | UnsetType = UNSET
 
 
 class FeedMatch(MatchState, frozen=True, gc=False):
@@ -274,6 +279,7 @@ def match_state(match: Match, assignment: dict[str, str] | None = None) -> Match
         match.quality,
         match.players,
         assignment,
+        match.handicap or UNSET,
     )
 
 
@@ -290,6 +296,7 @@ def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> Fee
         match.quality,
         match.players,
         assignment,
+        match.handicap or UNSET,
         seq,
     )
 

@@ -29,6 +29,10 @@ SPECS = [
     "periodic:rounds_of=1",
     "periodic:rounds_of=2",
     "periodic:rounds_of=5,sort=rating",
+    "price",
+    "price:c=2,grow=0.5",
+    "price:theta=0.2",
+    "price:rate=0.5",
 ]
 
 

@@ -17,7 +17,7 @@ from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore,
 from evenmatch.errors import KeyReused, TooLate
 from evenmatch.model.events import Event
 from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Finish, Input
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Criterion, Queue, redraw_rule
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
@@ -36,6 +36,13 @@ QUEUES = (
         on_deadline="keep",
     ),
     queue("sided", policy="greedy", sides=("cat", "mouse"), rules=(rule(limit=75, rate=12.0),)),
+    queue(
+        "again",
+        policy="greedy",
+        criteria=(Criterion("rematch", "recent", matches=3),),
+        rules=(redraw_rule(2, every=1.5, matches=2),),
+        wait_max=8.0,
+    ),
 )
 STATELESS = tuple(each for each in QUEUES if not each.policy.startswith("periodic"))
 INPUTS = 80
@@ -177,6 +184,8 @@ def test_journal_rebuilds_tables_without_asking_a_policy(
     play(run, draw(seed, queues))
     again, _ = recovered(run.journal)
     assert again.tables == msgspec.structs.replace(run.engine.tables, now=again.tables.now)
+    assert again.tables.met
+    assert list(again.tables.met["default"]) == list(run.engine.tables.met["default"])
     again.tables.now = run.engine.tables.now  # advances without events are not journalled
     assert state_hash(again) == state_hash(run.engine)
     assert [encode(decode(body)) for body in run.journal] == run.journal

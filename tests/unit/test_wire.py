@@ -125,9 +125,16 @@ def test_match_goes_out_with_every_field() -> None:
     match = Match("s0-m1", "duel", 2.5, ("s0-1", "s0-2"), (("s0-1",), ("s0-2",)), (("a",), ("b",)))
     state = msgspec.to_builtins(match_state(match, {"connection": "x"}))
     assert state["quality"] is None
+    assert "handicap" not in state
     assert state["assignment"] == {"connection": "x"}
     assert msgspec.to_builtins(feed_match(match, None, 9)) == {
         **state,
         "assignment": None,
         "seq": 9,
     }
+
+
+def test_match_states_its_handicap_where_there_is_one() -> None:
+    match = Match("m", "duel", 2.5, ("1", "2"), (("1",), ("2",)), (("a",), ("b",)), handicap=(0, 3))
+    for state in (match_state(match), feed_match(match, None, 9)):
+        assert msgspec.to_builtins(state)["handicap"] == (0, 3)

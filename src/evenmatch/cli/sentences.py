@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evenmatch.cost.expansion import last_change
+from evenmatch.cost.expansion import inverse, last_change
 from evenmatch.engine.pool import Pool
-from evenmatch.model.queue import Criterion, Format, Queue, Rule
+from evenmatch.model.queue import Criterion, Format, Handicap, Queue, Rule
 from evenmatch.model.scenario import Scenario
 
 COMPARISONS = {
     "spread": "the largest difference in {} between its players",
     "mean_gap": "the mean difference in {} over all pairs of its players",
     "imbalance": "the difference in {} between its teams",
+    "rematch": "the share of its pairs that met not long ago, by {}",
 }
 DEADLINES = {
     "bots": "then plays with bots in the empty seats",
@@ -34,6 +35,8 @@ def describe(pool: Pool) -> Iterator[str]:
         yield _rule(rule)
     yield _quality(queue)
     yield _price(queue)
+    if queue.handicap is not None:
+        yield _handicap(queue.handicap)
     if queue.wait_max is None:
         yield "No ticket has a deadline."
     else:
@@ -114,6 +117,8 @@ def _always_widens(queue: Queue) -> bool:
 
 
 def _widens_for_ever(rule: Rule) -> bool:
+    if rule.kind == "rematch":
+        return inverse(rule.limit, rule.expand)(1.0) < float("inf")
     return rule.kind != "same" and last_change(rule.expand, rule.limit) == float("inf")
 
 
@@ -137,6 +142,8 @@ def _format(format_: Format) -> str:
 def _rule(rule: Rule) -> str:
     if rule.kind == "same":
         return f"All players of a match have the same {rule.attribute}."
+    if rule.kind == "rematch":
+        return _rematch(rule)
     what = COMPARISONS[rule.kind].format(rule.attribute)
     unit = " times one's own value" if rule.unit == "relative" else ""
     text = f"At first {what} may be {_number(rule.limit)}{unit}"
@@ -154,6 +161,15 @@ def _rule(rule: Rule) -> str:
     return f"{text}{top}. Every ticket of the match must accept."
 
 
+def _rematch(rule: Rule) -> str:
+    count = "match" if rule.matches == 1 else f"{rule.matches} matches"
+    text = f"Players who met as opponents in their last {count} may not meet again"
+    wait = inverse(rule.limit, rule.expand)(1.0)
+    return (
+        f"{text}." if wait == float("inf") else f"{text} before both have waited {_seconds(wait)}."
+    )
+
+
 def _quality(queue: Queue) -> str:
     if not queue.criteria:
         return "No criterion is set, so only waiting costs and every match has quality 1."
@@ -169,6 +185,18 @@ def _criterion(criterion: Criterion, default: float) -> str:
     what = COMPARISONS[criterion.kind].format(criterion.attribute)
     weight = default if criterion.weight is None else criterion.weight
     return f"{what} (weight {_number(weight)})"
+
+
+def _handicap(handicap: Handicap) -> str:
+    text = (
+        f"A weaker team gets {_number(handicap.factor)} for each 1 by which its mean "
+        f"{handicap.attribute} is below that of the strongest"
+    )
+    if handicap.max is not None:
+        text += f", at most {_number(handicap.max)}"
+    if handicap.step:
+        text += f", in multiples of {_number(handicap.step)}"
+    return f"{text}."
 
 
 def _price(queue: Queue) -> str:

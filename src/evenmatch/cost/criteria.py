@@ -5,7 +5,8 @@ and defines the criterion. The **table** works on many matches of one layout at 
 and is what solvers use; a property test holds the two together.
 
 The shape says what the table form needs: a `player` criterion a column, a `pair` criterion a
-table of pairs, a `team` criterion a reduction per team.
+table of pairs, a `team` criterion a reduction per team. `rematch`, which compares no numbers, has
+both forms in `cost.rematch`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ SHAPES: dict[CriterionKind, Literal["player", "pair", "team"]] = {
     "spread": "player",
     "mean_gap": "pair",
     "imbalance": "team",
+    "rematch": "pair",
 }
 
 STEP_SLACK = 1e-9

@@ -50,7 +50,7 @@ def limit_at(limit: float, expand: Expansion | None, wait: float) -> float:
         at = bisect_right([step[0] for step in expand.steps], wait)
         widened = expand.steps[at - 1][1] if at else limit
     elif expand.curve:
-        widened = _on_curve(_points(limit, expand), wait)
+        widened = _on_curve(curve_points(limit, expand), wait)
     return widened if expand.max is None else min(widened, expand.max)
 
 
@@ -111,7 +111,8 @@ def _inverse_of_steps(limit: float, expand: Expansion, top: float) -> Callable[[
     return when
 
 
-def _points(limit: float, expand: Expansion) -> list[tuple[float, float]]:
+def curve_points(limit: float, expand: Expansion) -> list[tuple[float, float]]:
+    """Return the points of a curve, which begins at the limit where it says nothing else."""
     points = list(expand.curve)
     return points if points[0][0] <= 0.0 else [(0.0, limit), *points]
 
@@ -127,7 +128,7 @@ def _on_curve(points: list[tuple[float, float]], wait: float) -> float:
 
 
 def _inverse_of_curve(limit: float, expand: Expansion, top: float) -> Callable[[float], float]:
-    points = _points(limit, expand)
+    points = curve_points(limit, expand)
     limits = [point[1] for point in points]
 
     def when(gap: float) -> float:

@@ -17,10 +17,11 @@ import msgspec
 import numpy as np
 
 from evenmatch.cost.criteria import SHAPES, reference, table
+from evenmatch.cost.rematch import memory_problem, rematch, rematch_table
 from evenmatch.cost.rules import Rules, Seats, number, numbers, side_of
-from evenmatch.cost.scale import scale_gap, scale_value, scale_values
+from evenmatch.cost.scale import Floats, scale_gap, scale_value, scale_values
 from evenmatch.cost.teams import Division, Orders, division_table, divisions
-from evenmatch.model.queue import Criterion, Queue
+from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
 
 COST_SLACK = 1e-12
@@ -57,17 +58,21 @@ class Objective:
         self._terms = list(zip(queue.criteria, self.weights, scaled, strict=True))
         self._scaled_weight = math.fsum(weight for _, weight, counts in self._terms if counts)
         self._quality_of_nothing = 1.0 if all(scaled) else None
-        self._team_shaped = any(SHAPES[c.kind] == "team" for c in queue.criteria)
-        self._by_team = self._team_shaped or self.rules.depend_on_teams
         seats = queue.format.players
+        self._divided = [each for each in self._terms if _depends_on_teams(each[0], seats)]
+        self._by_team = bool(self._divided) or self.rules.depend_on_teams
         self._one_each = max(seats) == 1 and not queue.format.sides
         self._is_plain_duel = queue.format.is_duel and not queue.format.sides
-        compared = [c.attribute for c in queue.criteria]
-        compared += [r.attribute for r in queue.rules if r.kind != "same"]
+        given: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
+        compared = [c.attribute for c in given if c.kind not in ("same", "rematch")]
+        compared += [queue.handicap.attribute] if queue.handicap else []
         self._numbers = tuple(dict.fromkeys(compared))
+        self._met = tuple(dict.fromkeys(c.attribute for c in given if c.kind == "rematch"))
         self._present = tuple(r.attribute for r in queue.rules if r.kind == "same")
         sides = ("side",) if queue.format.sides else ()
-        self.declared = frozenset((*self._numbers, *self._present, *queue.attributes, *sides))
+        self.declared = frozenset(
+            (*self._numbers, *self._present, *self._met, *queue.attributes, *sides)
+        )
 
     def missing(self, ticket: Ticket | NewTicket) -> str | None:
         """Return a sentence about what the ticket lacks or has wrong, or None."""
@@ -80,6 +85,9 @@ class Objective:
             for attribute in self._present:
                 if attribute_of(ticket, player, attribute) is None:
                     return f"attribute {attribute} is missing"
+            for attribute in self._met:
+                if problem := memory_problem(attribute_of(ticket, player, attribute)):
+                    return f"attribute {attribute} {problem}"
         return _side_problem(ticket, self.queue.format.sides)
 
     def seat(
@@ -131,11 +139,8 @@ class Objective:
             return None
         layout = self.queue.format.players
         costs = np.zeros(len(orders))
-        for criterion, weight, _ in self._terms:
-            if SHAPES[criterion.kind] == "team":
-                raw = np.array([v for t in tickets for v in numbers(t, criterion.attribute)])
-                values = scale_values(criterion.scale, raw)
-                costs += weight * table(criterion, values[orders], layout)
+        for criterion, weight, _ in self._divided:
+            costs += weight * _criterion_table(criterion, tickets, orders, layout)
         if not self.rules.depend_on_teams:
             row = int(np.argmax(costs <= costs.min() + COST_SLACK))
             return self._evaluate(_teams(tickets, found[row]), 0)
@@ -158,6 +163,11 @@ class Objective:
         total = scaled = 0.0
         for criterion, weight, counts in self._terms:
             scale, attribute = criterion.scale, criterion.attribute
+            if criterion.kind == "rematch":
+                cost = weight * _criterion_cost(criterion, ((one,), (two,)))
+                total += cost
+                scaled += cost
+                continue
             first = scale_value(scale, number(one, attribute))
             second = scale_value(scale, number(two, attribute))
             if criterion.step:
@@ -218,7 +228,26 @@ def _teams(tickets: Sequence[Ticket], division: Division) -> tuple[tuple[Ticket,
 def _criterion_cost(criterion: Criterion, teams: Seats) -> float:
     """Return q_d of a division, by the reference."""
     scale, attribute = criterion.scale, criterion.attribute
+    if criterion.kind == "rematch":
+        return rematch(teams, attribute, criterion.matches)
     values = [
         [scale_value(scale, v) for t in team for v in numbers(t, attribute)] for team in teams
     ]
     return reference(criterion, values)
+
+
+def _criterion_table(
+    criterion: Criterion, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
+) -> Floats:
+    """Return q_d of many divisions of the same tickets."""
+    attribute = criterion.attribute
+    if criterion.kind == "rematch":
+        return rematch_table(tickets, orders, layout, attribute, criterion.matches)
+    raw = np.array([value for ticket in tickets for value in numbers(ticket, attribute)])
+    return table(criterion, scale_values(criterion.scale, raw)[orders], layout)
+
+
+def _depends_on_teams(criterion: Criterion, seats: Sequence[int]) -> bool:
+    """Return whether the division into teams changes the cost of a match."""
+    is_changed_by_relation = criterion.kind == "rematch" and max(seats) > 1
+    return is_changed_by_relation or SHAPES[criterion.kind] == "team"

@@ -14,6 +14,7 @@ import numpy as np
 
 from evenmatch.cost.criteria import gap_of, gap_table
 from evenmatch.cost.expansion import inverse
+from evenmatch.cost.rematch import duel_gap, rule_gap
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.teams import Orders
 from evenmatch.model.queue import Queue, Rule
@@ -64,7 +65,7 @@ class Rules:
         self._is_duel = queue.format.is_duel
         # Between two players every kind of gap is the plain difference.
         self._duel = [
-            (c.rule, c.when, c.rule.kind != "same" and c.rule.unit == "difference")
+            (c.rule, c.when, c.rule.kind not in ("same", "rematch") and c.rule.unit == "difference")
             for c in self._rules
         ]
         self.are_none = not queue.rules and not self.sides
@@ -81,7 +82,7 @@ class Rules:
         pair = [[first, second]]
         at = max(first.enqueued_at, second.enqueued_at)
         for compiled in self._rules:
-            if compiled.rule.kind in ("spread", "same"):
+            if compiled.rule.kind in ("spread", "same", "rematch"):
                 at = max(at, _ready_at(compiled, pair))
         return at
 
@@ -147,6 +148,8 @@ class Rules:
             if is_plain:
                 gap = number(one, rule.attribute) - number(two, rule.attribute)
                 ready_at = both + when(abs(gap))
+            elif rule.kind == "rematch":
+                ready_at = both + when(duel_gap(one, two, rule.attribute, rule.matches))
             else:
                 ready_at = _ready_at(_Compiled(rule, when), ((one,), (two,)))
             if ready_at > at:
@@ -178,6 +181,8 @@ def _ready_at(compiled: _Compiled, teams: Seats) -> float:
         values = [attribute_of(t, p, rule.attribute) for t in tickets for p in t.players]
         same = all(value == values[0] for value in values)
         return -math.inf if same else math.inf
+    if rule.kind == "rematch":
+        return _gap_ready_at(compiled, rule_gap(tickets, rule.attribute, rule.matches), tickets)
     by_team = [[v for t in team for v in numbers(t, rule.attribute)] for team in teams if team]
     return _gap_ready_at(compiled, gap_of(rule.kind, by_team, rule.measure), tickets)
 

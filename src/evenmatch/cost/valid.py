@@ -22,6 +22,7 @@ from evenmatch.model.queue import (
     CriterionKind,
     Expansion,
     Format,
+    Handicap,
     OnDeadline,
     Queue,
     Rule,
@@ -36,6 +37,8 @@ CRITERIA_MAX = 16
 RULES_MAX = 16
 ATTRIBUTES_MAX = 64
 STEPS_MAX = 100
+MATCHES_MAX = 20
+"""Matches that players remember; engines keep no more than `engine.meetings.OTHERS_MOST` people."""
 POLICY_LENGTH_MAX = 500
 RANGE_MIN = 1e-9
 """The least difference between `max` and `min` of a scale."""
@@ -84,6 +87,8 @@ def check_queue(queue: Queue) -> None:
     _check_count(queue.rules, RULES_MAX, f"{at}rules")
     for index, criterion in enumerate(queue.criteria):
         _check_criterion(criterion, queue.format, f"{at}criteria[{index}].")
+    if queue.handicap is not None:
+        _check_handicap(queue.handicap, queue.format, f"{at}handicap.")
     wait_end = None if queue.on_deadline == "keep" else queue.wait_max
     for index, rule in enumerate(queue.rules):
         _check_rule(rule, queue.format, wait_end, f"{at}rules[{index}].")
@@ -125,6 +130,20 @@ def _check_accept(accept: Accept, at: str) -> None:
     _check_number(accept.loss_max, SHARES, f"{at}loss_max")
     for index, seconds in enumerate(accept.cooldowns):
         _check_number(seconds, WAITS, f"{at}cooldowns[{index}]")
+
+
+def _check_handicap(handicap: Handicap, form: Format, at: str) -> None:
+    """Refuse a handicap that gives nothing to anybody."""
+    if len(form.players) < 2:
+        _refuse(at.rstrip("."), "compares teams, and this queue has one")
+    _check_number(handicap.factor, GAPS, f"{at}factor")
+    if handicap.max is not None:
+        _check_number(handicap.max, GAPS, f"{at}max")
+    if handicap.step != 0.0:
+        _check_number(handicap.step, GAPS, f"{at}step")
+    if handicap.max is not None and handicap.step > handicap.max:
+        _refuse_value(f"{at}step", f"at most max = {handicap.max:g}", handicap.step)
+    _check_name(handicap.attribute, 100, f"{at}attribute")
 
 
 def _check_format(form: Format, at: str) -> None:
@@ -178,6 +197,8 @@ def _check_criterion(criterion: Criterion, form: Format, at: str) -> None:
         _check_number(criterion.weight, WEIGHTS, f"{at}weight")
     if criterion.step != 0.0:
         _check_number(criterion.step, GAPS, f"{at}step")
+    if criterion.kind == "rematch" and criterion.scale != Scale():
+        _refuse(f"{at}scale", 'does not go with kind = "rematch", which is in [0, 1] by itself')
     _check_scale(criterion.scale, f"{at}scale.")
 
 
@@ -185,6 +206,8 @@ def _check_compared(each: Criterion | Rule, form: Format, at: str) -> None:
     """Refuse what a criterion or a rule cannot compare."""
     _check_name(each.attribute, 100, f"{at}attribute")
     _check_word(each.measure, ("mean", "sum"), f"{at}measure")
+    if not _is_whole(each.matches, 1, MATCHES_MAX):
+        _refuse_value(f"{at}matches", f"between 1 and {MATCHES_MAX}", each.matches)
     if each.kind == "imbalance" and len(form.players) < 2:
         _refuse(f"{at}kind", '= "imbalance" compares teams, and this queue has one')
 
@@ -213,6 +236,8 @@ def _check_rule(rule: Rule, form: Format, wait_end: float | None, at: str) -> No
     _check_compared(rule, form, at)
     _check_number(rule.limit, LIMITS, f"{at}limit")
     _check_word(rule.unit, ("difference", "relative"), f"{at}unit")
+    if rule.kind == "rematch" and rule.unit != "difference":
+        _refuse(f"{at}unit", 'does not go with kind = "rematch"')
     if rule.expand is not None:
         _check_expansion(rule.expand, rule.limit, wait_end, f"{at}expand")
 

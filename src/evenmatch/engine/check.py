@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from operator import attrgetter
 
+from evenmatch.cost.handicap import points_given
 from evenmatch.cost.objective import Seating
 from evenmatch.engine.pool import Pool
 from evenmatch.errors import PolicyError
@@ -54,7 +55,8 @@ def check_grouping(
 def describe(
     match_id: str, pool: Pool, tickets: list[Ticket], seating: Seating, bots: int, now: float
 ) -> Match:
-    """Return the match that a division makes now, with its cost."""
+    """Return the match that a division makes now, with its cost and its handicap."""
+    given = pool.queue.handicap
     return Match(
         match_id,
         pool.name,
@@ -65,6 +67,7 @@ def describe(
         bots,
         pool.objective.cost(seating, bots, now),
         seating.quality,
+        handicap=points_given(given, seating.teams) if given is not None else None,
     )
 
 

@@ -60,8 +60,8 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
     fields: dict[str, object] = {name: getattr(tables, name) for name in tables.__struct_fields__}
     for name in LARGE:
         fields[name] = msgspec.Raw(_in_slices(getattr(tables, name)))
-    for name in ("players", "busy"):
-        groups: dict[str, dict[str, str]] = getattr(tables, name)
+    for name in ("players", "busy", "met"):
+        groups: dict[str, dict[str, object]] = getattr(tables, name)
         fields[name] = {group: msgspec.Raw(_in_slices(of)) for group, of in groups.items()}
     whole = {name: getattr(snapshot, name) for name in snapshot.__struct_fields__}
     return msgspec.json.encode({**whole, "tables": fields})

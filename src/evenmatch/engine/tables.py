@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
+from evenmatch.engine.meetings import Meetings, forget_unasked, note_meetings, with_meetings
 from evenmatch.engine.records import Record
 from evenmatch.errors import Forgotten
 from evenmatch.model.events import (
@@ -145,6 +146,7 @@ class Tables(msgspec.Struct):
         counters: Totals.
         forgotten: Highest record whose matches are no longer kept, by queue.
         forget_at: Instant from which old rows are looked for again.
+        met: Whom players met last, by group; only where a queue asks for it.
     """
 
     now: float = 0.0
@@ -162,6 +164,7 @@ class Tables(msgspec.Struct):
     counters: Counters = msgspec.field(default_factory=Counters)
     forgotten: dict[str, int] = {}
     forget_at: float = 0.0
+    met: Meetings = {}
 
     def view(self, ticket_id: str, now: float | None = None) -> TicketView:
         """Return a ticket as its owner sees it.
@@ -234,6 +237,7 @@ class Tables(msgspec.Struct):
             assert isinstance(given, Configure)
             self.queues = {queue.name: queue for queue in given.queues}
             self.seed, self.version, self.paused = given.seed, given.version, given.pause
+            forget_unasked(self.met, given.queues)
 
     def seal(self, record: Record) -> None:
         """End a record: note its number, instant and key, and forget what is too old."""
@@ -266,15 +270,17 @@ class Tables(msgspec.Struct):
         for name in ("queues", "waiting", "ended", "matches", "keys", "forgotten"):
             setattr(copied, name, dict(getattr(self, name)))
         copied.players = {group: dict(players) for group, players in self.players.items()}
+        copied.met = {group: dict(players) for group, players in self.met.items()}
         copied.busy = {group: dict(players) for group, players in self.busy.items()}
         return copied
 
     def _accept(self, given: Enqueue, event: Accepted) -> None:
         new = given.tickets[event.item]
         queues = new.queues or (next(iter(self.queues)),)
-        ticket = Ticket(
-            event.ticket, event.sequence, given.now, new.players, queues, new.attributes
-        )
+        players = new.players
+        if self.met:
+            players = with_meetings(new, [self.queues[name] for name in queues], self.met)
+        ticket = Ticket(event.ticket, event.sequence, given.now, players, queues, new.attributes)
         self.waiting[event.ticket] = Waiting(ticket, queues, self.sequence + 1)
         group = self.players.setdefault(self.queues[queues[0]].group, {})
         for player in new.players:
@@ -293,6 +299,8 @@ class Tables(msgspec.Struct):
             for team in match.players:
                 for player in team:
                     busy[player] = match.id
+        if queue.remembers:
+            note_meetings(self.met, match, queue.group, self.queues.values())
         counters = self.counters
         counters.matched += len(match.tickets)
         counters.matches += 1

@@ -81,7 +81,8 @@ def optimum(
             `EXACT_MAX` tickets, and for `GAP_MAX` beyond.
 
     Raises:
-        NotSupported: A queue or a ticket is no duel of single players.
+        NotSupported: A queue or a ticket is no duel of single players, or a queue compares
+            rematches, which follow from the matches made before.
 
     Complexity:
         See `solvers.matching.pair_up`.
@@ -149,6 +150,11 @@ def _check(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> None:
             raise NotSupported(
                 f"the optimum is known for one player against one; queue {queue.name} has"
                 f" {' against '.join(map(str, queue.format.players))}"
+            )
+        if queue.remembers:
+            raise NotSupported(
+                f"the optimum is known where pairs do not depend on earlier matches; queue "
+                f"{queue.name} has rematch; leave it out to compare the rest"
             )
     for place, arrival in enumerate(arrivals):
         if len(arrival.ticket.players) != 1:

@@ -22,6 +22,7 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         quality: 1 - weighted mean criterion cost, waits excluded; None where no criterion
             is scaled to [0, 1].
         extends: The open match that this one fills, or None.
+        handicap: Points given to each team before the start; None if nobody gets any.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     cost: float = 0.0
     quality: float | None = None
     extends: str | None = None
+    handicap: tuple[float, ...] | None = None
 
 
 class OpenMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -7,9 +7,11 @@ from typing import Literal
 import msgspec
 
 ScaleKind = Literal["linear", "capped", "log", "none"]
-CriterionKind = Literal["spread", "mean_gap", "imbalance"]
-RuleKind = Literal["spread", "mean_gap", "imbalance", "same"]
+CriterionKind = Literal["spread", "mean_gap", "imbalance", "rematch"]
+RuleKind = Literal["spread", "mean_gap", "imbalance", "same", "rematch"]
 OnDeadline = Literal["bots", "expire", "keep"]
+RECENT = "recent"
+"""The attribute that says whom a player met last; the engine fills it in where a queue asks."""
 
 
 class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -62,11 +64,12 @@ class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     Args:
         kind: The comparison; see `cost.criteria`.
-        attribute: The number that is compared.
+        attribute: The number that is compared; for `rematch` whom a player met, see `cost.rematch`.
         weight: f_d; None means k / (number of criteria).
         scale: From values or gaps to [0, 1].
         measure: For `imbalance`: compare the teams' means or sums.
         step: For `imbalance` of sums: differences are rounded down to multiples of it; 0 = exact.
+        matches: For `rematch`: how many of a player's last matches count.
     """
 
     kind: CriterionKind
@@ -75,6 +78,7 @@ class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     scale: Scale = Scale()
     measure: Literal["mean", "sum"] = "mean"
     step: float = 0.0
+    matches: int = 1
 
 
 class Expansion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -103,6 +107,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         unit: `difference` (points) or `relative` (a fraction of one's own value).
         expand: How the limit widens; None means never.
         measure: As for a criterion.
+        matches: As for a criterion.
     """
 
     kind: RuleKind
@@ -111,6 +116,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     unit: Literal["difference", "relative"] = "difference"
     expand: Expansion | None = None
     measure: Literal["mean", "sum"] = "mean"
+    matches: int = 1
 
 
 class Accept(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -119,6 +125,22 @@ class Accept(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     seconds: float = 15.0
     loss_max: float = 0.05
     cooldowns: tuple[float, ...] = (60.0, 300.0, 900.0)
+
+
+class Handicap(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Points given to weaker teams before the start; see `cost.handicap`.
+
+    Args:
+        factor: Points for each point of difference between the teams' means.
+        max: Most points given to a team; None means no cap.
+        step: Points are rounded down to multiples of it; 0 = exact.
+        attribute: The number that says how strong a player is.
+    """
+
+    factor: float
+    max: float | None = None
+    step: float = 0.0
+    attribute: str = "rating"
 
 
 class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -139,6 +161,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         silent_after: Seconds without a heartbeat after which a ticket is dropped; None = never.
         accept: The ready-check; None means that matches are final at once.
         attributes: Further attribute names that tickets may carry.
+        handicap: Points that its matches give to weaker teams; None means none.
     """
 
     name: str = "main"
@@ -155,6 +178,19 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     silent_after: float | None = None
     accept: Accept | None = None
     attributes: tuple[str, ...] = ()
+    handicap: Handicap | None = None
+
+    @property
+    def remembers(self) -> int:
+        """Return how many of a player's last matches this queue asks for; 0 for none."""
+        deepest = 0
+        for criterion in self.criteria:
+            if criterion.kind == "rematch":
+                deepest = max(deepest, criterion.matches)
+        for rule in self.rules:
+            if rule.kind == "rematch":
+                deepest = max(deepest, rule.matches)
+        return deepest
 
     @property
     def price(self) -> float:
@@ -162,3 +198,25 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         if self.wait_price is not None:
             return self.wait_price
         return 1.0 if self.wait_max is None else 1.0 / self.wait_max
+
+
+def redraw_rule(redraws: int, *, every: float, matches: int = 1, attribute: str = RECENT) -> Rule:
+    """Return the rule that draws again, so many times, before it lets opponents meet again.
+
+    A ticket is drawn anew every `every` seconds of its wait. Each time, opponents of its last
+    `matches` matches are refused; after `redraws` refusals they are taken. So a rematch is allowed
+    from `redraws * every` seconds of both tickets' waits on, which is exact, never shrinks with the
+    wait, and leaves nobody without a match where the same two people are all there is.
+
+    Args:
+        redraws: How often, >= 1.
+        every: Seconds between two draws; the policy's own clock where it has one.
+        matches: How many of a player's last matches count.
+        attribute: The name of what players remember.
+
+    Source:
+        GameDev.net, "1v1 queuing" (2010): "force a redraw (or a few) if you match up players who
+        played against each other in the last X matches".
+    """
+    allowed = ((redraws * every, 1.0),)
+    return Rule("rematch", attribute, expand=Expansion(steps=allowed), matches=matches)

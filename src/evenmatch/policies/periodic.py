@@ -60,7 +60,7 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
         return PeriodicMatcher(queue, self.rounds_of, self._attribute(queue), memory or {})
 
     def _attribute(self, queue: Queue) -> str | None:
-        names = [criterion.attribute for criterion in queue.criteria]
+        names = [each.attribute for each in queue.criteria if each.kind != "rematch"]
         if self.sort is not None:
             if self.sort not in names:
                 raise ConfigError(

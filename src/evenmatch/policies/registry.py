@@ -16,15 +16,14 @@ import msgspec
 
 from evenmatch.errors import ConfigError, MatchmakingError, NotSupported
 from evenmatch.policies.base import FunctionPolicy, Policy
-from evenmatch.policies.greedy import Greedy
-from evenmatch.policies.periodic import Periodic
-from evenmatch.policies.window import Window
 
-POLICIES: dict[str, type[Greedy] | type[Periodic] | type[Window]] = {
-    "greedy": Greedy,
-    "periodic": Periodic,
-    "window": Window,
+POLICIES: dict[str, str] = {
+    "greedy": "Greedy",
+    "periodic": "Periodic",
+    "price": "Price",
+    "window": "Window",
 }
+"""Names and classes; the module of the same name is imported when the policy is chosen."""
 
 LATER: dict[str, tuple[str, ...]] = {"window": ("every",)}
 """Parameters that are named and come with a later version."""
@@ -51,7 +50,7 @@ def parse_policy(spec: str) -> Policy:
         return _imported(name, texts)
     if name not in POLICIES:
         raise ConfigError(f"no policy is called {name!r}{_nearest(name, list(POLICIES))}")
-    kind = POLICIES[name]
+    kind = policy_class(name)
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     values = {}
     for key, text in texts.items():
@@ -62,7 +61,15 @@ def parse_policy(spec: str) -> Policy:
                 f"policy {name} has no parameter {key!r}{_nearest(key, list(fields))}"
             )
         values[key] = _convert(f"{name}:{key}", text, fields[key].type)
-    return kind(**values)
+    policy: Policy = kind(**values)
+    return policy
+
+
+def policy_class(name: str) -> type[Any]:
+    """Return the class of a built-in policy; kernels are loaded only where it needs them."""
+    module = importlib.import_module(f"evenmatch.policies.{name}")
+    found: type[Any] = getattr(module, POLICIES[name])
+    return found
 
 
 def _parameters(spec: str, rest: str) -> dict[str, str]:

@@ -122,7 +122,7 @@ class History:
     def match_rows(self) -> Iterator[dict[str, Any]]:
         """Yield the lines of the matches' JSONL file."""
         for match in self.matches:
-            yield {
+            row = {
                 "match": match.id,
                 "queue": match.queue,
                 "at": match.at + self.offset,
@@ -132,3 +132,6 @@ class History:
                 "cost": match.cost,
                 "quality": match.quality,
             }
+            if match.handicap is not None:
+                row["handicap"] = list(match.handicap)
+            yield row

@@ -27,11 +27,13 @@ HAS_NUMBA = importlib.util.find_spec("numba") is not None
 """Whether kernels are compiled; if not, install `evenmatch[solve]`."""
 
 
-def kernel(signature: str) -> Callable[[Function], Function]:
+def kernel(signature: str, *, inline: bool = False) -> Callable[[Function], Function]:
     """Compile a function for one signature, or return it as it is where numba is missing.
 
     Args:
         signature: As numba writes it, `int64(int64[:,::1], int64)` say.
+        inline: Whether callers take a copy of the code: for small kernels in inner loops, since a
+            call hands over each array as seven numbers.
 
     Complexity:
         Seconds per kernel when it is compiled first, milliseconds from the cache.
@@ -46,12 +48,12 @@ def kernel(signature: str) -> Callable[[Function], Function]:
     def decorate(function: Function) -> Function:
         if not HAS_NUMBA:
             return function
-        return cast(Function, _compile(function, signature))
+        return cast(Function, _compile(function, signature, inline))
 
     return decorate
 
 
-def _compile(function: Callable[..., Any], signature: str) -> object:
+def _compile(function: Callable[..., Any], signature: str, inline: bool) -> object:
     import numba
 
     config: Any = numba.config
@@ -60,7 +62,9 @@ def _compile(function: Callable[..., Any], signature: str) -> object:
     try:
         # The folder is a global of numba's; it is ours only while our kernel is compiled.
         config.CACHE_DIR = folder or before
-        compiled: object = numba.njit(signature, nogil=True, cache=folder is not None)(function)
+        compiled: object = numba.njit(
+            signature, nogil=True, cache=folder is not None, forceinline=inline
+        )(function)
     finally:
         config.CACHE_DIR = before
     return compiled

@@ -32,7 +32,21 @@ STEP_SLACK = 1e-9
 _FIELD = "float64[:,::1], float64[:,::1], float64[::1], float64"
 
 
-@kernel(f"float64({_FIELD}, int64, int64)")
+@kernel("float64(float64[:,::1], int64, float64)", inline=True)
+def shaped(terms: Floats, term: int, gap: float) -> float:
+    """Return what a gap between values costs before the weight of its term."""
+    if terms[term, 4] > 0.0:
+        gap = math.floor(gap / terms[term, 4] + STEP_SLACK) * terms[term, 4]
+    if terms[term, 1] != RAW:
+        gap = min(gap, terms[term, 2])
+        if terms[term, 1] == CAPPED:
+            gap = gap / terms[term, 2]
+        else:
+            gap = math.log1p(gap / terms[term, 3]) / math.log1p(terms[term, 2] / terms[term, 3])
+    return gap
+
+
+@kernel(f"float64({_FIELD}, int64, int64)", inline=True)
 def pair_cost(points: Floats, terms: Floats, gates: Floats, price: float, i: int, j: int) -> float:
     """Return the cost of pairing point i with a later point j; infinity if they may not."""
     if points[TIME, j] > points[UNTIL, i] or points[OWNER, i] == points[OWNER, j]:
@@ -46,15 +60,7 @@ def pair_cost(points: Floats, terms: Floats, gates: Floats, price: float, i: int
     cost: float = price * (points[TIME, j] - points[TIME, i])
     for d in range(terms.shape[0]):
         gap = abs(points[FIRST_VALUE + d, i] - points[FIRST_VALUE + d, j])
-        if terms[d, 4] > 0.0:
-            gap = math.floor(gap / terms[d, 4] + STEP_SLACK) * terms[d, 4]
-        if terms[d, 1] != RAW:
-            gap = min(gap, terms[d, 2])
-            if terms[d, 1] == CAPPED:
-                gap = gap / terms[d, 2]
-            else:
-                gap = math.log1p(gap / terms[d, 3]) / math.log1p(terms[d, 2] / terms[d, 3])
-        cost += terms[d, 0] * gap
+        cost += terms[d, 0] * shaped(terms, d, gap)
     return cost
 
 

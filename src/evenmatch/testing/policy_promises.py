@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from evenmatch.cost.expansion import TICKS
-from evenmatch.model.ticket import Ticket
+from evenmatch.model.ticket import Ticket, Value
 from evenmatch.policies.base import Decision
 from evenmatch.testing.play import LEFT, LEGAL, Case, Guard, Made, Play
 from evenmatch.testing.scripts import Script
@@ -177,7 +177,10 @@ def _ignores_ids(case: Case) -> None:
 
     def relabel(ticket: Ticket) -> Ticket:
         players = tuple(
-            msgspec.structs.replace(player, id=_mirrored(player.id)) for player in ticket.players
+            msgspec.structs.replace(
+                player, id=_mirrored(player.id), attributes=_relabelled(player.attributes)
+            )
+            for player in ticket.players
         )
         name = _mirrored(ticket.id)
         old[name] = ticket.id
@@ -235,6 +238,16 @@ def instants(now: float, until: float) -> list[float]:
 def _mirrored(name: str) -> str:
     """Return an id of another look that sorts the other way round."""
     return "id" + "".join(chr(ord("~") - ord(letter) + ord("!")) for letter in name)
+
+
+def _relabelled(attributes: dict[str, Value]) -> dict[str, Value]:
+    """Return attributes whose maps are by player id, as a rematch's are, with the other ids."""
+    return {
+        name: {_mirrored(other): ago for other, ago in value.items()}
+        if isinstance(value, dict)
+        else value
+        for name, value in attributes.items()
+    }
 
 
 def _called(said: tuple[float, bool, float]) -> str:

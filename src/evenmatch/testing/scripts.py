@@ -12,7 +12,7 @@ import random
 
 import msgspec
 
-from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale, redraw_rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.testing.builders import rule
@@ -39,6 +39,12 @@ QUEUES: tuple[Queue, ...] = (
         Format((2, 2)),
         (Criterion("imbalance", "rating", scale=Scale("none")),),
         (rule(limit=150, rate=20.0),),
+    ),
+    Queue(
+        "rematch",
+        criteria=(_RATING, Criterion("rematch", "recent", matches=2)),
+        rules=(rule(limit=100, rate=25.0), redraw_rule(2, every=4.0, matches=2)),
+        wait_max=24.0,
     ),
 )
 """The queues on which a policy is checked; it may refuse some."""
@@ -133,6 +139,9 @@ def _draw_player(
     rating = 1000.0 + 25.0 * rng.randrange(STEPS_TO_TOP + 1)
     attributes: dict[str, Value] = {}
     for criterion in queue.criteria:
+        if criterion.kind == "rematch":
+            _draw_meetings(rng, criterion.attribute, player_id, attributes)
+            continue
         scale = criterion.scale
         part = rng.randrange(STEPS_TO_TOP + 1) / STEPS_TO_TOP
         attributes[criterion.attribute] = scale.min + part * (scale.max - scale.min)
@@ -140,7 +149,21 @@ def _draw_player(
         if each.kind == "same":
             attributes[each.attribute] = rng.choice(("red", "blue"))
             continue
+        if each.kind == "rematch":
+            _draw_meetings(rng, each.attribute, player_id, attributes)
+            continue
         step = (each.limit or 1.0) * (1000.0 if each.unit == "relative" else 1.0)
         attributes[each.attribute] = 1000.0 + step * rng.randrange(STEPS_TO_TOP + 1)
     drawn = attributes.pop("rating", rating)
     return Player(player_id, Rating(drawn if isinstance(drawn, float) else rating), attributes)
+
+
+def _draw_meetings(
+    rng: random.Random, attribute: str, player_id: str, attributes: dict[str, Value]
+) -> None:
+    """Let half of the players remember some of the others, most of them as opponents."""
+    if rng.random() < 0.5:
+        return
+    others = [name for name in (f"p{n:02d}a" for n in range(1, TICKETS + 1)) if name != player_id]
+    met = sorted(rng.sample(others, TICKETS // 3))
+    attributes[attribute] = {name: rng.choice((-1.0, 1.0, 1.0, 2.0, 3.0)) for name in met}

@@ -17,9 +17,10 @@ from evenmatch.model.queue import (
     ScaleKind,
 )
 from evenmatch.toml.decode import Place
+from evenmatch.toml.rematch import build_rematch_criterion, build_rematch_rule, refuse_rematch_keys
 from evenmatch.toml.shapes import CriterionShape, ExpandShape, RuleShape, ScaleShape
 
-CRITERIA_LATER = ("latency", "party_parity", "rematch", "host_options", "fullness")
+CRITERIA_LATER = ("latency", "party_parity", "host_options", "fullness")
 RULES_LATER = (*CRITERIA_LATER, "overlap", "avoid", "pair_limit", "household_limit")
 SCALES_LATER = ("percentile",)
 UNITS = ("difference", "relative")
@@ -42,6 +43,9 @@ def build_criterion(shape: CriterionShape, at: Place) -> Criterion:
         ConfigError: A key does not fit the kind.
     """
     kind = at.at("kind").one_of(shape.kind, get_args(CriterionKind), CRITERIA_LATER)
+    if kind == "rematch":
+        return build_rematch_criterion(shape, at)
+    refuse_rematch_keys(shape, at)
     measure = _measure(shape.measure, kind, at)
     if shape.step is not None and (kind != "imbalance" or measure != "sum"):
         at.at("step").refuse('goes only with kind = "imbalance" and measure = "sum"')
@@ -73,17 +77,21 @@ def build_scale(shape: ScaleShape, at: Place) -> Scale:
     )
 
 
-def build_rule(shape: RuleShape, at: Place) -> Rule:
+def build_rule(shape: RuleShape, at: Place, wait_end: float | None = None) -> Rule:
     """Return one hard constraint of a queue.
 
     Args:
         shape: The table.
         at: Where the table stands.
+        wait_end: The wait at which every ticket has left the queue, seconds; None = never.
 
     Raises:
         ConfigError: A key does not fit the kind.
     """
     kind = at.at("kind").one_of(shape.kind, get_args(RuleKind), RULES_LATER)
+    if kind == "rematch":
+        return build_rematch_rule(shape, at, wait_end)
+    refuse_rematch_keys(shape, at)
     attribute = _attribute(shape.attribute, at.at("attribute"))
     measure = _measure(shape.measure, kind, at)
     if kind == "same":

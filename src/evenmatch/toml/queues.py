@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import cast, get_args
 
-from evenmatch.model.queue import Format, OnDeadline, Queue
+from evenmatch.model.queue import Format, Handicap, OnDeadline, Queue
 from evenmatch.toml.constraints import build_criterion, build_rule
 from evenmatch.toml.decode import Place
-from evenmatch.toml.shapes import QueueShape
+from evenmatch.toml.shapes import HandicapShape, QueueShape
 
 QUEUES_MAX = 100
 SEATS_MAX = 1000
@@ -52,13 +52,16 @@ def queue_place(root: Place, name: str) -> Place:
 
 def _build_queue(shape: QueueShape, at: Place) -> Queue:
     on_deadline = at.at("on_deadline").one_of(shape.on_deadline, get_args(OnDeadline))
+    wait_end = None if on_deadline == "keep" else shape.wait_max
     return Queue(
         name=shape.name,
         format=build_format(shape, at),
         criteria=tuple(
             build_criterion(each, at.at("criteria").at(i)) for i, each in enumerate(shape.criteria)
         ),
-        rules=tuple(build_rule(each, at.at("rules").at(i)) for i, each in enumerate(shape.rules)),
+        rules=tuple(
+            build_rule(each, at.at("rules").at(i), wait_end) for i, each in enumerate(shape.rules)
+        ),
         wait_max=shape.wait_max,
         wait_price=shape.wait_price,
         on_deadline=cast(OnDeadline, on_deadline),
@@ -67,7 +70,12 @@ def _build_queue(shape: QueueShape, at: Place) -> Queue:
         exclusive_match=shape.exclusive_match,
         match_max=shape.match_max,
         attributes=shape.attributes,
+        handicap=None if shape.handicap is None else _handicap(shape.handicap),
     )
+
+
+def _handicap(shape: HandicapShape) -> Handicap:
+    return Handicap(shape.factor, shape.max, shape.step, shape.attribute)
 
 
 def build_format(shape: QueueShape, at: Place) -> Format:

@@ -51,6 +51,7 @@ class CriterionShape(_Shape, frozen=True, kw_only=True):
     scale: ScaleShape | None = None
     measure: Text | None = None
     step: Number | None = None
+    matches: Whole | None = None
 
 
 class ExpandShape(_Shape, frozen=True, kw_only=True):
@@ -71,6 +72,18 @@ class RuleShape(_Shape, frozen=True, kw_only=True):
     unit: Text | None = None
     expand: ExpandShape | None = None
     measure: Text | None = None
+    matches: Whole | None = None
+    redraws: Whole | None = None
+    every: Number | None = None
+
+
+class HandicapShape(_Shape, frozen=True, kw_only=True):
+    """`handicap = {...}` of a queue."""
+
+    factor: Number
+    max: Number | None = None
+    step: Number = 0.0
+    attribute: Text = "rating"
 
 
 class QueueShape(_Shape, frozen=True, kw_only=True):
@@ -99,6 +112,7 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     criteria: tuple[CriterionShape, ...] = ()
     rules: tuple[RuleShape, ...] = ()
     attributes: Texts = ()
+    handicap: HandicapShape | None = None
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):

@@ -94,6 +94,33 @@ def test_surprises_are_warned_of(
     assert warning in check(capsys, tmp_path, text)
 
 
+REMATCH = '[[queue.rules]]\nkind = "rematch"\nredraws = 2\n'
+
+
+def test_rematches_and_handicaps_are_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = QUEUE + "handicap = {factor = 0.01, max = 4.0, step = 1.0}\nwait_max = 60.0\n"
+    text += REMATCH + "every = 15.0\nmatches = 3\n"
+    told = check(capsys, tmp_path, text + '[[queue.criteria]]\nkind = "rematch"\n')
+    assert (
+        "Players who met as opponents in their last 3 matches may not meet again before both have "
+        "waited 30 s." in told
+    )
+    assert "the share of its pairs that met not long ago, by recent (weight 2)" in told
+    assert (
+        "A weaker team gets 0.01 for each 1 by which its mean rating is below that of the "
+        "strongest, at most 4, in multiples of 1." in told
+    )
+    assert "warning" not in told
+
+
+def test_rematch_that_is_allowed_in_the_end_needs_no_warning(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert "warning" not in check(capsys, tmp_path, QUEUE + REMATCH)
+
+
 def test_widening_without_end_needs_no_warning(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

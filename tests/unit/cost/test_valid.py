@@ -8,7 +8,17 @@ from msgspec.structs import replace
 
 from evenmatch.cost.valid import check_queue
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import Accept, Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import (
+    Accept,
+    Criterion,
+    Expansion,
+    Format,
+    Handicap,
+    Queue,
+    Rule,
+    Scale,
+    redraw_rule,
+)
 
 
 def unchecked(**keys: Any) -> Queue:
@@ -36,6 +46,10 @@ GOOD = [
     Queue(format=Format((1, 4), ("boss", "crew"), (1, 4))),
     Queue(format=Format((500, 500))),
     Queue(criteria=(Criterion("spread", "rating"),) * 2),
+    Queue(
+        criteria=(Criterion("rematch", "recent", matches=20),), handicap=Handicap(0.01, 5.0, 5.0)
+    ),
+    Queue(rules=(redraw_rule(3, every=1.99),), wait_max=6.0),
     Queue(accept=Accept(), silent_after=30.0),
     scaled(min=-1e15, max=1e15),
     scaled(kind="log", knee=1e-9, max=1e15, cap=0.0),
@@ -81,7 +95,33 @@ BAD = [
     (unchecked(format=Format((3, 3), (), (2,))), "party_sizes [2] cannot fill a team of 3 players"),
     (unchecked(criteria=(Criterion("spread", "r"),) * 17), "criteria must be given at most 16"),
     (unchecked(rules=(Rule("spread", "r"),) * 17), "rules must be given at most 16 times, got 17"),
-    (spread(kind="latency"), "criteria[0].kind must be one of spread, mean_gap, imbalance, got"),
+    (
+        spread(kind="latency"),
+        "criteria[0].kind must be one of spread, mean_gap, imbalance, rematch",
+    ),
+    (spread(kind="rematch", matches=0), "criteria[0].matches must be between 1 and 20, got 0"),
+    (spread(kind="rematch", matches=1.5), "criteria[0].matches must be between 1 and 20, got 1.5"),
+    (
+        spread(kind="rematch", scale=Scale("none")),
+        'criteria[0].scale does not go with kind = "rematch", which is in [0, 1] by itself',
+    ),
+    (
+        unchecked(rules=(Rule("rematch", "recent", unit="relative"),)),
+        'rules[0].unit does not go with kind = "rematch"',
+    ),
+    (
+        unchecked(rules=(redraw_rule(3, every=2.0),), wait_max=6.0),
+        "rules[0].expand.steps[0] at 6 s can never be reached: wait_max is 6 s",
+    ),
+    (unchecked(handicap=Handicap(0.0)), "handicap.factor must be between 1e-9 and 1e15, got 0.0"),
+    (unchecked(handicap=Handicap(1.0, -1.0)), "handicap.max must be between 1e-9 and 1e15, got"),
+    (unchecked(handicap=Handicap(1.0, 5.0, 6.0)), "handicap.step must be at most max = 5, got 6.0"),
+    (unchecked(handicap=Handicap(1.0, step=-1.0)), "handicap.step must be between 1e-9 and 1e15"),
+    (unchecked(handicap=Handicap(1.0, attribute="")), "handicap.attribute must be a name of 1 to"),
+    (
+        unchecked(format=Format((4,)), handicap=Handicap(1.0)),
+        "handicap compares teams, and this queue has one",
+    ),
     (spread(attribute=""), 'criteria[0].attribute must be a name of 1 to 100 characters, got ""'),
     (spread(measure="max"), 'criteria[0].measure must be one of mean, sum, got "max"'),
     (spread(weight=-1.0), "criteria[0].weight must be between 0 and 1e12, got -1.0"),
@@ -98,7 +138,10 @@ BAD = [
     (scaled(kind="capped", max=0.0), "criteria[0].scale.max must be between 1e-9 and 1e15, got"),
     (scaled(kind="log", knee=5e-324), "criteria[0].scale.knee must be between 1e-9 and 1e15"),
     (scaled(kind="none", cap=math.nan), "scale.cap must be between -1e15 and 1e15, got nan"),
-    (ruled(kind="overlap"), "rules[0].kind must be one of spread, mean_gap, imbalance, same, got"),
+    (
+        ruled(kind="overlap"),
+        "rules[0].kind must be one of spread, mean_gap, imbalance, same, rematch, got",
+    ),
     (ruled(limit=-1.0), "rules[0].limit must be between 0 and 1e15, got -1.0"),
     (ruled(unit="percentile"), "rules[0].unit must be one of difference, relative, got"),
     (ruled(Expansion()), "expand.rate must be between 1e-9 and 1e15 per second, got 0.0"),

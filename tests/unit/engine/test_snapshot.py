@@ -139,3 +139,20 @@ def test_configuration_is_part_of_the_state() -> None:
     plain, other = Configure(0.0, (Queue(),)), Configure(0.0, (Queue(wait_max=5.0),))
 
     assert state_hash(engine(plain)) != state_hash(engine(other))
+
+
+def test_snapshot_from_before_meetings_and_handicaps_is_read() -> None:
+    before = busy()
+    state = msgspec.json.decode(encode_snapshot(take(before)))
+    assert state["tables"].pop("met") == {}
+    assert "handicap" not in state["tables"]["matches"]["s0-m1"]["match"]
+    old = decode_snapshot(msgspec.json.encode(state))
+    assert old.tables == before.tables
+
+
+def test_meetings_survive_the_round_trip() -> None:
+    asking = queue("main", criteria=(Criterion("rematch", "recent"),))
+    before = engine(Configure(0.0, (asking,)), Enqueue(1.0, (new_ticket("a"), new_ticket("b"))))
+    found = decode_snapshot(encode_snapshot(take(before))).tables
+    assert found.met == {"default": {"a": {"b": 1.0}, "b": {"a": 1.0}}}
+    assert found == before.tables

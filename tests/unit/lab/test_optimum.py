@@ -8,7 +8,7 @@ import pytest
 from evenmatch.cost.objective import Objective
 from evenmatch.errors import NotSupported
 from evenmatch.lab.optimum import Optimum, optimum, optimum_figures
-from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale, redraw_rule
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.history import History
@@ -215,6 +215,19 @@ def test_larger_formats_and_parties_are_refused() -> None:
     party = NewTicket(players=(Player(id="a"), Player(id="b")))
     with pytest.raises(NotSupported, match="arrival 0 is a party"):
         optimum([SCHLUP], [Arrival(0.0, party)])
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [
+        Queue(criteria=(Criterion(kind="rematch", attribute="recent"),)),
+        Queue(rules=(redraw_rule(2, every=5.0),)),
+    ],
+    ids=["criterion", "rule"],
+)
+def test_rematches_which_follow_from_earlier_matches_are_refused(queue: Queue) -> None:
+    with pytest.raises(NotSupported, match="queue main has rematch; leave it out"):
+        optimum([queue], [])
 
 
 def test_no_arrivals_cost_nothing() -> None:

@@ -229,3 +229,13 @@ def test_queue_that_it_cannot_work_on_is_refused(
 def test_adaptive_rounds_come_later() -> None:
     with pytest.raises(NotSupported, match="adaptive comes with a later version"):
         Periodic(adaptive=True).matcher(queue(), seed=1)
+
+
+def test_criterion_that_compares_no_numbers_is_none_to_sort_by() -> None:
+    rematch = Criterion("rematch", "recent")
+    at_work = Periodic(rounds_of=2).matcher(queue(criteria=(rematch, RATING)), seed=1)
+
+    enter(at_work, *arrivals(1900, 1000, 1100))
+    decision = enter(at_work, ticket("t4", 1800, at=4, sequence=4))
+
+    assert groups(decision) == [("t2", "t3"), ("t1", "t4")]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pytest
 
-from evenmatch import Grouping, Player, Ticket, simulate
+from evenmatch import Grouping, Player, Ticket, rate, simulate
 from evenmatch.config import parse_scenario
 from evenmatch.errors import ArrivalsError, ConfigError, NotSupported, PolicyError
-from evenmatch.model.queue import Expansion, Format, Queue, Rule
+from evenmatch.model.queue import Expansion, Format, Handicap, Queue, Rule, redraw_rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import Arrivals, Distribution, Scenario
 from evenmatch.model.ticket import NewTicket
@@ -201,6 +201,7 @@ def test_rounds_go_on_while_a_limit_widens() -> None:
         Rule("spread", "rating", 1.0, expand=Expansion(steps=((5.0, 2.0), (17.0, 4.0)))),
         Rule("spread", "rating", 1.0, "relative", expand=Expansion(rate=0.5)),
         Rule("imbalance", "rating", 1.0, expand=Expansion(rate=1.0), measure="sum"),
+        Rule("rematch", "recent", expand=Expansion(rate=0.01)),
     ],
 )
 def test_run_ends_under_any_kind_of_expansion(rule: Rule) -> None:
@@ -348,6 +349,28 @@ def test_same_seed_gives_the_same_run() -> None:
     assert first.matches == second.matches
     assert first.tickets == second.tickets
     assert first.summary["cancelled"] > 0
+
+
+def test_handicap_of_a_match_decides_who_has_won() -> None:
+    tickets = [arrival(0.0, "ann", 1800.0), arrival(0.0, "bob", 1500.0)]
+    (match,) = simulate(Scenario((Queue(handicap=Handicap(0.01)),)), arrivals=tickets).matches
+    played = {"teams": [["ann"], ["bob"]], "points": [10, 8], "handicap": match["handicap"]}
+
+    after = rate("elo", {"ann": {"mean": 1800.0}, "bob": {"mean": 1500.0}}, [played])
+
+    # Ann scored 10 points to 8, and bob was given 3.
+    assert match["handicap"] == [0.0, 3.0]
+    assert after["ann"]["mean"] < 1800.0
+    assert after["bob"]["mean"] > 1500.0
+
+
+@pytest.mark.parametrize("spec", ["window:limit=100", "greedy"])
+def test_run_without_an_end_waits_for_the_redraws(spec: str) -> None:
+    again = [arrival(1.0, "a", id="a2"), arrival(1.0, "b", id="b2")]
+    queue = Queue(policy=spec, rules=(redraw_rule(2, every=30.0),))
+    found = run([arrival(0.0, "a"), arrival(0.0, "b"), *again], queue, spec=spec)
+
+    assert [row["at"] for row in found.match_rows()] == [0.0, 61.0]
 
 
 @pytest.mark.parametrize("rate", [0.5, 4.0])

@@ -1,0 +1,121 @@
+"""`price`: a pair meets when its cost is no more than what both would pay rather than wait."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evenmatch.cost.scale import Floats
+from evenmatch.errors import ConfigError
+from evenmatch.model.queue import Queue
+from evenmatch.policies.base import Matcher, Memory
+from evenmatch.policies.columns import Columns
+from evenmatch.policies.steps import StepMatcher, Steps, check_solo
+from evenmatch.solvers import play, price
+from evenmatch.solvers.pairs import CAPPED
+
+GROW = 0.05
+STEPS = Steps(
+    kind=play.PRICE,
+    arrive=price.arrive,
+    come_back=price.come_back,
+    decide=price.decide,
+    leave=price.forget,
+    samples=price.SAMPLES,
+    learnt=(price.RATE_NOW, price.LAST, price.GUESS),
+)
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """Match a newcomer with whoever is worth it, and wait for a better one if nobody is.
+
+    What a player x would pay at most, T(x), balances a second of waiting with the gain from the
+    arrivals of that second, which look like the last ones:
+
+        rate * E[(T - cost(x, Y))+] = c^2 * wait_price
+
+    A newcomer plays with the waiting player of the largest gain, T - cost + grow * (the older
+    one's waiting cost), if it is not negative; T is 3/4 of the larger of both and 1/4 of the
+    smaller. At its deadline a ticket takes the cheapest partner there is. Where a rule keeps a
+    pair apart for a time, the ticket looks around again when the rule lets it play. When nobody
+    has come for six mean intervals, the rate is no longer believed, and pairs that fewer arrivals
+    make good enough meet.
+
+    Nothing has to be tuned: rate and distribution are those of the last 50 and 128 arrivals.
+    Choose it for one against one whenever cost and waiting can be compared.
+
+    Args:
+        c: Pickiness: larger accepts more. Around 1.1 the cost is flat.
+        theta: A fixed T instead, as a distance: the sum of weighted criteria over the sum of
+            weights.
+        grow: Part of its waiting cost by which a ticket accepts more; 0.05, or 0 with `theta`.
+        rate: Tickets per second, if known; None measures it.
+
+    Source:
+        A threshold rule with the length L = 1/sqrt(f a wait_max) of Schlup's paper as its unit:
+        for one uniform criterion T = c f L. Local densities, several criteria and silence are
+        ours.
+
+    Complexity:
+        O(n) for each ticket that looks around, O(128) for each arrival.
+    """
+
+    fills = False
+
+    c: float = 1.1
+    theta: float | None = None
+    grow: float | None = None
+    rate: float | None = None
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        """Return a matcher for one player against one."""
+        del seed
+        return StepMatcher(queue, "price", STEPS, self.numbers(queue), memory)
+
+    def steps(self, queue: Queue) -> Steps:
+        """Return the compiled steps."""
+        del queue
+        return STEPS
+
+    def numbers(self, queue: Queue) -> dict[int, float]:
+        """Return the parameters of the steps by place.
+
+        Raises:
+            ConfigError: A parameter is out of range, or the queue has another format.
+        """
+        check_solo(queue, "price", is_duel=True)
+        grow = self.grow
+        if grow is None:
+            grow = GROW if self.theta is None else 0.0
+        _check("c", self.c, above=0.0)
+        _check("grow", grow)
+        if self.theta is not None:
+            _check("theta", self.theta)
+        if self.rate is not None:
+            _check("rate", self.rate, above=0.0)
+        terms = Columns(queue, "price").table[0]
+        counted = terms[terms[:, 0] > 0.0]
+        return {
+            price.C: self.c,
+            price.THETA: -1.0 if self.theta is None else self.theta,
+            price.GROW: grow,
+            price.KNOWN_RATE: self.rate or 0.0,
+            price.DIMENSIONS: 0.0 if self.theta is not None else float(len(counted)),
+            price.DENSITY: _density(counted),
+        }
+
+
+def _density(terms: Floats) -> float:
+    """Return how likely a uniform player costs at most T over T ** dimensions; 0: not uniform."""
+    if any(shape != CAPPED for shape in terms[:, 1]):
+        return 0.0
+    density = 1.0
+    for dimension, weight in enumerate(terms[:, 0].tolist(), 1):
+        density *= 2.0 / (dimension * weight)
+    return density
+
+
+def _check(name: str, value: float, above: float | None = None) -> None:
+    if above is not None and not value > above:
+        raise ConfigError(f"price: {name} must be > {above:g}, got {value}")
+    if not 0.0 <= value < float("inf"):
+        raise ConfigError(f"price: {name} must be a number >= 0, got {value}")

@@ -1,0 +1,221 @@
+"""The matcher of all policies whose steps are compiled: it hands tickets over as array columns.
+
+The steps themselves are in `solvers`, one module a policy; a compiled run calls the same ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import msgspec
+import numpy as np
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.match import OpenMatch
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Decision, Grouping, Memory, NoJobs
+from evenmatch.policies.columns import Columns
+from evenmatch.solvers.pairs import FIRST_VALUE, SIDE
+from evenmatch.solvers.waiting import (
+    COUNTS,
+    FLAG,
+    FREE_TOP,
+    NEWEST,
+    NONE,
+    OLDEST,
+    PARTNER,
+    PRICE,
+    SEQUENCE,
+    SIZE,
+    WAIT_MAX,
+    WAKE,
+    WEIGHT,
+    YOUNGER,
+    YOUNGEST,
+    Ints,
+    Waiting,
+    grow,
+    make_waiting,
+    take_slot,
+)
+
+SLOTS = 64
+"""Room of a new pool; it doubles when it is full."""
+
+
+class Steps(msgspec.Struct, frozen=True):
+    """The step functions of one policy.
+
+    Args:
+        kind: What `solvers.play` calls the policy.
+        arrive: (waiting, slot, now): note a newcomer, whose values stand in the slot.
+        come_back: The same for a ticket that has been here before.
+        decide: (waiting, now, fired, out) -> number of matches, their slots in the rows of `out`.
+        leave: (waiting, slot): let a ticket go that was not matched here.
+        samples: How many of the last arrivals are remembered.
+        learnt: Which numbers the steps change, beside parameters.
+    """
+
+    kind: int
+    arrive: Callable[[Waiting, int, float], None]
+    come_back: Callable[[Waiting, int, float], None]
+    decide: Callable[[Waiting, float, bool, Ints], int]
+    leave: Callable[[Waiting, int], None]
+    samples: int = 1
+    learnt: tuple[int, ...] = ()
+
+
+def make_pool(
+    queue: Queue, columns: Columns, steps: Steps, numbers: Mapping[int, float]
+) -> Waiting:
+    """Return an empty pool with a policy's parameters.
+
+    Args:
+        queue: Gives prices and deadlines.
+        columns: The queue's rows.
+        steps: The policy's.
+        numbers: The parameters by place.
+    """
+    waiting = make_waiting(SLOTS, columns.table, steps.samples)
+    known = waiting[3]
+    known[PRICE] = queue.price
+    known[WAIT_MAX] = math.inf if queue.wait_max is None else queue.wait_max
+    known[WEIGHT] = math.fsum(columns.table[0][:, 0].tolist())
+    for place, number in numbers.items():
+        known[place] = number
+    return waiting
+
+
+def check_solo(queue: Queue, policy: str, *, is_duel: bool) -> None:
+    """Raise ConfigError unless a queue is one of single players, each a team of his own."""
+    players = queue.format.players
+    if max(players) > 1 or (is_duel and len(players) != 2):
+        wanted = "one player against one" if is_duel else "teams of one player"
+        shape = " against ".join(map(str, players))
+        raise ConfigError(
+            f"policy {policy} is for {wanted}; queue {queue.name} has {shape}: choose greedy"
+        )
+
+
+class StepMatcher(NoJobs):
+    """Tickets in the slots of a pool.
+
+    Args:
+        queue: With all its rules.
+        policy: The policy's name for messages.
+        steps: The policy's.
+        numbers: The policy's parameters by place.
+        memory: What an earlier matcher knew.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        policy: str,
+        steps: Steps,
+        numbers: Mapping[int, float],
+        memory: Memory | None = None,
+    ) -> None:
+        self._columns = Columns(queue, policy)
+        self._steps = steps
+        self._waiting = make_pool(queue, self._columns, steps, numbers)
+        self._seats = queue.format.k
+        self._out = np.zeros((SLOTS, self._seats), dtype=np.int64)
+        self._tickets: dict[int, Ticket] = {}
+        self._slots: dict[str, int] = {}
+        self._known: dict[int, list[float | None]] = {}
+        # Partners by sequence, until they have entered too.
+        self._expected: dict[int, list[int]] = {}
+        if memory:
+            self._restore(memory)
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        """Take a ticket in; what an earlier matcher noted about it is taken over."""
+        if isinstance(entry, OpenMatch):
+            return
+        counts = self._waiting[4]
+        if counts[FREE_TOP] == 0:
+            room = 2 * self._waiting[0].shape[1]
+            self._waiting = grow(self._waiting, room)
+            self._out = np.zeros((room, self._seats), dtype=np.int64)
+        waiting = self._waiting
+        points = waiting[0]
+        slot = int(take_slot(waiting, entry.sequence, entry.enqueued_at))
+        points[SIDE, slot] = self._columns.side(entry)
+        for row, value in enumerate(self._columns.row(entry), FIRST_VALUE):
+            points[row, slot] = value
+        self._tickets[slot] = entry
+        self._slots[entry.id] = slot
+        if entry.sequence > waiting[4][NEWEST]:
+            waiting[4][NEWEST] = entry.sequence
+            self._steps.arrive(waiting, slot, entry.enqueued_at)
+        elif entry.sequence in self._known:
+            self._recall(entry.sequence, slot)
+        else:
+            self._steps.come_back(waiting, slot, now)
+
+    def leave(self, entry_id: str, now: float) -> None:
+        """Forget a ticket."""
+        del now
+        slot = self._slots.pop(entry_id, None)
+        if slot is not None:
+            self._steps.leave(self._waiting, slot)
+            self._columns.release(self._tickets.pop(slot))
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        """Let the steps make the matches of this instant."""
+        waiting, out = self._waiting, self._out
+        found = int(self._steps.decide(waiting, now, fired, out))
+        matches = []
+        for row in out[:found].tolist():
+            tickets = [self._tickets.pop(slot) for slot in row]
+            for ticket in tickets:
+                del self._slots[ticket.id]
+                self._columns.release(ticket)
+            matches.append(Grouping(tuple(ticket.id for ticket in tickets)))
+        return Decision(tuple(matches), float(waiting[3][WAKE]))
+
+    def memory(self) -> Memory:
+        """Return what was learnt from arrivals, and what is noted about each ticket."""
+        _, marks, links, numbers, counts, *_, samples = self._waiting
+        tickets = []
+        slot = int(counts[OLDEST])
+        while slot != NONE:
+            partner = int(links[PARTNER, slot])
+            sequence = 0 if partner == NONE else int(links[SEQUENCE, partner])
+            noted = [None if math.isinf(mark) else mark for mark in marks[:, slot].tolist()]
+            tickets.append([int(links[SEQUENCE, slot]), int(links[FLAG, slot]), sequence, *noted])
+            slot = int(links[YOUNGER, slot])
+        return {
+            "learnt": [float(numbers[place]) for place in self._steps.learnt],
+            "counts": counts.tolist(),
+            "samples": samples.tolist(),
+            "tickets": tickets,
+        }
+
+    def _restore(self, memory: Memory) -> None:
+        _, _, _, numbers, counts, *_, samples = self._waiting
+        for place, number in zip(self._steps.learnt, memory["learnt"], strict=True):
+            numbers[place] = number
+        kept = {place: counts[place] for place in (SIZE, OLDEST, YOUNGEST, FREE_TOP)}
+        counts[:COUNTS] = memory["counts"]
+        for place, count in kept.items():
+            counts[place] = count
+        samples[:] = memory["samples"]
+        self._known = {int(row[0]): row for row in memory["tickets"]}
+
+    def _recall(self, sequence: int, slot: int) -> None:
+        """Note about a ticket what the earlier matcher had noted."""
+        _, marks, links = self._waiting[:3]
+        _, flag, partner, *noted = self._known.pop(sequence)
+        links[FLAG, slot] = 1 if flag else 0
+        marks[:, slot] = [math.inf if mark is None else mark for mark in noted]
+        if partner:
+            self._expected.setdefault(int(partner), []).append(slot)
+        # Partners may enter in any order.
+        for waiting_slot in list(self._tickets):
+            ticket = self._tickets[waiting_slot]
+            for follower in self._expected.pop(ticket.sequence, ()):
+                links[PARTNER, follower] = waiting_slot

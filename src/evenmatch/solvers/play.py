@@ -1,0 +1,195 @@
+"""The compiled run: arrivals, deadlines and a policy's steps in one loop, as the engine has them.
+
+At one instant arrivals come before everything that is due; then the policy decides; then those
+whose deadline has come play with the longest waiting and bots, or expire, or stay.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.solvers import price
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
+from evenmatch.solvers.waiting import (
+    FREE_TOP,
+    NONE,
+    OLDEST,
+    SEQUENCE,
+    WAIT_MAX,
+    WAITING,
+    WAKE,
+    YOUNGER,
+    Ints,
+    Waiting,
+    take_slot,
+)
+
+PRICE, GREEDY, PERIODIC, MULTI_QUEUE, DIFFERENCE_WAIT, GAP_VALUE, DELAY_GREEDY, GROUP_PRICE = range(
+    8
+)
+"""Kinds of policies with steps."""
+EXPIRE, BOTS, KEEP = range(3)
+"""What becomes of a ticket at its deadline."""
+ROW, MADE, MET, STOP = range(4)
+STATE = 4
+"""State of a run between two calls: see `play`."""
+
+
+@kernel(f"void(int64, {WAITING}, int64, float64)", inline=True)
+def arrive(kind: int, waiting: Waiting, slot: int, now: float) -> None:
+    """Let a policy take note of a newcomer."""
+    if kind == PRICE:
+        price.arrive(waiting, slot, now)
+
+
+@kernel(f"int64(int64, {WAITING}, float64, boolean, int64[:,::1])", inline=True)
+def decide(kind: int, waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+    """Let a policy make its matches; return how many."""
+    found = 0
+    if kind == PRICE:
+        found = price.decide(waiting, now, fired, out)
+    return found
+
+
+@kernel(f"void(int64, {WAITING}, int64)", inline=True)
+def leave(kind: int, waiting: Waiting, slot: int) -> None:
+    """Let a player go whom the policy has not matched."""
+    if kind == PRICE:
+        price.forget(waiting, slot)
+
+
+@kernel(f"int64({WAITING}, int64)", inline=True)
+def _next_overdue(waiting: Waiting, met: int) -> int:
+    """Return the first player by age whose deadline is still to be met."""
+    links, counts = waiting[2], waiting[4]
+    slot: int = counts[OLDEST]
+    while slot != NONE and links[SEQUENCE, slot] <= met:
+        slot = links[YOUNGER, slot]
+    return slot
+
+
+@kernel(
+    f"int64({WAITING}, float64, int64, int64[:,::1], int64[:,::1], float64[::1], int64)",
+    inline=True,
+)
+def _write(
+    waiting: Waiting, now: float, found: int, slots: Ints, tickets: Ints, at: Floats, made: int
+) -> int:
+    """Write down matches as numbers of arrivals; return how many there are in all."""
+    links = waiting[2]
+    for match in range(found):
+        for seat in range(slots.shape[1]):
+            tickets[made, seat] = links[SEQUENCE, slots[match, seat]] - 1
+        at[made] = now
+        made += 1
+    return made
+
+
+@kernel(
+    f"int64(int64, {WAITING}, int64, float64, int64[:,::1], int64[:,::1], float64[::1], "
+    "float64[::1], int64[::1])"
+)
+def fire(
+    kind: int,
+    waiting: Waiting,
+    on_deadline: int,
+    now: float,
+    slots: Ints,
+    tickets: Ints,
+    at: Floats,
+    expired_at: Floats,
+    state: Ints,
+) -> int:
+    """Let everything happen that is due at an instant; return the number of matches so far."""
+    links, numbers, counts = waiting[2], waiting[3], waiting[4]
+    points = waiting[0]
+    seats = slots.shape[1]
+    made = _write(
+        waiting, now, decide(kind, waiting, now, True, slots), slots, tickets, at, state[MADE]
+    )
+    is_changed = False
+    slot = _next_overdue(waiting, state[MET])
+    while slot != NONE and points[TIME, slot] + numbers[WAIT_MAX] <= now:
+        state[MET] = links[SEQUENCE, slot]
+        if on_deadline == EXPIRE:
+            expired_at[links[SEQUENCE, slot] - 1] = now
+            leave(kind, waiting, slot)
+            is_changed = True
+        elif on_deadline == BOTS:
+            # The overdue player is the oldest who has not met the deadline: all play with bots.
+            tickets[made, :] = NONE
+            at[made] = now
+            for seat in range(seats):
+                if counts[OLDEST] != NONE:
+                    tickets[made, seat] = links[SEQUENCE, counts[OLDEST]] - 1
+                    leave(kind, waiting, counts[OLDEST])
+            made += 1
+            is_changed = True
+        slot = _next_overdue(waiting, state[MET])
+    if is_changed:
+        made = _write(
+            waiting, now, decide(kind, waiting, now, True, slots), slots, tickets, at, made
+        )
+    return made
+
+
+@kernel(
+    f"void(int64, {WAITING}, int64, float64[::1], float64[:,::1], int64[:,::1], int64[:,::1], "
+    "float64[::1], float64[::1], int64[::1])"
+)
+def play(
+    kind: int,
+    waiting: Waiting,
+    on_deadline: int,
+    times: Floats,
+    values: Floats,
+    slots: Ints,
+    tickets: Ints,
+    at: Floats,
+    expired_at: Floats,
+    state: Ints,
+) -> None:
+    """Play arrivals from `state[ROW]` on, until the last one, or until the pool is full.
+
+    Args:
+        kind: The policy.
+        waiting: The pool, with the policy's parameters.
+        on_deadline: `EXPIRE`, `BOTS` or `KEEP`.
+        times: Instants of arrival in seconds, ascending.
+        values: Shape (rows of values, arrivals): scaled, as in the pool from `FIRST_VALUE` on.
+        slots: Room for the matches of one decision; as many columns as seats.
+        tickets: Filled with the arrivals of each match by age, -1 for bots.
+        at: Filled with the instant of each match.
+        expired_at: Filled with the instants at which tickets expired.
+        state: `ROW`, `MADE`, `MET`, `STOP`: next arrival, matches so far, last sequence that has
+            met its deadline, arrival to stop at (one beyond the last: what follows is played too).
+
+    Complexity:
+        That of the policy's steps.
+    """
+    points, numbers, counts = waiting[0], waiting[3], waiting[4]
+    count = times.shape[0]
+    while state[ROW] < state[STOP]:
+        row = state[ROW]
+        arrives_at = times[row] if row < count else np.inf
+        while counts[OLDEST] != NONE:
+            due = numbers[WAKE]
+            slot = _next_overdue(waiting, state[MET])
+            if slot != NONE:
+                due = min(due, points[TIME, slot] + numbers[WAIT_MAX])
+            if not due < arrives_at:
+                break
+            state[MADE] = fire(
+                kind, waiting, on_deadline, due, slots, tickets, at, expired_at, state
+            )
+        if row < count:
+            if counts[FREE_TOP] == 0:
+                return
+            slot = take_slot(waiting, row + 1, arrives_at)
+            for value in range(values.shape[0]):
+                points[FIRST_VALUE + value, slot] = values[value, row]
+            arrive(kind, waiting, slot, arrives_at)
+            found = decide(kind, waiting, arrives_at, False, slots)
+            state[MADE] = _write(waiting, arrives_at, found, slots, tickets, at, state[MADE])
+        state[ROW] += 1

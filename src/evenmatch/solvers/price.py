@@ -1,0 +1,338 @@
+"""The steps of `price`: a pair meets when its cost is no more than both would pay not to wait.
+
+Between two arrivals nothing is learnt but that nobody came, so pairs are made at arrivals. Three
+kinds of instants are added: a rule that lets a pair play only later, a deadline, and a silence so
+long that arrivals must have become rarer.
+
+What a player would pay at most, T, balances the cost of waiting with the gain from the next
+arrivals Y, which are drawn like the last ones: rate * E[(T - cost(x, Y))+] = c^2 * wait_price.
+With one uniform criterion this is T = c sqrt(weight * wait_price / rate): the paper's length.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import FIRST_VALUE, LOG, RAW, TIME, Floats, pair_cost, shaped
+from evenmatch.solvers.waiting import (
+    FIRST_NUMBER,
+    FLAG,
+    NONE,
+    NOTED,
+    OLDEST,
+    PARTNER,
+    PRICE,
+    WAIT_MAX,
+    WAITING,
+    WAKE,
+    WEIGHT,
+    YOUNGER,
+    Ints,
+    Waiting,
+    arrival_rate,
+    free_slot,
+    is_due,
+    note_arrival,
+    ready_at,
+    round_up,
+)
+
+C, THETA, GROW, KNOWN_RATE, DIMENSIONS, DENSITY, RATE_NOW, LAST, GUESS = range(
+    FIRST_NUMBER, FIRST_NUMBER + 9
+)
+"""Numbers: the parameters of `price`; how many criteria count; how likely a uniform player costs
+at most 1, or 0 where the criteria are not scaled to [0, 1]; the present rate, the last arrival,
+and the last T at rate 1."""
+WORTH, LOOK, CLOSE = range(3)
+"""Marks: T at rate 1, the next instant to look around, the rate at which the partner will do."""
+
+LARGER = 0.75
+"""A pair would pay this part of what the pickier one would, and the rest of the other's."""
+SILENCE = 6.0
+"""After n mean intervals without an arrival, the rate is no longer believed above 6 / silence."""
+SAMPLES = 128
+AT_ONCE = -1.0
+"""An instant before all others."""
+UNIFORM_SAMPLES = 4.0
+"""Weight of a uniform distribution among the samples, for criteria scaled to [0, 1]."""
+WIDE = 4.0
+"""Pairs up to so many times the price are waited for when only a rule keeps them apart."""
+STEPS_MAX = 60
+PRECISION = 0.01
+
+
+@kernel("float64(float64, float64)", inline=True)
+def at_rate(rate: float, dimensions: float) -> float:
+    """Return by how much T is smaller than at rate 1: rate ** (1 / (dimensions + 1))."""
+    if dimensions == 0.0:
+        return 1.0
+    if dimensions == 1.0:
+        return math.sqrt(rate)
+    return float(rate ** (1.0 / (dimensions + 1.0)))
+
+
+@kernel(f"int64({WAITING}, int64, float64[::1])", inline=True)
+def costs_to_last(waiting: Waiting, slot: int, costs: Floats) -> int:
+    """Fill in what a player would pay in criteria with each of the last arrivals; return how many.
+
+    Complexity:
+        O(samples * terms).
+    """
+    points, counts, terms, samples = waiting[0], waiting[4], waiting[5], waiting[9]
+    count = min(counts[NOTED], samples.shape[1])
+    for term in range(terms.shape[0]):
+        weight, top = terms[term, 0], terms[term, 2]
+        value = points[FIRST_VALUE + term, slot]
+        if terms[term, 1] == LOG or terms[term, 4] > 0.0:
+            for i in range(count):
+                costs[i] += weight * shaped(terms, term, abs(samples[1 + term, i] - value))
+            continue
+        # The usual shapes once more, so that the processor can take several at a time.
+        if terms[term, 1] == RAW:
+            top = np.inf
+        else:
+            weight = weight / top
+        for i in range(count):
+            gap = abs(samples[1 + term, i] - value)
+            if gap > top:
+                gap = top
+            costs[i] += weight * gap
+    return count
+
+
+@kernel("UniTuple(float64, 2)(float64[::1], float64)", inline=True)
+def _gain_below(costs: Floats, guess: float) -> tuple[float, float]:
+    """Return the sum of (guess - cost)+ and the number of costs below the guess.
+
+    Four sums at a time: the processor need not wait for each addition.
+    """
+    gain0 = gain1 = gain2 = gain3 = 0.0
+    below0 = below1 = below2 = below3 = 0.0
+    for i in range(0, costs.shape[0], 4):
+        d0, d1 = guess - costs[i], guess - costs[i + 1]
+        d2, d3 = guess - costs[i + 2], guess - costs[i + 3]
+        gain0 += d0 if d0 > 0.0 else 0.0
+        gain1 += d1 if d1 > 0.0 else 0.0
+        gain2 += d2 if d2 > 0.0 else 0.0
+        gain3 += d3 if d3 > 0.0 else 0.0
+        below0 += 1.0 if d0 > 0.0 else 0.0
+        below1 += 1.0 if d1 > 0.0 else 0.0
+        below2 += 1.0 if d2 > 0.0 else 0.0
+        below3 += 1.0 if d3 > 0.0 else 0.0
+    return (gain0 + gain1) + (gain2 + gain3), (below0 + below1) + (below2 + below3)
+
+
+@kernel(f"float64({WAITING}, int64, float64)")
+def most(waiting: Waiting, slot: int, rate: float) -> float:
+    """Return the most that a player would pay rather than wait: T, as a cost.
+
+    Newton's method on rate * E[(T - cost)+] = c^2 * price, which is convex in T. The mean is over
+    the last arrivals and, where all criteria are scaled to [0, 1], a few more that are uniform.
+    """
+    numbers = waiting[3]
+    if numbers[THETA] >= 0.0:
+        return numbers[THETA] * numbers[WEIGHT]
+    dimensions = numbers[DIMENSIONS]
+    costs = waiting[9][-1]
+    costs[:] = 0.0
+    count = costs_to_last(waiting, slot, costs)
+    uniform = UNIFORM_SAMPLES if numbers[DENSITY] > 0.0 else 0.0
+    if dimensions == 0.0 or count + uniform == 0.0:
+        return 0.0
+    highest = costs.max()
+    costs[count:] = np.inf
+    target = numbers[C] * numbers[C] * numbers[PRICE] / rate
+    guess = numbers[GUESS] / at_rate(rate, dimensions)
+    for _ in range(STEPS_MAX):
+        gain, below = _gain_below(costs, guess)
+        # A uniform player costs at most T with the probability density * T ** dimensions.
+        mass = uniform * numbers[DENSITY] * (guess if dimensions == 1.0 else guess**dimensions)
+        gain += mass * guess / (dimensions + 1.0)
+        below += mass
+        if below == 0.0:
+            guess = highest + target
+            continue
+        step = (gain - target * (count + uniform)) / below
+        guess = max(guess - step, 0.5 * guess)
+        if abs(step) < PRECISION * guess:
+            break
+    numbers[GUESS] = guess * at_rate(rate, dimensions)
+    return guess
+
+
+@kernel(f"void({WAITING}, int64, float64)")
+def arrive(waiting: Waiting, slot: int, now: float) -> None:
+    """Note what a newcomer would pay, and that it has not looked around yet."""
+    points, marks, numbers = waiting[0], waiting[1], waiting[3]
+    rate = numbers[KNOWN_RATE]
+    if rate <= 0.0:
+        rate = arrival_rate(waiting, now)
+    numbers[RATE_NOW], numbers[LAST] = rate, now
+    marks[WORTH, slot] = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
+    marks[LOOK, slot] = points[TIME, slot]
+    marks[CLOSE, slot] = 0.0
+    note_arrival(waiting, slot, now)
+
+
+@kernel(f"void({WAITING}, int64, float64)")
+def come_back(waiting: Waiting, slot: int, now: float) -> None:
+    """Note the same for a player who has been here before: no new arrival."""
+    marks, numbers = waiting[1], waiting[3]
+    rate = numbers[RATE_NOW]
+    marks[WORTH, slot] = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
+    marks[LOOK, slot] = now
+    marks[CLOSE, slot] = 0.0
+
+
+@kernel(f"int64({WAITING}, int64, float64, boolean)")
+def look(waiting: Waiting, slot: int, now: float, at_any_cost: bool) -> int:
+    """Return whom a player plays with now; if nobody, note when it looks around again.
+
+    Of those who are worth their cost, the one with the largest gain; at any cost, the cheapest.
+    """
+    points, marks, links, numbers, counts, terms, gates = waiting[:7]
+    scale = 1.0 / at_rate(numbers[RATE_NOW], numbers[DIMENSIONS])
+    partner, most_gain, least_cost = NONE, -np.inf, np.inf
+    soon, late = np.inf, np.inf
+    nearest, nearness = NONE, 0.0
+    other = counts[OLDEST]
+    while other != NONE:
+        cost = np.inf
+        if other != slot:
+            cost = pair_cost(points, terms, gates, 0.0, other, slot)
+        if cost < np.inf:
+            mine, yours = marks[WORTH, slot], marks[WORTH, other]
+            worth = LARGER * max(mine, yours) + (1.0 - LARGER) * min(mine, yours)
+            age = now - min(points[TIME, slot], points[TIME, other])
+            limit = worth * scale + numbers[GROW] * numbers[PRICE] * age
+            if at_any_cost or links[FLAG, other] == 1:
+                limit = np.inf
+            at = ready_at(waiting, slot, other)
+            if at <= now:
+                gain = limit - cost
+                if gain >= 0.0 and (gain > most_gain or (gain == most_gain and cost < least_cost)):
+                    partner, most_gain, least_cost = other, gain, cost
+                if worth > nearness * cost:
+                    nearest, nearness = other, worth / cost if cost > 0.0 else np.inf
+            elif cost <= WIDE * limit:
+                soon = min(soon, at)
+            else:
+                late = min(late, at)
+        other = links[YOUNGER, other]
+    marks[LOOK, slot] = soon if soon < np.inf else late
+    links[PARTNER, slot] = nearest
+    marks[CLOSE, slot] = 0.0
+    if numbers[THETA] < 0.0:
+        marks[CLOSE, slot] = nearness ** (numbers[DIMENSIONS] + 1.0)
+    return partner
+
+
+@kernel(f"void({WAITING}, int64)", inline=True)
+def forget(waiting: Waiting, slot: int) -> None:
+    """Let a player go; whoever had it as the nearest looks around again at once."""
+    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    free_slot(waiting, slot)
+    other = counts[OLDEST]
+    while other != NONE:
+        if links[PARTNER, other] == slot:
+            links[PARTNER, other] = NONE
+            marks[LOOK, other] = AT_ONCE
+        other = links[YOUNGER, other]
+
+
+@kernel(f"void({WAITING}, int64, int64, int64[:,::1], int64)", inline=True)
+def pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
+    """Write down a match, the older player first, and let both go."""
+    points, links = waiting[0], waiting[2]
+    is_older = points[TIME, one] < points[TIME, two] or (
+        points[TIME, one] == points[TIME, two] and links[0, one] < links[0, two]
+    )
+    out[count, 0], out[count, 1] = (one, two) if is_older else (two, one)
+    forget(waiting, one)
+    forget(waiting, two)
+
+
+@kernel(f"int64({WAITING})", inline=True)
+def _closest(waiting: Waiting) -> int:
+    """Return the player whose nearest partner would do first if arrivals became rarer."""
+    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    best, close = NONE, 0.0
+    slot = counts[OLDEST]
+    while slot != NONE:
+        if links[PARTNER, slot] != NONE and marks[CLOSE, slot] > close:
+            best, close = slot, marks[CLOSE, slot]
+        slot = links[YOUNGER, slot]
+    return best
+
+
+@kernel(f"float64({WAITING}, int64)", inline=True)
+def silent_until(waiting: Waiting, slot: int) -> float:
+    """Return the instant until which silence makes a player's nearest partner good enough."""
+    marks, numbers = waiting[1], waiting[3]
+    instant: float = numbers[LAST] + round_up(SILENCE / marks[CLOSE, slot])
+    return instant
+
+
+@kernel(f"float64({WAITING})", inline=True)
+def _next_instant(waiting: Waiting) -> float:
+    points, marks, links, numbers, counts = waiting[:5]
+    at = np.inf
+    slot = counts[OLDEST]
+    while slot != NONE:
+        at = min(at, marks[LOOK, slot])
+        if links[FLAG, slot] == 0:
+            at = min(at, points[TIME, slot] + numbers[WAIT_MAX])
+        slot = links[YOUNGER, slot]
+    slot = _closest(waiting)
+    if slot != NONE:
+        at = min(at, silent_until(waiting, slot))
+    return at
+
+
+@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
+def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+    """Make the matches of an instant, and note in `WAKE` when to ask again.
+
+    Returns:
+        Their number; their slots, which are free now, are in the rows of `out`.
+
+    Complexity:
+        O(n) for each player who looks around.
+    """
+    points, marks, links, numbers, counts = waiting[:5]
+    found = 0
+    again = True
+    while again:
+        again = False
+        slot = counts[OLDEST]
+        while slot != NONE:
+            if is_due(marks[LOOK, slot], points[TIME, slot], now, fired):
+                partner = look(waiting, slot, now, links[FLAG, slot] == 1)
+                if partner != NONE:
+                    pair(waiting, slot, partner, out, found)
+                    found += 1
+                    again = True
+                    break
+            deadline = points[TIME, slot] + numbers[WAIT_MAX]
+            if links[FLAG, slot] == 0 and (deadline < now or (deadline == now and fired)):
+                links[FLAG, slot] = 1
+                partner = look(waiting, slot, now, True)
+                if partner != NONE:
+                    pair(waiting, slot, partner, out, found)
+                    found += 1
+                    again = True
+                    break
+            slot = links[YOUNGER, slot]
+        if not again:
+            slot = _closest(waiting)
+            if slot != NONE:
+                at = silent_until(waiting, slot)
+                if at < now or (at == now and fired):
+                    pair(waiting, slot, links[PARTNER, slot], out, found)
+                    found += 1
+                    again = True
+    numbers[WAKE] = _next_instant(waiting)
+    return found

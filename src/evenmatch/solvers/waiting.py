@@ -1,0 +1,286 @@
+"""Waiting single players as arrays: their slots, the order of age, and when two of them may play.
+
+A step function of a policy gets all of a pool as one tuple of arrays, `Waiting`. The matcher of
+the engine calls the step functions one by one; a compiled run calls the same ones in a loop. So a
+policy is written once, and a simulation of a million players makes the engine's matches.
+
+Points are the columns of `solvers.pairs`: time, last instant, side, owner, the scaled value for
+each term of the cost, then the value for each gate and each rule. A slot keeps its place from
+entry to leave. Slots are linked by (time, sequence), oldest first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import FIRST_VALUE, OWNER, TIME, UNTIL
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Waiting: TypeAlias = tuple[
+    Floats, Floats, Ints, Floats, Ints, Floats, Floats, Floats, Floats, Floats
+]
+"""(points, marks, links, numbers, counts, terms, gates, rules, steps, samples)
+
+    points   (rows, slots)    see above
+    marks    (MARKS, slots)   what a policy notes about each slot
+    links    (LINKS, slots)   sequence, neighbours by age, partner; and the stack of free slots
+    numbers  (NUMBERS,)       the policy's parameters and what it knows, see `policies`' own rows
+    counts   (COUNTS,)        see below
+    terms    (terms, 5)       of the cost, see `solvers.pairs`
+    gates    (gates,)         widest gap that may ever play, one for each row after the terms
+    rules    (rules, 8)       see `WHEN_*`; their values stand after those of the gates
+    steps    (2, any)         waits and limits of expansions by steps or curve
+    samples  (terms + 2, any) a ring of the last arrivals: instants, values; and a row to work in
+"""
+WAITING = (
+    "Tuple((float64[:,::1], float64[:,::1], int64[:,::1], float64[::1], int64[::1], "
+    "float64[:,::1], float64[::1], float64[:,::1], float64[:,::1], float64[:,::1]))"
+)
+
+SEQUENCE, OLDER, YOUNGER, PARTNER, FLAG, FREE = range(6)
+LINKS = 6
+SIZE, OLDEST, YOUNGEST, FREE_TOP, NEWEST, NOTED = range(6)
+COUNTS = 8
+MARKS = 4
+NUMBERS = 32
+PRICE, WAIT_MAX, WEIGHT, WAKE = range(4)
+"""The first numbers: price of a second, longest wait, sum of all weights, next instant."""
+FIRST_NUMBER = 4
+"""From here on the numbers are a policy's own."""
+
+RELATIVE, EITHER, LIMIT, RATE, TOP, FORM, FIRST_STEP, LAST_STEP = range(8)
+"""Columns of a rule; `FORM` says how its limit grows."""
+RULE_COLUMNS = 8
+NEVER, BY_RATE, BY_STEPS, BY_CURVE = 0.0, 1.0, 2.0, 3.0
+
+RATE_OF = 50
+"""Arrivals from which the rate is estimated."""
+PRIOR = 0.1
+"""Weight of the guess before there are any, as a cost in waiting."""
+TICKS = 2.0**20
+NONE = -1
+
+
+@kernel("float64(float64)", inline=True)
+def round_up(seconds: float) -> float:
+    """Return the first instant of the time grid at or after `seconds`."""
+    ticks = seconds * TICKS
+    if ticks < np.inf:
+        return math.ceil(ticks) / TICKS
+    return seconds
+
+
+@kernel("float64(float64[:,::1], float64[:,::1], int64, float64)", inline=True)
+def when(rules: Floats, steps: Floats, rule: int, gap: float) -> float:
+    """Return the wait from which on a rule's limit reaches a gap; as `cost.expansion.inverse`."""
+    limit, form = rules[rule, LIMIT], rules[rule, FORM]
+    if gap <= limit:
+        return 0.0
+    if form == NEVER or gap > rules[rule, TOP]:
+        return np.inf
+    if form == BY_RATE:
+        ticks = (gap - limit) / rules[rule, RATE] * TICKS
+        if ticks < np.inf:
+            return math.ceil(ticks) / TICKS
+        return np.inf
+    first, last = int(rules[rule, FIRST_STEP]), int(rules[rule, LAST_STEP])
+    at = first
+    while at < last and steps[1, at] < gap:
+        at += 1
+    if at == last:
+        return np.inf
+    if form == BY_STEPS:
+        return round_up(steps[0, at])
+    if at == first:
+        return 0.0
+    x0, y0, x1, y1 = steps[0, at - 1], steps[1, at - 1], steps[0, at], steps[1, at]
+    return round_up(x0 + (x1 - x0) * (gap - y0) / (y1 - y0))
+
+
+@kernel("float64(float64, float64)", inline=True)
+def _share(gap: float, value: float) -> float:
+    if value == 0.0:
+        return 0.0 if gap == 0.0 else np.inf
+    return gap / abs(value)
+
+
+@kernel(f"float64({WAITING}, int64, int64)", inline=True)
+def ready_at(waiting: Waiting, i: int, j: int) -> float:
+    """Return the instant from which two slots may play by the rules; as `Rules.duel_ready_at`."""
+    points, _, _, _, _, terms, gates, rules, steps, _ = waiting
+    row = FIRST_VALUE + terms.shape[0] + gates.shape[0]
+    one, two = points[TIME, i], points[TIME, j]
+    both = max(one, two)
+    at = both
+    for rule in range(rules.shape[0]):
+        mine, yours = points[row + rule, i], points[row + rule, j]
+        gap = abs(mine - yours)
+        if rules[rule, RELATIVE] == 0.0 and rules[rule, EITHER] == 0.0:
+            found = both + when(rules, steps, rule, gap)
+        else:
+            own, other = gap, gap
+            if rules[rule, RELATIVE] != 0.0:
+                own, other = _share(gap, mine), _share(gap, yours)
+            first = one + when(rules, steps, rule, own)
+            second = two + when(rules, steps, rule, other)
+            if rules[rule, EITHER] != 0.0:
+                found = max(both, min(first, second))
+            else:
+                found = max(first, second)
+        at = max(at, found)
+    return at
+
+
+@kernel(f"int64({WAITING}, int64, float64)", inline=True)
+def take_slot(waiting: Waiting, sequence: int, at: float) -> int:
+    """Take a free slot for a player; its values are still to be written.
+
+    Args:
+        waiting: The pool; it must have room.
+        sequence: Larger for later acceptance.
+        at: When the player was enqueued.
+
+    Returns:
+        The slot, linked in the order of age.
+
+    Complexity:
+        O(1) for newcomers; the number of younger players for one who returns.
+    """
+    points, marks, links, _, counts = waiting[:5]
+    counts[FREE_TOP] -= 1
+    slot: int = links[FREE, counts[FREE_TOP]]
+    points[TIME, slot], points[UNTIL, slot] = at, np.inf
+    points[OWNER, slot] = slot
+    links[SEQUENCE, slot], links[PARTNER, slot], links[FLAG, slot] = sequence, NONE, 0
+    for row in range(marks.shape[0]):
+        marks[row, slot] = np.inf
+    older = counts[YOUNGEST]
+    while older != NONE and (
+        points[TIME, older] > at
+        or (points[TIME, older] == at and links[SEQUENCE, older] > sequence)
+    ):
+        older = links[OLDER, older]
+    younger = counts[OLDEST] if older == NONE else links[YOUNGER, older]
+    links[OLDER, slot], links[YOUNGER, slot] = older, younger
+    if older == NONE:
+        counts[OLDEST] = slot
+    else:
+        links[YOUNGER, older] = slot
+    if younger == NONE:
+        counts[YOUNGEST] = slot
+    else:
+        links[OLDER, younger] = slot
+    counts[SIZE] += 1
+    return slot
+
+
+@kernel(f"void({WAITING}, int64)", inline=True)
+def free_slot(waiting: Waiting, slot: int) -> None:
+    """Give a slot back: O(1)."""
+    links, counts = waiting[2], waiting[4]
+    older, younger = links[OLDER, slot], links[YOUNGER, slot]
+    if older == NONE:
+        counts[OLDEST] = younger
+    else:
+        links[YOUNGER, older] = younger
+    if younger == NONE:
+        counts[YOUNGEST] = older
+    else:
+        links[OLDER, younger] = older
+    links[FREE, counts[FREE_TOP]] = slot
+    counts[FREE_TOP] += 1
+    counts[SIZE] -= 1
+
+
+@kernel(f"float64({WAITING}, float64)", inline=True)
+def arrival_rate(waiting: Waiting, now: float) -> float:
+    """Return the rate of the last `RATE_OF` arrivals, tickets per second.
+
+    With n arrivals since the instant `first` it is (n + 1) / (now - first + prior), where the
+    prior is the seconds that cost a tenth of one: it says something before the second arrival
+    and little after the tenth.
+    """
+    numbers, counts, samples = waiting[3], waiting[4], waiting[9]
+    room = samples.shape[1]
+    noted = counts[NOTED]
+    known = min(noted, RATE_OF, room)
+    prior = PRIOR / numbers[PRICE]
+    if known == 0:
+        return 1.0 / prior
+    return (known + 1.0) / (now - samples[0, (noted - known) % room] + prior)
+
+
+@kernel(f"void({WAITING}, int64, float64)", inline=True)
+def note_arrival(waiting: Waiting, slot: int, now: float) -> None:
+    """Remember an arrival's instant and values in the place of the oldest."""
+    points, counts, samples = waiting[0], waiting[4], waiting[9]
+    at = counts[NOTED] % samples.shape[1]
+    samples[0, at] = now
+    for term in range(samples.shape[0] - 2):
+        samples[1 + term, at] = points[FIRST_VALUE + term, slot]
+    counts[NOTED] += 1
+
+
+@kernel("boolean(float64, float64, float64, boolean)", inline=True)
+def is_due(at: float, enqueued_at: float, now: float, fired: bool) -> bool:
+    """Return whether an instant has come for a player.
+
+    An instant equal to `now` waits until it is fired, for more arrivals may share it; but what a
+    newcomer may do at once is due at once.
+    """
+    return at < now or (at == now and (fired or enqueued_at == now))
+
+
+def make_waiting(slots: int, table: tuple[Floats, Floats, Floats, Floats], samples: int) -> Waiting:
+    """Return an empty pool.
+
+    Args:
+        slots: Room.
+        table: (terms, gates, rules, steps).
+        samples: Arrivals that are remembered.
+    """
+    terms, gates, rules, steps = table
+    rows = FIRST_VALUE + len(terms) + len(gates) + len(rules)
+    links = np.zeros((LINKS, slots), dtype=np.int64)
+    # The lowest slot is taken first.
+    links[FREE] = np.arange(slots)[::-1]
+    counts = np.zeros(COUNTS, dtype=np.int64)
+    counts[OLDEST] = counts[YOUNGEST] = NONE
+    counts[FREE_TOP] = slots
+    numbers = np.zeros(NUMBERS)
+    numbers[WAKE] = np.inf
+    return (
+        np.zeros((rows, slots)),
+        np.zeros((MARKS, slots)),
+        links,
+        numbers,
+        counts,
+        terms,
+        gates,
+        rules,
+        steps,
+        np.zeros((2 + len(terms), samples)),
+    )
+
+
+def grow(waiting: Waiting, slots: int) -> Waiting:
+    """Return the same pool with more room; slots keep their places."""
+    points, marks, links, numbers, counts, *rest = waiting
+    old = points.shape[1]
+    wider = []
+    for array in (points, marks, links):
+        copy = np.zeros((array.shape[0], slots), dtype=array.dtype)
+        copy[:, :old] = array
+        wider.append(copy)
+    free = int(counts[FREE_TOP])
+    added = slots - old
+    wider[2][FREE, added : added + free] = links[FREE, :free]
+    wider[2][FREE, :added] = np.arange(slots - 1, old - 1, -1)
+    counts[FREE_TOP] = free + added
+    return (*wider, numbers, counts, *rest)  # type: ignore[return-value]

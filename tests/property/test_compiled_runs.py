@@ -1,0 +1,121 @@
+"""A compiled run makes the engine's matches, ticket by ticket."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from evenmatch.lab.simulate import simulate
+from evenmatch.model.queue import Criterion, Format, Queue, Scale
+from evenmatch.model.scenario import Scenario
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.policies.registry import parse_policy
+from evenmatch.sim.compiled import Floats, Outcome, play, why_not
+from evenmatch.sim.stream import Arrival
+
+DUEL_SPECS = ["price", "price:c=0.7,grow=0.5", "price:theta=0.2", "price:rate=3"]
+GROUP_SPECS: list[str] = []
+SCALES = (
+    Scale(),
+    Scale(min=0.25, max=0.5),
+    Scale("capped", max=0.5),
+    Scale("log", knee=0.1, max=0.7),
+    Scale("none"),
+)
+
+
+def drawn_queue(rng: np.random.Generator, players: int, spec: str) -> Queue:
+    """Return a queue with 0 to 3 criteria, some deadline and any fate after it."""
+    criteria = tuple(
+        Criterion(
+            "spread",
+            f"c{d}",
+            weight=None if rng.random() < 0.5 else float(rng.integers(0, 4)),
+            scale=SCALES[rng.integers(len(SCALES))],
+        )
+        for d in range(rng.integers(1, 4))
+    )
+    wait_max = float(rng.choice([0.5, 2.0, 5.0])) if rng.random() < 0.7 else None
+    return Queue(
+        "main",
+        Format((1,) * players),
+        criteria,
+        wait_max=wait_max,
+        wait_price=None if rng.random() < 0.5 else float(rng.choice([0.1, 1.0])),
+        on_deadline=rng.choice(["expire", "bots", "keep"]) if wait_max else "expire",
+        policy=spec,
+    )
+
+
+def drawn_arrivals(rng: np.random.Generator, criteria: int) -> tuple[Floats, Floats]:
+    """Return instants and values; both often lie on coarse grids, so that ties are common."""
+    count = int(rng.integers(0, 120))
+    times = np.cumsum(rng.exponential(1.0 / rng.choice([0.5, 3.0, 20.0]), count))
+    values = rng.random((criteria, count))
+    if rng.random() < 0.5:
+        times, values = np.round(times * 4.0) / 4.0, np.round(values * 8.0) / 8.0
+    if rng.random() < 0.3 and count:
+        times[count // 2 :] += 100.0
+    return times, values
+
+
+def of_engine(queue: Queue, times: Floats, values: Floats) -> list[tuple[object, ...]]:
+    arrivals = [
+        Arrival(
+            float(at),
+            NewTicket(
+                (
+                    Player(
+                        str(i),
+                        attributes={
+                            c.attribute: float(v) for c, v in zip(queue.criteria, row, strict=True)
+                        },
+                    ),
+                ),
+                id=str(i),
+            ),
+        )
+        for i, (at, row) in enumerate(zip(times, values.T, strict=True))
+    ]
+    run = simulate(Scenario((queue,)), arrivals=arrivals)
+    offset = math.floor(times[0]) if len(times) else 0.0
+    return [
+        (m["at"] - offset + offset, sorted(map(int, m["tickets"])), m["bots"], m["cost"])
+        for m in run.matches
+    ]
+
+
+def of_outcome(outcome: Outcome) -> list[tuple[object, ...]]:
+    return [
+        (float(at), sorted(int(t) for t in row if t >= 0), int(bots), float(cost))
+        for at, row, bots, cost in zip(
+            outcome.at, outcome.tickets, outcome.bots, outcome.costs, strict=True
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "players"),
+    [(spec, 2) for spec in DUEL_SPECS] + [(spec, k) for spec in GROUP_SPECS for k in (2, 3, 5)],
+)
+def test_compiled_run_makes_the_engines_matches(spec: str, players: int) -> None:
+    compared = 0
+    for seed in range(60):
+        rng = np.random.default_rng([seed, players])
+        queue = drawn_queue(rng, players, spec)
+        times, values = drawn_arrivals(rng, len(queue.criteria))
+        # The engine's clock starts at the floor of the first arrival: let both start there.
+        if len(times):
+            times -= math.floor(times[0])
+        policy = parse_policy(spec)
+        assert why_not(queue, policy) == ""
+
+        expected = of_engine(queue, times, values)
+        found = of_outcome(play(queue, policy, times, values))
+
+        assert [row[:3] for row in found] == [row[:3] for row in expected], f"seed {seed}"
+        assert [row[3] for row in found] == pytest.approx([row[3] for row in expected], rel=1e-9)
+        assert all(one[0] <= two[0] for one, two in pairwise(found))
+        compared += len(found)
+    assert compared > 500
