@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import chain
 
+import msgspec
 import numpy as np
 
 from evenmatch.config import parse_scenario
+from evenmatch.lab.reproduce.measure import ratio
 from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row, judged
 from evenmatch.lab.reproduce.words import table_of_rows
 from evenmatch.lab.simulate import simulate
@@ -20,11 +21,87 @@ from evenmatch.sim.stream import Arrival
 Comer = tuple[float, str, float]
 """When somebody comes, his name, his rating."""
 
+Expected = tuple[str, tuple[str, str], float | None]
+"""What is told of a pair, who they are, and when they meet; None means never."""
+
 STEPS = "60-250+120-350+180-450+240-550"
 FRACTIONS = "+".join(f"{10 * n}-{(5 + 5 * n) / 100:g}" for n in range(1, 31))
-QUEUE = '[[queue]]\nname = "duel"\nteams = 2\nplayers = 1\npolicy = "{}"\n'
 END = 1e5
 """When nothing is expected any more, seconds."""
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True):
+    """People who come to a queue of duels, and the policy that it has.
+
+    Args:
+        id: Of its rows.
+        name: Of its files.
+        policy: SPEC.
+        comers: By ascending time.
+        until: When the run ends, seconds.
+    """
+
+    id: str
+    name: str
+    policy: str
+    comers: tuple[Comer, ...]
+    until: float = END
+
+    @property
+    def file(self) -> str:
+        """Return the name of its scenario."""
+        return f"{self.name}.toml"
+
+    def scenarios(self) -> dict[str, str]:
+        """Return the scenario and the arrivals that it reads."""
+        lines = [f"{at!r},{name},{rating!r}" for at, name, rating in self.comers]
+        arrivals = f'\n[arrivals]\nprocess = "file"\nfile = "{self.name}.csv"\n'
+        return {
+            self.file: self._toml() + arrivals,
+            f"{self.name}.csv": "\n".join(["at,player,rating", *lines, ""]),
+        }
+
+    def _toml(self) -> str:
+        return (
+            f'until = {self.until}\n\n[[queue]]\nname = "duel"\nteams = 2\nplayers = 1\n'
+            f'policy = "{self.policy}"\nattributes = ["rating"]\n'
+        )
+
+    def matches(self) -> list[Match]:
+        """Return the matches that are made."""
+        arrivals = [
+            Arrival(at, NewTicket((Player(name, attributes={"rating": rating}),), id=name))
+            for at, name, rating in self.comers
+        ]
+        return simulate(parse_scenario(self._toml()), arrivals=arrivals).history.matches
+
+    def findings(self, *expected: Expected) -> Findings:
+        """Play the example, which knows no chance, and compare when people meet.
+
+        Args:
+            expected: Of each pair what is told of it, the two, and when they meet; None never.
+        """
+        matches = self.matches()
+        rows = []
+        for what, pair, at in expected:
+            found = instant_of(matches, *pair)
+            agrees = found == at or (found and at and math.isclose(found, at, abs_tol=1e-5))
+            never = at is None
+            rows.append(
+                Row(
+                    id=self.id,
+                    params={
+                        "policy": self.policy,
+                        "what": f"{what}: matches made" if never else what,
+                    },
+                    exact=0.0 if never else at,
+                    simulated=float(found is not None) if never else found,
+                    half_width=0.0,
+                    verdict="holds" if agrees else "not reproducible",
+                    scenario=self.file,
+                )
+            )
+        return Findings(tuple(rows), scenarios=self.scenarios())
 
 
 def examples(effort: Effort) -> Part:
@@ -32,31 +109,24 @@ def examples(effort: Effort) -> Part:
     makers = (_widening, _relative, _brackets, _percentile, _rounds, _alone, _chance, _virtual)
     tasks = [(maker, effort.seed) for maker in makers]
     ids = (*(f"gamedev.{letter}" for letter in "abcdef"), "gamedev.chance", "gamedev.points")
-    return Part(ids, _rows_of, tasks, _finish)
+    return Part(ids, _made, tasks, _finish)
 
 
-def _rows_of(task: tuple[Callable[[int], list[Row]], int]) -> list[Row]:
+def _made(task: tuple[Callable[[int], Findings], int]) -> Findings:
     maker, seed = task
     return maker(seed)
 
 
-def _finish(results: Sequence[list[Row]]) -> Findings:
-    rows = tuple(chain.from_iterable(results))
-    table = table_of_rows("The thread's examples", "Instants and waits in seconds.", rows)
-    scenarios = {
-        row.scenario: QUEUE.format(row.params["policy"]) for row in rows if row.scenario is not None
-    }
-    return Findings(rows, (table,), scenarios=scenarios)
+def _finish(results: Sequence[Findings]) -> Findings:
+    found = together(*results)
+    table = table_of_rows("The thread's examples", "Instants and waits in seconds.", found.rows)
+    return msgspec.structs.replace(found, tables=(table,))
 
 
-def met(policy: str, comers: Sequence[Comer], until: float = END) -> list[Match]:
-    """Let people come to a queue of duels; return the matches made until then."""
-    arrivals = [
-        Arrival(at, NewTicket((Player(name, attributes={"rating": rating}),), id=name))
-        for at, name, rating in comers
-    ]
-    scenario = parse_scenario(f"until = {until}\n{QUEUE.format(policy)}")
-    return simulate(scenario, arrivals=arrivals).history.matches
+def together(*found: Findings) -> Findings:
+    """Return the rows and scenarios of several runs of one example."""
+    scenarios = {name: text for each in found for name, text in each.scenarios.items()}
+    return Findings(tuple(row for each in found for row in each.rows), scenarios=scenarios)
 
 
 def instant_of(matches: Sequence[Match], *names: str) -> float | None:
@@ -67,188 +137,185 @@ def instant_of(matches: Sequence[Match], *names: str) -> float | None:
     return None
 
 
-def _sure(row_id: str, policy: str, what: str, expected: float, found: float | None) -> Row:
-    """Return the row of an example without chance."""
-    agrees = found is not None and math.isclose(found, expected, abs_tol=1e-5)
-    return Row(
-        id=row_id,
-        params={"policy": policy, "what": what},
-        exact=expected,
-        simulated=found,
-        half_width=0.0,
-        verdict="holds" if agrees else "not reproducible",
-    )
-
-
-def _widening(seed: int) -> list[Row]:
+def _widening(seed: int) -> Findings:
     """(a): the pair that fits meets first, the rest when the limit reaches it."""
     del seed
-    comers = [(0.0, "2300", 2300.0), (0.0, "2000", 2000.0), (60.0, "2050", 2050.0)]
-    comers.append((60.0, "1900", 1900.0))
-    rows = []
+    comers = (
+        (0.0, "2300", 2300.0),
+        (0.0, "2000", 2000.0),
+        (60.0, "2050", 2050.0),
+        (60.0, "1900", 1900.0),
+    )
+    found = []
     for accept, expected in (("both", 240.0), ("either", 180.0)):
         policy = f"window:limit=150,limit_max=500,steps={STEPS},accept={accept}"
-        matches = met(policy, comers)
-        rows += [
-            _sure(
-                "gamedev.a", policy, "2050 meets 2000", 60.0, instant_of(matches, "2050", "2000")
-            ),
-            _sure(
-                "gamedev.a",
-                policy,
-                "2300 meets 1900",
-                expected,
-                instant_of(matches, "2300", "1900"),
-            ),
-        ]
-    return rows
+        found.append(
+            Example(id="gamedev.a", name=f"a-{accept}", policy=policy, comers=comers).findings(
+                ("2050 meets 2000", ("2050", "2000"), 60.0),
+                ("2300 meets 1900", ("2300", "1900"), expected),
+            )
+        )
+    return together(*found)
 
 
-def _relative(seed: int) -> list[Row]:
+def _relative(seed: int) -> Findings:
     """(b): 5 % of one's own rating, 5 points of it more every 10 s, beyond 100 %."""
     del seed
     policy = f"window:limit=0.05,unit=relative,steps={FRACTIONS}"
-    matches = met(policy, [(0.0, "800", 800.0), (300.0, "2000", 2000.0)])
-    found = instant_of(matches, "800", "2000")
-    return [_sure("gamedev.b", policy, "800 meets 2000, who came at 300 s", 410.0, found)]
+    comers = ((0.0, "800", 800.0), (300.0, "2000", 2000.0))
+    example = Example(id="gamedev.b", name="b", policy=policy, comers=comers)
+    return example.findings(("800 meets 2000, who came at 300 s", ("800", "2000"), 410.0))
 
 
-def _brackets(seed: int) -> list[Row]:
+def _brackets(seed: int) -> Findings:
     """(c): six matches halve a bracket; while it is halved, 499 does not meet 990."""
     del seed
-    comers = [
+    crowd = tuple(
         (float(pair), f"{pair}{side}", 700.0 + pair) for pair in range(6) for side in ("a", "b")
-    ]
-    comers += [(70.0, "499", 499.0), (70.0, "990", 990.0)]
-    policy = "adaptive_brackets"
-    found = instant_of(met(policy, comers), "499", "990")
+    )
+    comers = (*crowd, (70.0, "499", 499.0), (70.0, "990", 990.0))
+    example = Example(id="gamedev.c", name="c", policy="adaptive_brackets", comers=comers)
     what = "499 meets 990 when the halves have merged"
-    return [_sure("gamedev.c", policy, what, 180.0, found)]
+    return example.findings((what, ("499", "990"), 180.0))
 
 
-def _percentile(seed: int) -> list[Row]:
+def _percentile(seed: int) -> Findings:
     """(d): who stands at the top tenth meets those between the top 5 % and 15 %."""
-    crowd = np.random.default_rng(seed).permutation(2_000)
-    policy = "window:limit=0.05,unit=percentile"
-    rows = []
-    for share, expected in ((0.06, 1.0), (0.14, 1.0), (0.04, 0.0), (0.17, 0.0)):
-        comers: list[Comer] = []
-        for place, rank in enumerate(crowd.tolist()):
-            # Two of each rating, who meet at once: they make the distribution and are gone.
-            comers += [
-                (float(place), f"{place}a", float(rank)),
-                (float(place), f"{place}b", float(rank)),
-            ]
-        at = float(len(crowd))
-        comers += [(at, "one", 2_000 * 0.9), (at + 1.0, "two", 2_000 * (1.0 - share))]
-        found = instant_of(met(policy, comers, at + 10.0), "one", "two")
-        what = f"top 10 % meets top {100 * share:g} %: 1 yes, 0 no"
-        rows.append(_sure("gamedev.d", policy, what, expected, float(found is not None)))
-    return rows
+    ranks = np.random.default_rng(seed).permutation(2_000).tolist()
+    # Two of each rating, who meet at once: they make the distribution and are gone.
+    crowd = tuple(
+        (float(place), f"{place}{side}", float(rank))
+        for place, rank in enumerate(ranks)
+        for side in ("a", "b")
+    )
+    at = float(len(ranks))
+    found = []
+    for share in (0.06, 0.14, 0.04, 0.17):
+        other = f"top {100 * share:g} %"
+        last = ((at, "top 10 %", 1_800.0), (at + 1.0, other, 2_000.0 * (1.0 - share)))
+        example = Example(
+            id="gamedev.d",
+            name=f"d{100 * share:g}",
+            policy="window:limit=0.05,unit=percentile",
+            comers=(*crowd, *last),
+            until=at + 10.0,
+        )
+        expected = at + 1.0 if 0.05 <= share <= 0.15 else None
+        found.append(example.findings((f"top 10 % meets {other}", ("top 10 %", other), expected)))
+    return together(*found)
 
 
-def _rounds(seed: int) -> list[Row]:
+def _rounds(seed: int) -> Findings:
     """(e): rounds of 120 s let equal players wait 60 s on the mean."""
     rng = np.random.default_rng(seed)
     times = np.cumsum(rng.exponential(10.0, 5_000)).tolist()
+    comers = tuple((at, str(place), 1500.0) for place, at in enumerate(times))
     policy = "closest_random:every=120"
-    matches = met(policy, [(at, str(place), 1500.0) for place, at in enumerate(times)])
-    waits = np.asarray(
-        [m.at - (times[int(t)] - math.floor(times[0])) for m in matches for t in m.tickets]
+    example = Example(id="gamedev.e", name="e", policy=policy, comers=comers)
+    start = math.floor(times[0])
+    by_round: dict[float, list[float]] = {}
+    for match in example.matches():
+        waits = [match.at + start - times[int(name)] for name in match.tickets]
+        by_round.setdefault(match.at, []).extend(waits)
+    # Waits of one round hang together, so a round is one observation.
+    mean = ratio([math.fsum(each) for each in by_round.values()], list(map(len, by_round.values())))
+    row = Row(
+        id="gamedev.e",
+        params={"policy": policy, "what": "mean wait of equal players"},
+        printed=60.0,
+        exact=60.0,
+        simulated=mean.value,
+        half_width=mean.half_width,
+        verdict=judged(60.0, truth=mean.value, half_width=2.0 * mean.half_width),
+        scenario=example.file,
     )
-    # Waits within one round hang together, so a round is one observation.
-    instants = np.asarray([m.at for m in matches for _ in m.tickets])
-    means = np.asarray([waits[instants == at].mean() for at in np.unique(instants)])
-    width = float(1.96 * means.std(ddof=1) / math.sqrt(len(means)))
-    mean = float(waits.mean())
-    return [
-        Row(
-            id="gamedev.e",
-            params={"policy": policy, "what": "mean wait of equal players"},
-            printed=60.0,
-            exact=60.0,
-            simulated=mean,
-            half_width=width,
-            verdict=judged(60.0, truth=mean, half_width=2.0 * width),
-        )
-    ]
+    return Findings((row,), scenarios=example.scenarios())
 
 
-def _alone(seed: int) -> list[Row]:
+def _alone(seed: int) -> Findings:
     """(f): two who are alone are matched at once, unless a clock or a floor prevents it."""
     del seed
-    comers = [(0.0, "0", 0.0), (0.0, "1000", 1000.0)]
-    rows = []
-    for policy, what, expected in (
-        ("weighted", "0 meets 1000, alone, on arrival", 0.0),
-        ("weighted:every=60", "0 meets 1000, alone, at the first round", 60.0),
-    ):
-        found = instant_of(met(policy, comers), "0", "1000")
-        rows.append(_sure("gamedev.f", policy, what, expected, found))
-    policy = "weighted:floor=0.001"
-    found = instant_of(met(policy, comers), "0", "1000")
-    what = "0 meets 1000, alone, with a floor: 1 yes, 0 no"
-    rows.append(_sure("gamedev.f", policy, what, 0.0, float(found is not None)))
-    return rows
+    comers = ((0.0, "0", 0.0), (0.0, "1000", 1000.0))
+    cases: tuple[tuple[str, str, float | None], ...] = (
+        ("f", "weighted", 0.0),
+        ("f-every", "weighted:every=60", 60.0),
+        ("f-floor", "weighted:floor=0.001", None),
+    )
+    return together(
+        *(
+            Example(id="gamedev.f", name=name, policy=policy, comers=comers).findings(
+                ("0 meets 1000, alone", ("0", "1000"), expected)
+            )
+            for name, policy, expected in cases
+        )
+    )
 
 
-def _chance(seed: int) -> list[Row]:
+def _chance(seed: int) -> Findings:
     """Return what 500 points mean: by the formula of Elo and of Glicko at equal certainty."""
     del seed
     at_500 = 1.0 / (1.0 + 10.0 ** (500.0 / 400.0))
     gap = 400.0 * math.log10(1.0 / 0.03 - 1.0)
-    return [
-        Row(
-            id="gamedev.chance",
-            params={"what": "chance of the lower player, 500 points apart"},
-            printed=0.03,
-            corrected=at_500,
-            exact=at_500,
-            verdict=judged(0.03, truth=at_500, corrected=at_500),
-        ),
-        Row(
-            id="gamedev.chance",
-            params={"what": "points apart at a chance of 3 %"},
-            printed=500.0,
-            corrected=gap,
-            exact=gap,
-            verdict=judged(500.0, truth=gap, corrected=gap),
-        ),
-    ]
+    cases = (
+        ("chance of the lower player, 500 points apart", 0.03, at_500),
+        ("points apart at a chance of 3 %", 500.0, gap),
+    )
+    return Findings(
+        tuple(
+            Row(
+                id="gamedev.chance",
+                params={"what": what},
+                printed=printed,
+                corrected=exact,
+                exact=exact,
+                verdict=judged(printed, truth=exact, corrected=exact),
+            )
+            for what, printed, exact in cases
+        )
+    )
 
 
-def _virtual(seed: int) -> list[Row]:
+DEVIATION = 50.0
+
+
+def _virtual(seed: int) -> Findings:
     """2655 against 2044, matched by a virtual rating: who gains and loses what."""
     del seed
-    ratings = {"A": {"mean": 2655.0, "deviation": 50.0}, "B": {"mean": 2044.0, "deviation": 50.0}}
-    level = {"A": {"mean": 2655.0, "deviation": 50.0}, "B": {"mean": 2655.0, "deviation": 50.0}}
-    own = {"A": {"mean": 2044.0, "deviation": 50.0}, "B": {"mean": 2044.0, "deviation": 50.0}}
-
-    def change(player: str, ranks: list[int], given: dict[str, dict[str, float]]) -> float:
-        outcome = {"teams": [["A"], ["B"]], "ranks": ranks, "wide": True}
-        mean = rate("glicko", given, [outcome])[player]["mean"]
-        assert mean is not None
-        return float(mean) - given[player]["mean"]
-
-    won, lost = [1, 2], [2, 1]
     cases = (
-        ("A wins: change of A, 'maybe a single point'", 1.0, change("A", won, ratings), None),
-        ("A wins: change of B", -1.0, change("B", won, ratings), None),
-        ("A loses: change of A", None, change("A", lost, ratings), change("A", lost, level)),
-        ("A loses: change of B", None, change("B", lost, ratings), change("B", lost, own)),
+        ("A wins: change of A, 'maybe a single point'", 1.0, _change(0, 0), None),
+        ("A wins: change of B", -1.0, _change(1, 0), None),
+        ("A loses: change of A, as in an even match", None, _change(0, 1), _change(0, 1, 2655.0)),
+        ("A loses: change of B, as in an even match", None, _change(1, 1), _change(1, 1, 2044.0)),
     )
     rows = []
     for what, printed, found, even in cases:
-        agrees = abs(found - (even if printed is None else printed)) < 1.0  # type: ignore[operator]
+        aim, allowed = (printed, 1.0) if printed is not None else (even, 1e-6)
+        assert aim is not None
         rows.append(
             Row(
                 id="gamedev.points",
-                params={"what": f"2655 against 2044, deviations 50; {what}"},
+                params={"what": f"2655 against 2044, deviations {DEVIATION:g}; {what}"},
                 printed=printed,
                 exact=even,
                 simulated=found,
                 half_width=0.0,
-                verdict="holds" if agrees else "not reproducible",
+                verdict="holds" if abs(found - aim) < allowed else "not reproducible",
             )
         )
-    return rows
+    return Findings(tuple(rows))
+
+
+def _change(player: int, winner: int, both: float | None = None) -> float:
+    """Return the change of a player's mean by a wide match in Glicko.
+
+    Args:
+        player: 0 for A, 1 for B.
+        winner: Likewise.
+        both: The mean of both; None means 2655 and 2044.
+    """
+    means = (2655.0, 2044.0) if both is None else (both, both)
+    given = dict(zip("AB", ({"mean": m, "deviation": DEVIATION} for m in means), strict=True))
+    outcome = {"teams": [["A"], ["B"]], "ranks": [1 + winner, 2 - winner], "wide": True}
+    after = rate("glicko", given, [outcome])["AB"[player]]["mean"]
+    assert after is not None
+    return float(after) - means[player]

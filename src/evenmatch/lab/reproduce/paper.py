@@ -14,7 +14,7 @@ from evenmatch.lab.reproduce.examples import examples
 from evenmatch.lab.reproduce.formulas import formulas
 from evenmatch.lab.reproduce.groups import groups
 from evenmatch.lab.reproduce.population import population
-from evenmatch.lab.reproduce.row import Effort, Findings, Part
+from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row
 from evenmatch.lab.reproduce.table3 import table3
 from evenmatch.lab.study import map_all
 
@@ -128,13 +128,24 @@ def _together(
         for row in each.rows
         if not only or row.id in only
     ]
-    named = {row.scenario for row in rows}
     return Findings(
         tuple(sorted(rows, key=lambda row: order(row.id))),
         tuple(table for each in found for table in each.tables),
         tuple(plot for each in found for plot in each.plots),
-        {name: text for each in found for name, text in each.scenarios.items() if name in named},
+        _scenarios(found, rows),
     )
+
+
+def _scenarios(found: Sequence[Findings], rows: Sequence[Row]) -> dict[str, str]:
+    """Return the scenarios that rows name, and the files of arrivals that these read."""
+    known = {name: text for each in found for name, text in each.scenarios.items()}
+    named = {row.scenario: known[row.scenario] for row in rows if row.scenario is not None}
+    read = {
+        name: text
+        for name, text in known.items()
+        if any(f'file = "{name}"' in scenario for scenario in named.values())
+    }
+    return named | read
 
 
 def order(row_id: str) -> tuple[int, str]:
