@@ -6,12 +6,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from evenmatch.config import parse_scenario
 from evenmatch.lab.simulate import simulate
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
-from evenmatch.sim.compiled import Floats, Outcome, play, why_not
+from evenmatch.sim.compilable import why_not
+from evenmatch.sim.compiled import Floats, Outcome, play
 from evenmatch.sim.stream import Arrival
 
 DUEL_SPECS = ["price", "price:c=0.7,grow=0.5", "price:theta=0.2", "price:rate=3"]
@@ -119,3 +121,36 @@ def test_compiled_run_makes_the_engines_matches(spec: str, players: int) -> None
         assert all(one[0] <= two[0] for one, two in pairwise(found))
         compared += len(found)
     assert compared > 500
+
+
+@pytest.mark.parametrize("spec", DUEL_SPECS[:2])
+@pytest.mark.parametrize("on_deadline", ["expire", "bots", "keep"])
+def test_scenario_gives_the_same_history_with_and_without_the_engine(
+    spec: str, on_deadline: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = parse_scenario(f"""
+        warmup = 10.0
+        [[queue]]
+        wait_max = 0.25
+        on_deadline = "{on_deadline}"
+        policy = "{spec}"
+        criteria = [{{kind = "spread", attribute = "skill"}}]
+        [arrivals]
+        process = "poisson"
+        rate = 4.0
+        count = 300
+        [attributes]
+        skill = {{distribution = "normal", mean = 0.5, deviation = 0.3}}
+    """)
+    compiled = simulate(world, by="skill_decile")
+    monkeypatch.setattr("evenmatch.lab.simulate.why_engine", lambda *_: "as a test")
+    engine = simulate(world, by="skill_decile")
+
+    assert compiled.tickets == engine.tickets
+    assert [{**m, "cost": 0, "quality": 0} for m in compiled.matches] == [
+        {**m, "cost": 0, "quality": 0} for m in engine.matches
+    ]
+    assert compiled.summary.keys() == engine.summary.keys()
+    for key in ("cost", "cost_waiting", "matches", "unfinished", "expired", "bots"):
+        assert compiled.summary[key] == pytest.approx(engine.summary[key], rel=1e-9)
+    assert compiled.summary["by"] == engine.summary["by"]

@@ -20,6 +20,7 @@ from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.arrivals import arrivals_of, recorded
+from evenmatch.sim.compilable import why_engine
 from evenmatch.sim.history import History
 from evenmatch.sim.metrics import Summary, summarize
 from evenmatch.sim.simulator import Simulator
@@ -69,6 +70,9 @@ def simulate(
 ) -> Run:
     r"""Simulate a scenario with the engine that the server runs.
 
+    Where nothing but arrivals and deadlines happens, a compiled run takes the engine's place and
+    makes the same matches; see `sim.compiled_run`.
+
     All chance comes from the seed, and arrivals have streams of their own: with the same seed,
     another policy meets the same tickets.
 
@@ -108,8 +112,13 @@ def simulate(
     )
     if optimum and world.warmup:
         raise NotSupported("the optimum is that of a whole run: leave out warmup or the optimum")
-    simulator = Simulator(queues, resolve, history, seed=_policy_seed(seeds), until=world.until)
-    simulator.run(stream)
+    if arrivals is None and not why_engine(world, queues, chosen := resolve(queues[0])):
+        from evenmatch.sim.compiled_run import compiled_history
+
+        compiled_history(world, queues[0], chosen, seeds, history)
+    else:
+        simulator = Simulator(queues, resolve, history, seed=_policy_seed(seeds), until=world.until)
+        simulator.run(stream)
     summary = summarize(history, queues, split_by)
     if optimum:
         summary.update(_optimum_of(history, world.queues, summary))

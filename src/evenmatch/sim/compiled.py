@@ -1,7 +1,6 @@
 """Compiled runs: arrays in, matches out, the same ones as the engine makes.
 
-A run is compiled where its policy has steps (`policies.steps`) and nothing but arrivals and
-deadlines happens: one queue of single players, each another one, who do not leave by themselves.
+See `sim.compilable` for the runs that can be compiled.
 """
 
 from __future__ import annotations
@@ -9,21 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.cost.criteria import table
-from evenmatch.cost.rules import Rules
 from evenmatch.cost.scale import scale_values
 from evenmatch.errors import NotSupported
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Policy
-from evenmatch.policies.columns import Columns
-from evenmatch.policies.steps import Steps, make_pool
+from evenmatch.policies.columns import Columns, term
+from evenmatch.policies.steps import make_pool
+from evenmatch.sim.compilable import Stepped, why_not
 from evenmatch.solvers import play as kernels
-from evenmatch.solvers.waiting import FREE_TOP, grow
+from evenmatch.solvers.waiting import CLOCK, FREE_TOP, grow
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,19 +30,6 @@ Ints = NDArray[np.int64]
 ON_DEADLINE = {"expire": kernels.EXPIRE, "bots": kernels.BOTS, "keep": kernels.KEEP}
 CHUNK = 100_000
 """Arrivals between two calls of `on_done`."""
-
-
-@runtime_checkable
-class Stepped(Protocol):
-    """A policy whose steps are compiled."""
-
-    def steps(self, queue: Queue) -> Steps:
-        """Return its step functions."""
-        ...
-
-    def numbers(self, queue: Queue) -> dict[int, float]:
-        """Return its parameters by place."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -56,6 +42,8 @@ class Outcome:
         bots: Bots of each match.
         criteria: Criteria cost of each match.
         costs: Whole cost of each match.
+        quality: Quality of each match; None if no criterion is scaled to [0, 1].
+        end: The last instant at which something happened, seconds.
         expired_at: Instant at which each arrival expired, NaN if it did not.
     """
 
@@ -64,20 +52,9 @@ class Outcome:
     bots: Ints
     criteria: Floats
     costs: Floats
+    quality: Floats | None
     expired_at: Floats
-
-
-def why_not(queue: Queue, policy: Policy) -> str:
-    """Return why a run of this queue under this policy is not compiled; "" if it is."""
-    if not isinstance(policy, Stepped):
-        return f"policy {queue.policy} has no compiled steps"
-    if max(queue.format.players) > 1:
-        return "teams of several players are divided by the engine"
-    if not Rules(queue).are_none:
-        return "rules and sides are kept by the engine"
-    if any(criterion.kind not in ("spread", "mean_gap") for criterion in queue.criteria):
-        return "not all criteria are spreads of numbers"
-    return ""
+    end: float
 
 
 def play(
@@ -140,8 +117,17 @@ def play(
             waiting = grow(waiting, 2 * waiting[0].shape[1])
             slots = np.zeros((waiting[0].shape[1], seats), dtype=np.int64)
         on_done(min(count, int(state[kernels.ROW])))
+    end = float(waiting[3][CLOCK])
     made = int(state[kernels.MADE])
-    return _outcome(queue, tickets[:made], at[:made], given, scaled, expired_at)
+    return _outcome(queue, _Made(tickets[:made], at[:made], expired_at), given, scaled, end)
+
+
+class _Made(NamedTuple):
+    """What the kernel fills in."""
+
+    tickets: Ints
+    at: Floats
+    expired_at: Floats
 
 
 def _scaled(queue: Queue, values: Floats, count: int) -> Floats:
@@ -151,21 +137,27 @@ def _scaled(queue: Queue, values: Floats, count: int) -> Floats:
     return np.ascontiguousarray(np.array(rows, dtype=np.float64).reshape(len(rows), count))
 
 
-def _outcome(
-    queue: Queue, tickets: Ints, at: Floats, times: Floats, scaled: Floats, expired_at: Floats
-) -> Outcome:
-    """Add bots and costs to matches."""
+def _outcome(queue: Queue, made: _Made, times: Floats, scaled: Floats, end: float) -> Outcome:
+    """Add bots, costs and quality to matches."""
+    tickets, at, expired_at = made
     bots: Ints = (tickets < 0).sum(axis=1)
-    weights = [
-        queue.format.k / len(queue.criteria) if c.weight is None else c.weight
-        for c in queue.criteria
-    ]
-    criteria = np.zeros(len(tickets))
     full = bots == 0
     layout = queue.format.players
-    for criterion, weight, row in zip(queue.criteria, weights, scaled, strict=True):
-        criteria[full] += weight * table(criterion, row[tickets[full]], layout)
-        criteria[~full] += weight
+    criteria, counted, counted_weight = np.zeros(len(tickets)), np.zeros(len(tickets)), 0.0
+    for criterion, row in zip(queue.criteria, scaled, strict=True):
+        weight = term(criterion, queue)[0]
+        costs: Floats = np.full(len(tickets), weight)
+        costs[full] = weight * table(criterion, row[tickets[full]], layout)
+        criteria += costs
+        if criterion.scale.kind != "none":
+            counted += costs
+            counted_weight += weight
     waits = np.where(tickets < 0, 0.0, at[:, None] - times[tickets]).sum(axis=1)
     waits += bots * (queue.wait_max or 0.0)
-    return Outcome(tickets, at, bots, criteria, criteria + queue.price * waits, expired_at)
+    quality = None
+    if counted_weight:
+        quality = 1.0 - counted / counted_weight
+    elif all(criterion.scale.kind != "none" for criterion in queue.criteria):
+        quality = np.ones(len(tickets))
+    whole = criteria + queue.price * waits
+    return Outcome(tickets, at, bots, criteria, whole, quality, expired_at, end)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from itertools import repeat
+from itertools import islice, repeat
 from pathlib import Path
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.scenario import ArrivalClass, Arrivals, Distribution
@@ -62,6 +63,10 @@ class Population:
         """Return the drawn attributes of the next ticket as a whole: its side, unless flexible."""
         side = next(self._sides)
         return {} if side == "" else {SIDE: side}
+
+    def column(self, name: str, count: int) -> NDArray[np.float64]:
+        """Return the first values of a drawn number, as the players of `tickets` have them."""
+        return np.array(list(islice(self._stream(name), count)), dtype=np.float64)
 
     def patience(self) -> Iterator[float | None]:
         """Yield the seconds from arrival until each ticket cancels, or None for never."""

@@ -12,6 +12,7 @@ from evenmatch.solvers import price
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.waiting import (
+    CLOCK,
     FREE_TOP,
     NONE,
     OLDEST,
@@ -105,6 +106,7 @@ def fire(
     links, numbers, counts = waiting[2], waiting[3], waiting[4]
     points = waiting[0]
     seats = slots.shape[1]
+    numbers[CLOCK] = now
     made = _write(
         waiting, now, decide(kind, waiting, now, True, slots), slots, tickets, at, state[MADE]
     )
@@ -187,6 +189,7 @@ def play(
             if counts[FREE_TOP] == 0:
                 return
             slot = take_slot(waiting, row + 1, arrives_at)
+            numbers[CLOCK] = arrives_at
             for value in range(values.shape[0]):
                 points[FIRST_VALUE + value, slot] = values[value, row]
             arrive(kind, waiting, slot, arrives_at)

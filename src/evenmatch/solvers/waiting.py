@@ -49,9 +49,10 @@ SIZE, OLDEST, YOUNGEST, FREE_TOP, NEWEST, NOTED = range(6)
 COUNTS = 8
 MARKS = 4
 NUMBERS = 32
-PRICE, WAIT_MAX, WEIGHT, WAKE = range(4)
-"""The first numbers: price of a second, longest wait, sum of all weights, next instant."""
-FIRST_NUMBER = 4
+PRICE, WAIT_MAX, WEIGHT, WAKE, CLOCK = range(5)
+"""The first numbers: price of a second, longest wait, sum of all weights, the next instant and,
+in a compiled run, the last one."""
+FIRST_NUMBER = 5
 """From here on the numbers are a policy's own."""
 
 RELATIVE, EITHER, LIMIT, RATE, TOP, FORM, FIRST_STEP, LAST_STEP = range(8)
