@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,11 +13,28 @@ from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Policy
 from evenmatch.sim import compiled
-from evenmatch.sim.compiled import Outcome, why_not
+from evenmatch.sim.compiled import why_not
 from evenmatch.sim.stream import Arrival
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of a run.
+
+    Args:
+        tickets: Indices of the arrivals of each match, shape (matches, k); -1 for a bot.
+        at: When each match was made, seconds.
+        bots: Of each match.
+        costs: Of each match.
+    """
+
+    tickets: Ints
+    at: Floats
+    bots: Ints
+    costs: Floats
 
 
 def arrivals_of(queue: Queue, times: Floats, values: Floats) -> list[Arrival]:
@@ -37,7 +56,7 @@ def arrivals_of(queue: Queue, times: Floats, values: Floats) -> list[Arrival]:
     ]  # fmt: skip
 
 
-def play(queue: Queue, policy: Policy, times: Floats, values: Floats, *, seed: int = 0) -> Outcome:
+def play(queue: Queue, policy: Policy, times: Floats, values: Floats, *, seed: int = 0) -> Played:
     """Run a policy on one sequence, in compiled code where it has compiled steps.
 
     Args:
@@ -48,17 +67,18 @@ def play(queue: Queue, policy: Policy, times: Floats, values: Floats, *, seed: i
         seed: Of the policy's own chance.
     """
     if not why_not(queue, policy):
-        return compiled.play(queue, policy, times, values)
+        found = compiled.play(queue, policy, times, values)
+        return Played(found.tickets, found.at, found.bots, found.costs)
     run = simulate(
         Scenario((queue,)), arrivals=arrivals_of(queue, times, values), policy=policy, seed=seed
     )
     matches = run.history.matches
-    at = np.asarray([match.at for match in matches]) + run.history.offset
-    bots = np.asarray([match.bots for match in matches], dtype=np.int64)
-    costs = np.asarray([match.cost for match in matches])
     tickets: Ints = np.full((len(matches), queue.format.k), -1, dtype=np.int64)
     for row, match in enumerate(matches):
         tickets[row, : len(match.tickets)] = [int(name) for name in match.tickets]
-    waits = np.where(tickets < 0, 0.0, at[:, None] - times[tickets]).sum(axis=1)
-    criteria = costs - queue.price * (waits + bots * (queue.wait_max or 0.0))
-    return Outcome(tickets, at, bots, criteria, costs, np.full(len(times), np.nan))
+    return Played(
+        tickets,
+        np.asarray([match.at for match in matches]) + run.history.offset,
+        np.asarray([match.bots for match in matches], dtype=np.int64),
+        np.asarray([match.cost for match in matches]),
+    )
