@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from cyclopts import Parameter
 from evenmatch.cli.options import Whole
 from evenmatch.cli.output import console, print_json
 from evenmatch.cli.progress import progress
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.reproduce.paper import Reproduction
 from evenmatch.lab.reproduce.row import Effort
 
@@ -43,6 +44,8 @@ def reproduce(
         seed: Sequence i is drawn from seed + i.
         only: Id of rows, such as schlup.table3; the others are left out. May be repeated.
     """
+    if find_spec("numba") is None:
+        raise NotSupported("reproduce needs more packages: pip install 'evenmatch[solve]'")
     if not 0 <= seed <= SEED_MAX:
         raise ConfigError(f"--seed must be from 0 to {SEED_MAX}, got {seed}")
     if out is not None:

@@ -26,17 +26,6 @@ from evenmatch.policies.registry import parse_policy
 QUICK = Effort(quick=True, seed=0)
 ROW_KEYS = ["id", "params", "printed", "corrected", "exact"]
 ROW_KEYS += ["simulated", "half_width", "verdict", "scenario", "command"]
-    "id",
-    "params",
-    "printed",
-    "corrected",
-    "exact",
-    "simulated",
-    "half_width",
-    "verdict",
-    "scenario",
-    "command",
-]
 
 
 def here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:

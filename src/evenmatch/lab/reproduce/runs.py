@@ -13,7 +13,7 @@ from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Policy
 from evenmatch.sim import compiled
-from evenmatch.sim.compiled import why_not
+from evenmatch.sim.compilable import why_not
 from evenmatch.sim.stream import Arrival
 
 Floats = NDArray[np.float64]
