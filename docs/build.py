@@ -32,11 +32,23 @@ SECTION = re.compile(r"^(Args|Source|Complexity|Returns|Raises|Example|Yields):$
 CLIENT = ("AsyncClient", "Client")
 
 WHEN = {
+    "adaptive_brackets": "One against one where the population changes over the day: it learns "
+    "from the matches themselves how small a difference it can insist on, and nobody waits for a "
+    "clock. Give the queue a `wait_max`: two players out of each other's reach wait for nothing.",
+    "closest_random": "One against one among few players who shall not meet the same opponent "
+    "each time, and who accept a fixed wait: half a round on average. "
+    "Give the queue a `wait_max`: somebody with nobody in reach waits for nothing.",
     "greedy": "The default, and the yardstick: nobody waits longer than the rules make them. "
     "It takes every format, parties, roles of sides, and several rules. "
     "Where quality should be bought with waiting, say so by a rule that widens.",
     "periodic": "When the queue is busy and one number decides the quality: larger `rounds_of` "
     "gives closer matches for longer waits. It takes solo tickets only.",
+    "virtual_rating": "One against one on a ladder with few players at the top, where a match far "
+    "below is better than none. Have wide matches rated as such: the policy's `is_wide` says which "
+    "they are, and `evenmatch.rate` takes `wide`.",
+    "weighted": "Casual play, one against one, where variety matters as much as a close match. "
+    "Set `every` or `floor`: without them two players alone are matched at once, however far "
+    "apart. With a `floor` give the queue a `wait_max`.",
     "window": "One against one by rating, the usual ladder: each player accepts a difference that "
     "widens with the wait. It acts at the exact instant at which two limits allow a match.",
 }

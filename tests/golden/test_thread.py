@@ -1,5 +1,8 @@
 """The examples of the thread "Matching players in an online 1vs1 game", through the engine."""
 
+import math
+import random
+
 import pytest
 
 from evenmatch.engine.engine import Engine
@@ -76,3 +79,82 @@ def test_gap_beyond_the_clamp_never_meets() -> None:
     given = queue(policy="window:limit=150,rate=2,limit_max=500")
     arrivals: list[tuple[float, str, float]] = [(0.0, "1500", 1500), (0.0, "2001", 2001)]
     assert play(given, arrivals, 1e6) == []
+
+
+def pair_up(names: str, at: float, rating: float) -> list[tuple[float, str, float]]:
+    """Return the arrivals of players who are equal and meet at once, two by two."""
+    return [(at, name, rating) for name in names]
+
+
+def test_six_matches_in_a_frame_split_a_bracket_for_two_frames() -> None:
+    given = queue(policy="adaptive_brackets")
+    busy = pair_up("abcdefghijkl", 10.0, 700)
+    alone = [(80.0, "499", 499.0), (81.0, "990", 990.0)]
+
+    # The first frame begins with the first entry, at 10 s, so it ends at 70 s.
+    met = play(given, busy + alone, 1e4)
+    assert [at for at, _ in met] == [10.0] * 6 + [190.0]
+    assert met[-1] == (190.0, {"499", "990"})
+
+    # One match fewer leaves the bracket whole, and the two meet at once.
+    assert play(given, busy[2:] + alone, 1e4)[-1] == (81.0, {"499", "990"})
+
+
+def test_split_bracket_holds_while_matches_go_on() -> None:
+    given = queue(policy="adaptive_brackets")
+    busy = pair_up("abcdefghijkl", 0.0, 700)
+    # Three matches in each minute are not fewer than three.
+    goes_on = [
+        (60.0 * minute + 30.0, f"{minute}{name}", 700.0)
+        for minute in range(1, 10)
+        for name in "abcdef"
+    ]
+    alone = [(575.0, "499", 499.0), (576.0, "990", 990.0)]
+
+    # The last busy frame ends at 600 s; two quiet ones later the halves merge.
+    assert play(given, busy + goes_on + alone, 1e4)[-1] == (720.0, {"499", "990"})
+    # Two matches a minute are too few.
+    fewer = [each for each in goes_on if each[1][-1] in "abcd"]
+    assert play(given, busy + fewer + alone, 1e4)[-1] == (576.0, {"499", "990"})
+
+
+@pytest.mark.parametrize("policy", ["closest_random:every=120", "weighted:every=120"])
+def test_two_equals_wait_a_minute_on_average_for_rounds_of_two(policy: str) -> None:
+    rng = random.Random(12)
+    rounds = 400
+    arrivals = [(0.0, "a", 1500.0), (0.0, "b", 1500.0)]
+    for number in range(1, rounds + 1):
+        for name in "ab":
+            at = 120.0 * number + rng.randrange(120 * 8) / 8
+            arrivals.append((at, f"{name}{number}", 1500.0))
+    came = {name: at for at, name, _ in arrivals}
+
+    met = play(queue(policy=policy), sorted(arrivals), 1e9)
+
+    assert all(at % 120.0 == 0.0 for at, _ in met)
+    waits = [at - came[name] for at, names in met for name in names if at > 120.0]
+    assert len(waits) == 2 * rounds
+    # A uniform wait of 0 to 120 s has a deviation of 34.6 s; four standard errors.
+    tolerance = 4 * 120 / math.sqrt(12 * 2 * rounds)
+    assert math.fsum(waits) / len(waits) == pytest.approx(60.0, abs=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("policy", "met"),
+    [
+        # What the author objects to: with one candidate there is no choice.
+        ("weighted", [(5.0, {"0", "1000"})]),
+        ("weighted:every=60", [(60.0, {"0", "1000"})]),
+        ("weighted:floor=0.01", []),
+        ("weighted:every=60,floor=0.01", []),
+    ],
+)
+def test_two_who_are_alone_and_far_apart(policy: str, met: list[Met]) -> None:
+    arrivals = [(0.0, "0", 0.0), (5.0, "1000", 1000.0)]
+    assert play(queue(policy=policy), arrivals, 1e5) == met
+
+
+def test_lonely_player_at_the_top_meets_the_best_below() -> None:
+    arrivals = [(0.0, "2655", 2655.0), (30.0, "2044", 2044.0), (40.0, "1400", 1400.0)]
+    # 611 points less the limit of 150, at 2 points a second.
+    assert play(queue(policy="virtual_rating"), arrivals, 1e5) == [(230.5, {"2655", "2044"})]

@@ -220,3 +220,17 @@ def redraw_rule(redraws: int, *, every: float, matches: int = 1, attribute: str 
     """
     allowed = ((redraws * every, 1.0),)
     return Rule("rematch", attribute, expand=Expansion(steps=allowed), matches=matches)
+
+
+def default_policy(queue: Queue) -> str:
+    """Return the SPEC for a queue of a file that names none.
+
+    Where cost says how good a match is, a policy that weighs it against waiting; elsewhere
+    `greedy`, which the rules hold back.
+    """
+    compared = [criterion.kind for criterion in queue.criteria]
+    compared += [rule.kind for rule in queue.rules if rule.kind != "same"]
+    is_weighed = bool(queue.criteria) and set(compared) <= {"spread", "mean_gap", "imbalance"}
+    if is_weighed and queue.format.is_duel:
+        return "price"
+    return "greedy"

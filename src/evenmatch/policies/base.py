@@ -24,11 +24,11 @@ from typing import Any, Protocol, overload, runtime_checkable
 
 import msgspec
 
-from evenmatch.cost.expansion import round_up
 from evenmatch.errors import ConfigError, PolicyError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
+from evenmatch.policies.clock import RoundClock
 
 Memory = Mapping[str, Any]
 """Plain data (numbers, strings, lists, dicts) that entering the tickets again cannot restore."""
@@ -183,8 +183,8 @@ class _FunctionMatcher(NoJobs):
 
     def __init__(self, chosen: FunctionPolicy, memory: Memory) -> None:
         self.policy = chosen
-        self.anchor: float | None = memory.get("anchor")
-        self.round_at: float = memory.get("round_at") or math.inf
+        every = chosen.every
+        self.clock = None if every is None else RoundClock(every, memory)
         self.pool: dict[str, Ticket] = {}
         self.changed = False
         self.newest: int = memory.get("decided_to") or 0
@@ -201,36 +201,35 @@ class _FunctionMatcher(NoJobs):
         self.newest = max(self.newest, entry.sequence)
         if entry.sequence > self.decided_to:
             self.changed = True
-        if self.policy.every is not None:
-            if self.anchor is None:
-                self.anchor = now
-            if self.round_at == math.inf:
-                self.round_at = self._next_round(now)
+        if self.clock is not None:
+            self.clock.start(now)
 
     def leave(self, entry_id: str, now: float) -> None:
         del now
         if self.pool.pop(entry_id, None) is not None:
             self.changed = True
-        if not self.pool:
-            self.round_at = math.inf
+        if not self.pool and self.clock is not None:
+            self.clock.stop()
 
     def decide(self, now: float, fired: bool = False) -> Decision:
         self.decided_to = 0
-        if self.policy.every is not None:
-            if self.round_at > now or (self.round_at == now and not fired):
-                return Decision(wake_at=self.round_at)
+        if self.clock is not None:
+            if not self.clock.is_due(now, fired):
+                return Decision(wake_at=self.clock.round_at)
             groups = self._call(now)
-            self.round_at = self._next_round(now) if self.pool else math.inf
-            return Decision(groups, self.round_at)
+            if self.pool:
+                self.clock.move_on(now)
+            else:
+                self.clock.stop()
+            return Decision(groups, self.clock.round_at)
         if not self.changed:
             return NOTHING
         self.changed = False
         return Decision(self._call(now))
 
     def memory(self) -> Memory:
-        round_at = None if self.round_at == math.inf else self.round_at
-        decided_to = 0 if self.changed else self.newest
-        return {"anchor": self.anchor, "round_at": round_at, "decided_to": decided_to}
+        beat = {} if self.clock is None else self.clock.memory()
+        return {**beat, "decided_to": 0 if self.changed else self.newest}
 
     def _call(self, now: float) -> tuple[Grouping, ...]:
         pool = tuple(self.pool.values())
@@ -244,14 +243,6 @@ class _FunctionMatcher(NoJobs):
             for entry_id in ids:
                 self.pool.pop(entry_id, None)
         return tuple(groups)
-
-    def _next_round(self, now: float) -> float:
-        every, anchor = self.policy.every, self.anchor
-        assert every is not None
-        assert anchor is not None
-        rounds = math.floor((now - anchor) / every) + 1
-        at = anchor + round_up(rounds * every)
-        return at if at > now else anchor + round_up((rounds + 1) * every)
 
 
 @overload

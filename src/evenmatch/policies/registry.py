@@ -18,9 +18,13 @@ from evenmatch.errors import ConfigError, MatchmakingError, NotSupported
 from evenmatch.policies.base import FunctionPolicy, Policy
 
 POLICIES: dict[str, str] = {
+    "adaptive_brackets": "AdaptiveBrackets",
+    "closest_random": "ClosestRandom",
     "greedy": "Greedy",
     "periodic": "Periodic",
     "price": "Price",
+    "virtual_rating": "VirtualRating",
+    "weighted": "Weighted",
     "window": "Window",
 }
 """Names and classes; the module of the same name is imported when the policy is chosen."""

@@ -191,7 +191,8 @@ class StepMatcher(NoJobs):
         return {
             "learnt": [float(numbers[place]) for place in self._steps.learnt],
             "counts": counts.tolist(),
-            "samples": samples.tolist(),
+            # The last row is one to work in.
+            "samples": samples[:-1].tolist(),
             "tickets": tickets,
         }
 
@@ -203,7 +204,7 @@ class StepMatcher(NoJobs):
         counts[:COUNTS] = memory["counts"]
         for place, count in kept.items():
             counts[place] = count
-        samples[:] = memory["samples"]
+        samples[:-1] = memory["samples"]
         self._known = {int(row[0]): row for row in memory["tickets"]}
 
     def _recall(self, sequence: int, slot: int) -> None:

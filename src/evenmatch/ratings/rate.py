@@ -35,7 +35,8 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False)
         handicap: Points given to each team before the start; only with points.
         quitters: Players who left before the end: each has lost to every other team.
         wide: The match was made far beyond the usual gap: a favourite who loses and a rival who
-            wins change as after an even match.
+            wins change as after an even match. Policy `virtual_rating` says by `is_wide` which
+            of its matches are.
     """
 
     teams: tuple[tuple[str, ...], ...]

@@ -11,7 +11,6 @@ entry to leave. Slots are linked by (time, sequence), oldest first.
 
 from __future__ import annotations
 
-import math
 from typing import TypeAlias
 
 import numpy as np
@@ -73,7 +72,7 @@ def round_up(seconds: float) -> float:
     """Return the first instant of the time grid at or after `seconds`."""
     ticks = seconds * TICKS
     if ticks < np.inf:
-        return math.ceil(ticks) / TICKS
+        return np.ceil(ticks) / TICKS
     return seconds
 
 
@@ -88,7 +87,7 @@ def when(rules: Floats, steps: Floats, rule: int, gap: float) -> float:
     if form == BY_RATE:
         ticks = (gap - limit) / rules[rule, RATE] * TICKS
         if ticks < np.inf:
-            return math.ceil(ticks) / TICKS
+            return np.ceil(ticks) / TICKS
         return np.inf
     first, last = int(rules[rule, FIRST_STEP]), int(rules[rule, LAST_STEP])
     at = first

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import cast, get_args
 
-from evenmatch.model.queue import Format, Handicap, OnDeadline, Queue
+import msgspec
+
+from evenmatch.model.queue import Format, Handicap, OnDeadline, Queue, default_policy
 from evenmatch.toml.constraints import build_criterion, build_rule
 from evenmatch.toml.decode import Place
 from evenmatch.toml.shapes import HandicapShape, QueueShape
@@ -53,7 +55,7 @@ def queue_place(root: Place, name: str) -> Place:
 def _build_queue(shape: QueueShape, at: Place) -> Queue:
     on_deadline = at.at("on_deadline").one_of(shape.on_deadline, get_args(OnDeadline))
     wait_end = None if on_deadline == "keep" else shape.wait_max
-    return Queue(
+    queue = Queue(
         name=shape.name,
         format=build_format(shape, at),
         criteria=tuple(
@@ -65,13 +67,16 @@ def _build_queue(shape: QueueShape, at: Place) -> Queue:
         wait_max=shape.wait_max,
         wait_price=shape.wait_price,
         on_deadline=cast(OnDeadline, on_deadline),
-        policy=shape.policy,
+        policy="greedy" if shape.policy is None else shape.policy,
         group=shape.group,
         exclusive_match=shape.exclusive_match,
         match_max=shape.match_max,
         attributes=shape.attributes,
         handicap=None if shape.handicap is None else _handicap(shape.handicap),
     )
+    if shape.policy is None:
+        return msgspec.structs.replace(queue, policy=default_policy(queue))
+    return queue
 
 
 def _handicap(shape: HandicapShape) -> Handicap:

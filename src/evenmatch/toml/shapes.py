@@ -105,7 +105,7 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     wait_max: Number | None = None
     wait_price: Number | None = None
     on_deadline: Text = "expire"
-    policy: Text = "greedy"
+    policy: Text | None = None
     group: Text = "default"
     exclusive_match: Flag = False
     match_max: Number = 7200.0

@@ -8,10 +8,14 @@ import pytest
 
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.queue import Queue
+from evenmatch.policies.adaptive_brackets import AdaptiveBrackets
 from evenmatch.policies.base import FunctionPolicy, Matcher, Memory, policy
+from evenmatch.policies.closest_random import ClosestRandom
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.periodic import Periodic
 from evenmatch.policies.registry import POLICIES, parse_policy, policy_class
+from evenmatch.policies.virtual_rating import VirtualRating
+from evenmatch.policies.weighted import Weighted
 from evenmatch.policies.window import Window
 
 ALLOWED = f"allowed: {', '.join(POLICIES)}"
@@ -60,6 +64,22 @@ def my_game(monkeypatch: pytest.MonkeyPatch, **contents: object) -> None:
         ("periodic:rounds_of=8", Periodic(rounds_of=8)),
         ("periodic:adaptive=true", Periodic(adaptive=True)),
         ("periodic:adaptive=false, sort = ping", Periodic(sort="ping")),
+        (
+            "closest_random:every=60,limit=300,candidates=20",
+            ClosestRandom(every=60.0, limit=300.0, candidates=20),
+        ),
+        (
+            "adaptive_brackets:width=400,split_at=8,merge_below=4,frame=30",
+            AdaptiveBrackets(width=400.0, split_at=8, merge_below=4, frame=30.0),
+        ),
+        (
+            "weighted:sigma=100,wait=0.1,recency=3,floor=0.2,every=5",
+            Weighted(sigma=100.0, wait=0.1, recency=3, floor=0.2, every=5.0),
+        ),
+        (
+            "virtual_rating:rate=1,limit=100,toward=median",
+            VirtualRating(rate=1.0, limit=100.0, toward="median"),
+        ),
         ("window", Window()),
         ("window:limit=150,rate=2.5,limit_max=500", Window(limit=150.0, rate=2.5, limit_max=500.0)),
         (

@@ -1,0 +1,236 @@
+"""`closest_random`: rounds in which the longest waiting draw, and near opponents are likelier."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+
+import msgspec
+
+from evenmatch.cost.rules import Rules, number
+from evenmatch.cost.valid import LIMITS, SECONDS
+from evenmatch.errors import ConfigError
+from evenmatch.model.match import OpenMatch
+from evenmatch.model.queue import Queue, Rule
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
+from evenmatch.policies.chance import Chance
+from evenmatch.policies.clock import RoundClock
+from evenmatch.policies.rated import RATING, check_duel, check_number, rating_limits, rating_rule
+
+CANDIDATES_MAX = 1_000_000
+
+
+class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
+    """Every `every` seconds, let the longest waiting draw an opponent, the nearest most likely.
+
+    In each round the tickets choose by age. A ticket's m candidates are those still free whose
+    rating is at most `limit` points away; sorted by difference, the i-th is drawn with
+    probability 2 (m + 1 - i) / (m (m + 1)), i = 1 for the nearest. So close matches are preferred
+    without giving anybody the same opponent again and again. Whoever has no candidate waits for
+    the next round. Rounds are counted from the first entry.
+
+    For few players who shall not always meet the same one, and who accept a fixed wait: two equal
+    players who could play at once wait half a round on average. A ticket nobody is within `limit`
+    of waits on; the queue's `wait_max` ends that.
+
+    Args:
+        every: Seconds between rounds.
+        limit: Largest difference of two ratings, in points; other rules of the queue hold too.
+        candidates: Largest m: the farther ones are left out; None takes all.
+
+    Source:
+        "Matching players in an online 1vs1 game", the author's second suggestion.
+
+    Complexity:
+        O(log n) per ticket and round where the limit alone decides; with further rules or sides
+        each is asked until m are found, which `candidates` bounds.
+    """
+
+    fills = False
+
+    every: float = 120.0
+    limit: float = 500.0
+    candidates: int | None = None
+
+    def rules(self, queue: Queue) -> tuple[Rule, ...]:
+        """Return the rule that `limit` is short for."""
+        del queue
+        check_number("closest_random: limit", self.limit, LIMITS)
+        return (rating_rule(self.limit),)
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        """Return a matcher for a queue of duels."""
+        check_duel("closest_random", queue)
+        check_number("closest_random: every", self.every, SECONDS)
+        if self.candidates is not None and not 1 <= self.candidates <= CANDIDATES_MAX:
+            raise ConfigError(
+                f"closest_random: candidates must be 1 to {CANDIDATES_MAX}, got {self.candidates}"
+            )
+        full = msgspec.structs.replace(queue, rules=queue.rules + self.rules(queue))
+        clock = RoundClock(self.every, memory or {})
+        return ClosestRandomMatcher(full, self, clock, Chance(seed, queue.name))
+
+
+Key = tuple[float, float, int]
+"""A ticket's place in the order of ratings: rating, `enqueued_at`, sequence."""
+
+
+class ClosestRandomMatcher(NoJobs):
+    """The waiting tickets by rating, and the clock."""
+
+    def __init__(
+        self, queue: Queue, chosen: ClosestRandom, clock: RoundClock, chance: Chance
+    ) -> None:
+        self._rules = Rules(queue)
+        self._limit_decides = len(queue.rules) == 1 and not queue.format.sides
+        # Widening limits of rating are asked at once, without a look at the tickets.
+        self._widening = rating_limits(queue)[:-1]
+        self._ratings_decide = len(rating_limits(queue)) == len(queue.rules) and not (
+            queue.format.sides
+        )
+        self._limit = chosen.limit
+        self._candidates = chosen.candidates or CANDIDATES_MAX
+        self._clock = clock
+        self._chance = chance
+        self._tickets: dict[str, Ticket] = {}
+        self._by_sequence: dict[int, Ticket] = {}
+        self._keys: list[Key] = []
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        """Take a ticket in, and start the clock if it stands."""
+        if isinstance(entry, OpenMatch):
+            return
+        self._tickets[entry.id] = self._by_sequence[entry.sequence] = entry
+        insort(self._keys, _key(entry))
+        self._clock.start(now)
+
+    def leave(self, entry_id: str, now: float) -> None:
+        """Forget a ticket."""
+        del now
+        ticket = self._tickets.get(entry_id)
+        if ticket is not None:
+            self._remove(ticket)
+        if not self._tickets:
+            self._clock.stop()
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        """Hold a round if one is due."""
+        if not self._clock.is_due(now, fired):
+            return Decision(wake_at=self._clock.round_at)
+        groups = []
+        for chooser in sorted(self._tickets.values(), key=lambda ticket: ticket.age_key):
+            if chooser.id not in self._tickets:
+                continue
+            self._remove(chooser)
+            opponent = self._draw(chooser, now)
+            if opponent is None:
+                self.enter(chooser, now)
+            else:
+                self._remove(opponent)
+                groups.append(Grouping((chooser.id, opponent.id)))
+        if self._tickets:
+            self._clock.move_on(now)
+        else:
+            self._clock.stop()
+        return Decision(tuple(groups), self._clock.round_at)
+
+    def memory(self) -> Memory:
+        """Return the beat; chance needs no memory."""
+        return self._clock.memory()
+
+    def _draw(self, chooser: Ticket, now: float) -> Ticket | None:
+        """Return the opponent that a ticket draws among all others, None without candidates."""
+        rating = number(chooser, RATING)
+        low, high = self._within(rating)
+        uniform = self._chance.uniform(chooser.sequence)
+        if self._limit_decides:
+            if low == high:
+                return None
+            place = drawn_place(min(high - low, self._candidates), uniform)
+            return self._by_sequence[self._keys[self._nearest(rating, place, low, high)][2]]
+        candidates = []
+        for at in self._outward(rating, low, high):
+            if self._may_play(chooser, rating, self._keys[at], now):
+                candidates.append(self._keys[at][2])
+                if len(candidates) == self._candidates:
+                    break
+        if not candidates:
+            return None
+        return self._by_sequence[candidates[drawn_place(len(candidates), uniform) - 1]]
+
+    def _may_play(self, chooser: Ticket, rating: float, other: Key, now: float) -> bool:
+        """Return whether the queue's rules allow a pair within `limit` now."""
+        if not self._ratings_decide:
+            return self._rules.pair_ready_at(chooser, self._by_sequence[other[2]]) <= now
+        born, gap = max(chooser.enqueued_at, other[1]), abs(rating - other[0])
+        for when in self._widening:  # noqa: SIM110 - twice as fast as all()
+            if born + when(gap) > now:
+                return False
+        return True
+
+    def _within(self, rating: float) -> tuple[int, int]:
+        """Return the slice of the ratings that are at most `limit` away."""
+        # Searched by the difference itself, for a bound rating - limit may round past a rating.
+        limit = self._limit
+        low = bisect_left(self._keys, True, key=lambda key: rating - key[0] <= limit)
+        high = bisect_left(self._keys, True, key=lambda key: key[0] - rating > limit)
+        return low, high
+
+    def _nearest(self, rating: float, place: int, low: int, high: int) -> int:
+        """Return where the place-th nearest of the slice stands.
+
+        The nearest `place` of a sorted slice are a slice of that length; a binary search finds
+        where it starts, ties as in `_outward`, and its farther end is the one.
+        """
+        keys = self._keys
+        first, last = low, high - place
+        while first < last:
+            middle = (first + last) // 2
+            if rating - keys[middle][0] > keys[middle + place][0] - rating:
+                first = middle + 1
+            else:
+                last = middle
+        end = first + place - 1
+        return first if rating - keys[first][0] > keys[end][0] - rating else end
+
+    def _outward(self, rating: float, low: int, high: int) -> Iterator[int]:
+        """Yield the places of a slice, nearest first, of equally near ones the lower first."""
+        keys = self._keys
+        above = bisect_left(keys, (rating,), low, high)
+        below = above - 1
+        while below >= low or above < high:
+            if above >= high or (
+                below >= low and rating - keys[below][0] <= keys[above][0] - rating
+            ):
+                yield below
+                below -= 1
+            else:
+                yield above
+                above += 1
+
+    def _remove(self, ticket: Ticket) -> None:
+        del self._tickets[ticket.id], self._by_sequence[ticket.sequence]
+        del self._keys[bisect_left(self._keys, _key(ticket))]
+
+
+def drawn_place(count: int, uniform: float) -> int:
+    """Return i in 1..count with probability 2 (count + 1 - i) / (count (count + 1)).
+
+    The first i whose cumulative weight i (2 count + 1 - i) / 2 exceeds the drawn one.
+
+    Args:
+        count: Candidates, m in the thread's formula, >= 1.
+        uniform: In [0, 1).
+
+    >>> [drawn_place(2, uniform) for uniform in (0.0, 0.66, 0.67, 0.99)]
+    [1, 1, 2, 2]
+    """
+    drawn = uniform * count * (count + 1)
+    edge = 2 * count + 1
+    below = bisect_right(range(1, count + 1), drawn, key=lambda i: i * (edge - i))
+    return min(below + 1, count)
+
+
+def _key(ticket: Ticket) -> Key:
+    return (number(ticket, RATING), ticket.enqueued_at, ticket.sequence)

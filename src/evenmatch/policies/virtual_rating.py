@@ -1,0 +1,194 @@
+"""`virtual_rating`: who waits is matched by a rating that sinks until it reaches somebody."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections import deque
+
+import msgspec
+
+from evenmatch.cost.expansion import inverse
+from evenmatch.cost.valid import LIMITS, RATES
+from evenmatch.errors import ConfigError
+from evenmatch.model.queue import Expansion, Queue, Rule
+from evenmatch.policies.base import Matcher, Memory
+from evenmatch.policies.pairing import PairMatcher, Soonest, Waiting, is_due
+from evenmatch.policies.rated import any_rating, check_duel, check_number
+
+RECENT_MAX = 1_000
+"""Entries whose median a newcomer's virtual rating goes to."""
+
+
+class VirtualRating(msgspec.Struct, frozen=True, kw_only=True):
+    """Let the rating by which a waiting player is matched sink towards those below.
+
+    A ticket of rating r that has waited w seconds has the virtual rating v = r - rate * w. It
+    accepts every real rating from v - limit to r + limit; a pair plays as soon as *one* of the
+    two accepts the other, so whoever waits at the top soon meets the best player below. With
+    `toward=median` v goes to the median instead, from either side, and stays there. The median is
+    that of the last 1,000 entries when the ticket entered, so that what it accepts only grows.
+    The instant at which v comes within `limit` of somebody is computed, not polled.
+
+    For ladders with few players at the top, where any match is better than none. The other side
+    is not asked: what makes that fair is the result. A match whose ratings differ by more than
+    `limit` is wide, `is_wide` says so, and `evenmatch.rate` takes it as `wide` of the outcome: a
+    favourite who wins gains next to nothing, one who loses, loses as against an equal. With
+    `toward=down` nobody waits for nothing while two may play by the queue's other rules; with
+    `toward=median` two who are more than `limit` beyond the median on both sides never meet, and
+    the queue's `wait_max` ends their wait.
+
+    Args:
+        rate: Points a second by which the virtual rating moves.
+        limit: Largest difference of a virtual and a real rating, in points.
+        toward: `down`, or `median`: of the ratings of the last 1,000 entries.
+
+    Source:
+        "Matching players in an online 1vs1 game", the first answer, on virtual ratings.
+
+    Complexity:
+        O(log n) per arrival where ratings alone decide; further rules or sides make it walk past
+        those whom they forbid.
+    """
+
+    fills = False
+
+    rate: float = 2.0
+    limit: float = 150.0
+    toward: str = "down"
+
+    def rules(self, queue: Queue) -> tuple[Rule, ...]:
+        """Return no limit, for the match may be as wide as the wait was long."""
+        return any_rating(queue)
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        """Return a matcher for a queue of duels."""
+        del seed
+        check_duel("virtual_rating", queue)
+        check_number("virtual_rating: rate", self.rate, RATES)
+        check_number("virtual_rating: limit", self.limit, LIMITS)
+        if self.toward not in ("down", "median"):
+            raise ConfigError(f"virtual_rating: toward must be down or median, got {self.toward}")
+        return VirtualRatingMatcher(queue, self, memory or {})
+
+    def is_wide(self, first: float, second: float) -> bool:
+        """Return whether a match needed a virtual rating, so that its outcome counts as `wide`.
+
+        Args:
+            first: One player's rating when the match was made.
+            second: The other's.
+
+        Example:
+            >>> from evenmatch import rate
+            >>> before = {"top": {"mean": 2655.0}, "low": {"mean": 2044.0}}
+            >>> wide = VirtualRating(limit=150).is_wide(2655, 2044)
+            >>> match = {"teams": [["top"], ["low"]], "ranks": [2, 1], "wide": wide}
+            >>> rate("elo", before, [match])["top"]["mean"]
+            2639.0
+        """
+        return abs(first - second) > self.limit
+
+
+class VirtualRatingMatcher(PairMatcher):
+    """Everybody's reach over the ratings, and the medians that it goes to."""
+
+    def __init__(self, queue: Queue, chosen: VirtualRating, memory: Memory) -> None:
+        super().__init__(queue)
+        self._ratings_decide = not queue.rules and not queue.format.sides
+        self._limit = chosen.limit
+        self._when = inverse(chosen.limit, Expansion(rate=chosen.rate))
+        self._median = _Medians(memory) if chosen.toward == "median" else None
+
+    def entered(self, waiting: Waiting, now: float) -> None:
+        """Note where the virtual rating of a newcomer goes."""
+        del now
+        if self._median is not None:
+            self._median.enter(waiting.ticket.sequence, waiting.rating)
+
+    def removed(self, waiting: Waiting) -> None:
+        """Forget where it went."""
+        if self._median is not None:
+            del self._median.aims[waiting.ticket.sequence]
+
+    def bound(self, waiting: Waiting, gap: float) -> float:
+        """Return when he who waits longest reaches so far: nobody does earlier."""
+        del waiting
+        return self.oldest_at() + self._when(gap)
+
+    def ready_at(self, waiting: Waiting, gap: float, other: Waiting) -> float:
+        """Return the instant at which one reaches the other and the queue's rules allow it."""
+        at = self._reached_at(waiting, other, gap)
+        if at == math.inf or self._ratings_decide:
+            return at
+        return max(at, self.rules.pair_ready_at(other.ticket, waiting.ticket))
+
+    def soonest(self, waiting: Waiting) -> Soonest:
+        """Find the first instant at which a ticket and an older one reach each other."""
+        if not self._ratings_decide:
+            return super().soonest(waiting)
+        # A ticket behind the nearest older neighbour is reached later than the neighbour itself,
+        # and the pair of those two is the business of the younger of them.
+        around = self.nearest_older(waiting)
+        gaps = [abs(waiting.rating - other.rating) for other in around]
+        at = min(map(self.ready_at, [waiting] * len(around), gaps, around), default=math.inf)
+        return Soonest(at, tuple([other.ticket.sequence for other in around]))
+
+    def due(self, waiting: Waiting, now: float, fired: bool) -> list[Waiting]:
+        """Return the older tickets that a ticket may play now."""
+        if not self._ratings_decide:
+            return super().due(waiting, now, fired)
+        born = waiting.ticket.enqueued_at
+        return [
+            other
+            for other in self.nearest_older(waiting)
+            if is_due(
+                self.ready_at(waiting, abs(waiting.rating - other.rating), other), born, now, fired
+            )
+        ]
+
+    def memory(self) -> Memory:
+        """Return the last ratings and where each waiting ticket's goes; nothing for `down`."""
+        return {} if self._median is None else self._median.memory()
+
+    def _reached_at(self, one: Waiting, two: Waiting, gap: float) -> float:
+        """Return the instant at which one of two tickets reaches the other."""
+        first, second = one.ticket.enqueued_at, two.ticket.enqueued_at
+        reached = min(first + self._reach(one, two, gap), second + self._reach(two, one, gap))
+        return max(first, second, reached)
+
+    def _reach(self, own: Waiting, other: Waiting, gap: float) -> float:
+        """Return the wait after which a ticket accepts another's real rating; inf if never."""
+        aim = -math.inf if self._median is None else self._median.aims[own.ticket.sequence]
+        way = aim - own.rating
+        if gap <= self._limit:
+            return 0.0
+        is_on_the_way = (way < 0.0) == (other.rating < own.rating) and gap <= abs(way) + self._limit
+        return self._when(gap) if is_on_the_way else math.inf
+
+
+class _Medians:
+    """The median of the last entries, and what it was when each waiting ticket entered."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._recent: deque[float] = deque(memory.get("recent", ()))
+        self._sorted = sorted(self._recent)
+        self._seen: int = memory.get("seen", 0)
+        self.aims: dict[int, float] = dict(memory.get("aims", ()))
+
+    def enter(self, sequence: int, rating: float) -> None:
+        """Count a new ticket, and note its aim; one that a restart brings back keeps its own."""
+        if sequence > self._seen:
+            self._seen = sequence
+            self._recent.append(rating)
+            insort(self._sorted, rating)
+            if len(self._recent) > RECENT_MAX:
+                gone = self._recent.popleft()
+                del self._sorted[bisect_left(self._sorted, gone)]
+        if sequence not in self.aims:
+            middle = len(self._sorted)
+            low, high = self._sorted[(middle - 1) // 2], self._sorted[middle // 2]
+            self.aims[sequence] = low / 2 + high / 2
+
+    def memory(self) -> Memory:
+        """Return plain data."""
+        return {"recent": list(self._recent), "seen": self._seen, "aims": list(self.aims.items())}
