@@ -292,7 +292,7 @@ def plot_lines(name: str, x: str, y: str, lines: Sequence[Line]) -> str:
         axes = figure.subplots()
         colors: dict[str, str] = {}
         for line in lines:
-            about = line.name.partition(",")[0]
+            about = line.name.removesuffix(", formula")
             color = colors.setdefault(about, COLORS[len(colors) % len(COLORS)])
             if line.is_theory:
                 axes.plot(line.xs, line.ys, ":", color=color, label=line.name, lw=1.6)

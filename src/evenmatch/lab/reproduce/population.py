@@ -35,7 +35,6 @@ POPULATIONS = {"low": (60, 1 / 50), "high": (3_000, 1.0)}
 """Players who come again and again, and how many of them queue per second."""
 WIDENING = "limit=150,rate=2,limit_max=500"
 REMATCHES = '\n[[queue.rules]]\nkind = "rematch"\nmatches = 3\nredraws = 3\nevery = 30.0\n'
-NOVELTY = '\n[[queue.criteria]]\nkind = "rematch"\nmatches = 3\nweight = 1.0\n'
 GROUPS = ("all", "top tenth", "bottom tenth")
 FIGURES = ("wait", "rating difference", "matched", "rematches")
 
@@ -77,6 +76,7 @@ SUGGESTIONS = (
     ),
     Suggestion(id="gamedev.weighted", policy="weighted"),
     Suggestion(id="gamedev.weighted", policy="weighted:every=30"),
+    Suggestion(id="gamedev.weighted", policy="weighted:floor=0.2"),
     Suggestion(id="gamedev.virtual", policy="virtual_rating"),
     Suggestion(id="gamedev.virtual", policy="virtual_rating:toward=median"),
     Suggestion(
@@ -84,12 +84,6 @@ SUGGESTIONS = (
         policy=f"window:{WIDENING}",
         extra=REMATCHES,
         words=f"window:{WIDENING}, with the rematch rule",
-    ),
-    Suggestion(
-        id="gamedev.rematch",
-        policy="price",
-        extra=NOVELTY,
-        words="price, with the rematch criterion",
     ),
     Suggestion(id="gamedev.price", policy="price"),
     Suggestion(id="gamedev.optimum", policy="", words="the optimum in hindsight"),
