@@ -99,7 +99,8 @@ def _print(done: Reproduction, out: Path | None) -> None:
         screen.print(each.text, style="dim", soft_wrap=True)
         table = Table(box=None, pad_edge=False)
         for place, head in enumerate(each.heads):
-            table.add_column(head, justify="right" if place else "left", overflow="fold")
+            is_text = not place or head == "setting"
+            table.add_column(head, justify="left" if is_text else "right", overflow="fold")
         for line in each.lines:
             table.add_row(*line)
         screen.print(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -104,17 +104,19 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
         return Findings(tuple(rows), scenarios=self.scenarios())
 
 
-def examples(effort: Effort) -> Part:
-    """Return the part of the thread's examples."""
-    makers = (_widening, _relative, _brackets, _percentile, _rounds, _alone, _chance, _virtual)
-    tasks = [(maker, effort.seed) for maker in makers]
-    ids = (*(f"gamedev.{letter}" for letter in "abcdef"), "gamedev.chance", "gamedev.points")
-    return Part(ids, _made, tasks, _finish)
-
-
-def _made(task: tuple[Callable[[int], Findings], int]) -> Findings:
-    maker, seed = task
-    return maker(seed)
+def examples(effort: Effort) -> list[Part]:
+    """Return a part for each of the thread's examples."""
+    makers = {
+        "gamedev.a": _widening,
+        "gamedev.b": _relative,
+        "gamedev.c": _brackets,
+        "gamedev.d": _percentile,
+        "gamedev.e": _rounds,
+        "gamedev.f": _alone,
+        "gamedev.chance": _chance,
+        "gamedev.points": _virtual,
+    }
+    return [Part((name,), maker, (effort.seed,), _finish) for name, maker in makers.items()]
 
 
 def _finish(results: Sequence[Findings]) -> Findings:

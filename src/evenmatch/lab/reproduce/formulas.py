@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -62,35 +64,39 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
         return {**self.world.setting, **self.extra}
 
 
-def formulas(effort: Effort) -> Part:
-    """Return the part of all numbered formulas."""
-    statements = [*_greedy(), *_periodic(), *_multi_queue(), *_best()]
+def formulas(effort: Effort) -> list[Part]:
+    """Return a part for each numbered formula."""
+    statements = sorted([*_greedy(), *_periodic(), *_multi_queue(), *_best()], key=lambda s: s.id)
     chosen = seeds(effort, quick=4, full=20)
     count = 5_000 if effort.quick else 20_000
-    tasks = [
-        Task(
-            world=msgspec.structs.replace(each.world, count=count),
-            seed=seed,
-            policies=each.policies,
-            is_steady=True,
-        )
-        for each in statements
-        for seed in chosen
-    ]
+    parts = []
+    for row_id, group in groupby(statements, key=lambda statement: statement.id):
+        own = list(group)
+        tasks = [
+            Task(
+                world=msgspec.structs.replace(each.world, count=count),
+                seed=seed,
+                policies=each.policies,
+                is_steady=True,
+            )
+            for each in own
+            for seed in chosen
+        ]
+        parts.append(Part((row_id,), measure, tasks, partial(_finish, own, effort.seed)))
+    return parts
 
-    def finish(results: Sequence[Measured]) -> Findings:
-        groups = [results[at : at + len(chosen)] for at in range(0, len(results), len(chosen))]
-        rows = [_row(each, group) for each, group in zip(statements, groups, strict=True)]
-        scenarios = {
-            row.scenario: each.world.toml(each.policies[0], effort.seed)
-            for each, row in zip(statements, rows, strict=True)
-            if row.scenario is not None
-        }
-        table = table_of_rows("Formulas (2) to (9)", TEXT, sorted(rows, key=lambda row: row.id))
-        return Findings(tuple(rows), (table,), scenarios=scenarios)
 
-    ids = tuple(f"schlup.{number}" for number in range(2, 10))
-    return Part(ids, measure, tasks, finish)
+def _finish(own: Sequence[Statement], seed: int, results: Sequence[Measured]) -> Findings:
+    each = len(results) // len(own)
+    groups = [results[at : at + each] for at in range(0, len(results), each)]
+    rows = [_row(statement, group) for statement, group in zip(own, groups, strict=True)]
+    scenarios = {
+        row.scenario: statement.world.toml(row.params["policy"], seed)
+        for statement, row in zip(own, rows, strict=True)
+        if row.scenario is not None
+    }
+    table = table_of_rows("Formulas (2) to (9)", TEXT, rows)
+    return Findings(tuple(rows), (table,), scenarios=scenarios)
 
 
 def _greedy() -> list[Statement]:
@@ -194,7 +200,7 @@ def _row(statement: Statement, runs: Sequence[Measured]) -> Row:
     found = _estimate(statement, runs)
     return Row(
         id=statement.id,
-        params=statement.params,
+        params={**statement.params, "policy": statement.policies[0]},
         printed=statement.printed,
         corrected=statement.corrected,
         exact=statement.exact,
@@ -238,7 +244,7 @@ def _row_of_best(statement: Statement, runs: Sequence[Measured]) -> Row:
     holds = best_near <= costs[cheapest] * (1.0 + SLACK)
     return Row(
         id=statement.id,
-        params=statement.params,
+        params={**statement.params, "policy": cheapest},
         printed=statement.printed,
         simulated=number * per_unit,
         verdict="holds" if holds else "not reproducible",

@@ -14,14 +14,21 @@ from evenmatch.lab.reproduce.examples import examples
 from evenmatch.lab.reproduce.formulas import formulas
 from evenmatch.lab.reproduce.groups import groups
 from evenmatch.lab.reproduce.population import population
-from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row
+from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row, Table
 from evenmatch.lab.reproduce.table3 import table3
 from evenmatch.lab.study import map_all
 
 # The longest first, so that no processor is left with one at the end.
-PAPERS: dict[str, tuple[Callable[[Effort], Part], ...]] = {
-    "schlup": (table3, lookahead, formulas, curves, ticks, groups),
-    "gamedev": (population, examples),
+PAPERS: dict[str, Callable[[Effort], list[Part]]] = {
+    "schlup": lambda effort: [
+        table3(effort),
+        lookahead(effort),
+        *formulas(effort),
+        curves(effort),
+        ticks(effort),
+        groups(effort),
+    ],
+    "gamedev": lambda effort: [*population(effort), *examples(effort)],
 }
 LATER = ("wu", "galactron", "xu")
 
@@ -70,7 +77,7 @@ def parts_of(paper: str, effort: Effort, only: Sequence[str] = ()) -> list[Part]
         )
     if paper not in PAPERS:
         raise ConfigError(f"paper must be one of {', '.join(PAPERS)}, got {paper[:64]}")
-    parts = [make(effort) for make in PAPERS[paper]]
+    parts = PAPERS[paper](effort)
     known = [each for part in parts for each in part.ids]
     for wanted in only:
         if wanted not in known:
@@ -130,9 +137,20 @@ def _together(
     ]
     return Findings(
         tuple(sorted(rows, key=lambda row: order(row.id))),
-        tuple(table for each in found for table in each.tables),
+        _joined([table for each in found for table in each.tables]),
         tuple(plot for each in found for plot in each.plots),
         _scenarios(found, rows),
+    )
+
+
+def _joined(tables: Sequence[Table]) -> tuple[Table, ...]:
+    """Return the tables; those of one title become one."""
+    lines: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for each in tables:
+        lines[each.title] = lines.get(each.title, ()) + each.lines
+    first = {each.title: each for each in reversed(tables)}
+    return tuple(
+        msgspec.structs.replace(first[title], lines=those) for title, those in lines.items()
     )
 
 

@@ -122,18 +122,21 @@ class Met:
     order: Ints
 
 
-def population(effort: Effort) -> Part:
-    """Return the part in which all suggestions meet one population."""
-    chosen = seeds(effort, quick=2, full=10)
-    count = 2_000 if effort.quick else 10_000
-    visits = [
-        Visit(each, name, seed, count)
-        for each in SUGGESTIONS
-        for name in POPULATIONS
-        for seed in chosen
-    ]
-    ids = tuple(dict.fromkeys(each.id for each in SUGGESTIONS))
-    return Part(ids, visit, visits, partial(_finish, effort.seed, count))
+def population(effort: Effort) -> list[Part]:
+    """Return a part for each kind of suggestion; all meet the same players."""
+    chosen = seeds(effort, quick=6, full=20)
+    count = 1_000 if effort.quick else 5_000
+    parts = []
+    for row_id in dict.fromkeys(each.id for each in SUGGESTIONS):
+        own = [each for each in SUGGESTIONS if each.id == row_id]
+        visits = [
+            Visit(each, name, seed, count)
+            for each in own
+            for name in POPULATIONS
+            for seed in chosen
+        ]
+        parts.append(Part((row_id,), visit, visits, partial(_finish, own, visits)))
+    return parts
 
 
 def visit(given: Visit) -> Figures:
@@ -234,10 +237,14 @@ def _rematches(met: Met) -> float | None:
     return count / len(met.order) if len(met.order) else None
 
 
-def _finish(seed: int, count: int, results: Sequence[Figures]) -> Findings:
-    each = len(results) // (len(SUGGESTIONS) * len(POPULATIONS))
+def _finish(
+    own: Sequence[Suggestion], visits: Sequence[Visit], results: Sequence[Figures]
+) -> Findings:
+    """Return the rows of some suggestions, and their lines in the tables."""
+    seed, count = visits[0].seed, visits[0].count
+    each = len(results) // (len(own) * len(POPULATIONS))
     groups = [results[at : at + each] for at in range(0, len(results), each)]
-    cases = [(suggestion, name) for suggestion in SUGGESTIONS for name in POPULATIONS]
+    cases = [(suggestion, name) for suggestion in own for name in POPULATIONS]
     rows: list[Row] = []
     scenarios = {f"{name}.csv": _csv(name, seed, count) for name in POPULATIONS}
     for (suggestion, name), found in zip(cases, groups, strict=True):
@@ -247,7 +254,7 @@ def _finish(seed: int, count: int, results: Sequence[Figures]) -> Findings:
             file = file_name(f"{name}{extra}", suggestion.policy)
             scenarios[file] = _toml(suggestion, suggestion.policy, seed, f"{name}.csv")
         rows += _rows(suggestion, name, found, file)
-    tables = tuple(_table(name, figure, rows) for name in POPULATIONS for figure in FIGURES[:3])
+    tables = tuple(_table(name, key, rows) for name in POPULATIONS for key in FIGURES[:3])
     return Findings(tuple(rows), tables, scenarios=scenarios)
 
 
@@ -290,17 +297,17 @@ def _table(name: str, key: str, rows: Sequence[Row]) -> Table:
         heads += ("rematches",)
     digits = 3 if key == "matched" else 1
     lines = []
-    for suggestion in SUGGESTIONS:
+    for policy in dict.fromkeys(row.params["policy"] for row in rows):
         own = {
             (row.params["group"], row.params["figure"]): row
             for row in rows
-            if row.params["policy"] == suggestion.name and row.params["population"] == name
+            if row.params["policy"] == policy and row.params["population"] == name
         }
         cells = [own[(group, key)] for group in GROUPS]
         if key == "matched":
             cells.append(own[("all", "rematches")])
         texts = (figure(row.simulated, row.half_width, digits) for row in cells)
-        lines.append((suggestion.name, *texts))
+        lines.append((policy, *texts))
     size, rate = POPULATIONS[name]
     title = f"{key.capitalize()}, {name} population"
     text = f"{TEXTS[key]} {size:,} players, one ticket in {1 / rate:g} s."

@@ -8,6 +8,8 @@ from evenmatch.lab.figures import shown
 from evenmatch.lab.reproduce.row import Row, Table
 
 HEADS = ("row", "setting", "printed", "corrected", "exact", "simulated", "verdict")
+VALUE_MAX = 80
+"""Characters of a parameter, of which the longest are SPECs with many steps."""
 
 
 def figure(value: float | None, half_width: float | None = None, digits: int = 3) -> str:
@@ -38,7 +40,8 @@ def line_of(row: Row) -> tuple[str, ...]:
 
 
 def _value(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= VALUE_MAX else f"{text[: VALUE_MAX - 3]}..."
 
 
 def table_of_rows(title: str, text: str, rows: Sequence[Row]) -> Table:
