@@ -25,7 +25,7 @@ SLACK = 0.03
 
 def groups(effort: Effort) -> Part:
     """Return the part of matches of more than two players."""
-    chosen = seeds(effort, quick=2, full=20)
+    chosen = seeds(effort, quick=6, full=20)
     tasks = [Task(world=world, seed=seed, policies=POLICIES) for world in WORLDS for seed in chosen]
     ids = ("schlup.groups", "schlup.table1")
     return Part(ids, measure, tasks, partial(_finish, effort.seed))

@@ -80,7 +80,7 @@ def do(task: Task | FloorTask) -> Measured | float:
 
 def table3(effort: Effort) -> Part:
     """Return the part of Table 3, with the floor."""
-    chosen = seeds(effort, quick=6, full=200)
+    chosen = seeds(effort, quick=16, full=200)
     tasks: list[Task | FloorTask] = [FloorTask(rate) for rate in RATES]
     tasks += [
         Task(world=world, seed=seed, policies=POLICIES, wants_optimum=True)
