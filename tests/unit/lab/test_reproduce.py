@@ -13,7 +13,7 @@ import pytest
 
 from evenmatch import simulate
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.reproduce import runs, table3
+from evenmatch.lab.reproduce import ahead, formulas, runs, table3
 from evenmatch.lab.reproduce.exact import greedy_cost_exact
 from evenmatch.lab.reproduce.folder import write_folder
 from evenmatch.lab.reproduce.measure import Task, mean_of_ratios, measure, ratio
@@ -233,6 +233,98 @@ def test_every_row_has_the_promised_keys_and_its_command(table3_rows: list[Row])
     for row in table3_rows:
         assert list(msgspec.to_builtins(row)) == ROW_KEYS
         assert row.command == "evenmatch reproduce schlup --only schlup.table3 --quick --seed 0"
+
+
+@pytest.fixture(scope="module")
+def formula_rows() -> list[Row]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formulas, "seeds", lambda effort, **_: range(effort.seed, effort.seed + 4))
+        ids = [f"schlup.{number}" for number in range(2, 10)]
+        return list(reproduce("schlup", QUICK, ids, here).findings.rows)
+
+
+@pytest.mark.parametrize("number", [2, 3, 5])
+def test_formula_equals_long_runs(formula_rows: list[Row], number: int) -> None:
+    for row in formula_rows:
+        if row.id == f"schlup.{number}":
+            truth = row.exact if row.exact is not None else row.printed
+            assert row.simulated is not None
+            assert row.half_width is not None
+            # Twice the half-width; and where no match had a bot, one in 10,000.
+            assert row.simulated == pytest.approx(truth, abs=2.0 * row.half_width + 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("number", "verdicts"),
+    [
+        (2, {"holds", "holds with conditions"}),
+        (3, {"wrong in print"}),
+        (4, {"wrong in print"}),
+        (5, {"holds"}),
+        (6, {"holds"}),
+        (7, {"holds", "wrong in print"}),
+        (8, {"wrong in print"}),
+        (9, {"holds"}),
+    ],
+)
+def test_verdicts_of_the_formulas(formula_rows: list[Row], number: int, verdicts: set[str]) -> None:
+    assert {row.verdict for row in formula_rows if row.id == f"schlup.{number}"} == verdicts
+
+
+def test_several_criteria_are_where_formula_7_fails(formula_rows: list[Row]) -> None:
+    for row in formula_rows:
+        if row.id == "schlup.7":
+            assert (row.verdict == "holds") == (row.params["criteria"] == 1)
+
+
+KNOWN_AHEAD = {0.0: 1.339, 0.02: 1.302, 0.05: 1.259, 0.1: 1.213, 0.2: 1.158, 0.4: 1.096}
+KNOWN_AHEAD |= {0.8: 1.044}
+
+
+def test_more_announced_costs_less_and_as_much_as_in_the_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ahead, "seeds", lambda *_, **__: range(3))
+    rows = reproduce("schlup", QUICK, ["schlup.lookahead"], here).findings.rows
+    found = {row.params["horizon"]: row.simulated or 0.0 for row in rows}
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    # Three sequences of half the length: their scatter is about .02, and their ends weigh more.
+    assert found == {share: pytest.approx(cost, abs=0.05) for share, cost in KNOWN_AHEAD.items()}
+
+
+def test_longer_ticks_cost_more_and_planning_whole_ticks_costs_less(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ahead, "seeds", lambda *_, **__: range(3))
+    rows = reproduce("schlup", QUICK, ["schlup.ticks"], here).findings.rows
+    one_by_one, planned = ([row.simulated or 0.0 for row in rows[at : at + 5]] for at in (0, 5))
+    assert one_by_one == sorted(one_by_one)
+    assert planned == sorted(planned)
+    assert planned[-1] < one_by_one[-1]
+    assert planned == pytest.approx([1.347, 1.370, 1.394, 1.473, 1.603], abs=0.06)
+
+
+GROUPS = {  # k, D, a: greedy, the best multi_queue, its brackets
+    (10, 3, 10.0): (9.081, 9.081, 1),
+    (10, 3, 30.0): (8.483, 6.601, 2),
+    (10, 3, 100.0): (8.274, 4.953, 2),
+    (4, 1, 10.0): (2.529, 1.088, 4),
+    (4, 2, 30.0): (2.439, 1.173, 3),
+}
+
+
+def test_more_than_two_players_cost_what_the_reference_says() -> None:
+    found = reproduce("schlup", QUICK, ["schlup.groups", "schlup.table1"], here).findings.rows
+    costs = [row for row in found if row.id == "schlup.groups"]
+    best = [row for row in found if row.id == "schlup.table1"]
+    for at, (greedy, multi_queue, brackets) in enumerate(GROUPS.values()):
+        ours = costs[3 * at : 3 * at + 3]
+        assert_near(ours[0], greedy)
+        assert_near(ours[1], multi_queue)
+        assert ours[2].simulated is not None
+        assert ours[2].simulated < multi_queue, "group_price is the better policy"
+        assert best[at].simulated == brackets
+        assert best[at].verdict != "not reproducible"
 
 
 def test_thread_examples_come_out_as_told() -> None:
