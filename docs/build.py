@@ -41,6 +41,9 @@ WHEN = {
     "greedy": "The default, and the yardstick: nobody waits longer than the rules make them. "
     "It takes every format, parties, roles of sides, and several rules. "
     "Where quality should be bought with waiting, say so by a rule that widens.",
+    "lookahead": "One against one where arrivals are known some seconds ahead: matches that end, "
+    "lobbies that fill, recorded days. In a simulation it shows what such knowledge is worth. "
+    "Without announcements it is `price`.",
     "periodic": "When the queue is busy and one number decides the quality: larger `rounds_of` "
     "gives closer matches for longer waits. It takes solo tickets only.",
     "virtual_rating": "One against one on a ladder with few players at the top, where a match far "

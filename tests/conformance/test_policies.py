@@ -42,6 +42,8 @@ SPECS = [
     "virtual_rating",
     "virtual_rating:rate=7,limit=50",
     "virtual_rating:rate=11.3,limit=20,toward=median",
+    "lookahead",
+    "lookahead:horizon=2",
     "price",
     "price:c=2,grow=0.5",
     "price:theta=0.2",

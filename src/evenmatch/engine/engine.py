@@ -49,15 +49,7 @@ from evenmatch.model.events import (
     LeftQueue,
     Matched,
 )
-from evenmatch.model.inputs import (
-    Advance,
-    Assign,
-    Cancel,
-    Configure,
-    Enqueue,
-    Finish,
-    Input,
-)
+from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Finish, Input
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Memory, Policy
@@ -142,6 +134,15 @@ class Engine:
         self.tables.seal(record)
         assert self.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
         return record
+
+    def announce(self, ticket: Ticket, queue: str, now: float) -> None:
+        """Say that a ticket is to come at its `enqueued_at`; then hand in `Advance(next_wakeup)`.
+
+        It is advice to the queue's matcher and no input: it changes nothing that is journalled.
+        """
+        assert self._now <= now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
+        self._now, self._wakeup = now, None
+        self.pools[queue].announce(ticket, now)
 
     def apply(self, record: Record) -> None:
         """Fold a record of the journal; call `resume` after the last one."""

@@ -7,6 +7,7 @@ import math
 import msgspec
 
 from evenmatch.cost.objective import Objective
+from evenmatch.engine.admission import fits
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -40,6 +41,9 @@ class Pool:
         self.objective = Objective(self.queue)
         # The matcher gets the queue as configured: it adds its own rules itself.
         self.matcher = chosen.matcher(queue, seed=seed, memory=memory)
+        self._announce = getattr(self.matcher, "announce", None)
+        # Seconds ahead that the policy wants to be told of arrivals; 0 if it has no use for them.
+        self.horizon = 0.0 if self._announce is None else float(getattr(chosen, "horizon", 0.0))
         self.tickets: dict[str, Ticket] = {}
         self._newest = 0
         self.wake_at = math.inf
@@ -74,6 +78,18 @@ class Pool:
                 self.matcher.leave(ticket_id, now)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("leave", error)
+
+    def announce(self, ticket: Ticket, now: float) -> None:
+        """Tell the matcher of a ticket that is said to come, and let it decide at once.
+
+        A ticket that the queue would refuse is not announced.
+        """
+        if self.fault is None and self._announce is not None and fits(ticket, self.objective):
+            try:
+                self._announce(ticket, now)
+                self.wake_at = now
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
+                self._fail("announce", error)
 
     def decide(self, now: float, fired: bool) -> Decision:
         """Return the matcher's decision; nothing once the policy has failed."""

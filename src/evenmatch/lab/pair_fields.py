@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from evenmatch.cost.rules import Rules, side_of
 from evenmatch.cost.scale import scale_values
-from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket, attribute_of
+from evenmatch.policies.columns import term
 from evenmatch.sim.stream import Arrival
 from evenmatch.solvers.matching import Field
-from evenmatch.solvers.pairs import CAPPED, LOG, RAW, TIME, UNTIL, Floats, Ints, pair_costs
+from evenmatch.solvers.pairs import TIME, UNTIL, Floats, Ints, pair_costs
 
 Bools = NDArray[np.bool_]
 
@@ -73,7 +74,7 @@ def queue_field(
     terms = []
     for criterion in queue.criteria:
         rows.append(scale_values(criterion.scale, _values(own, criterion.attribute)))
-        terms.append(_term(criterion, len(queue.criteria)))
+        terms.append(term(criterion, queue))
     gates = []
     for rule in queue.rules:
         if rule.kind == "same":
@@ -155,15 +156,6 @@ def _codes(values: Sequence[object]) -> Floats:
 def _values(own: Sequence[Arrival], attribute: str) -> Floats:
     found = [attribute_of(each.ticket, each.ticket.players[0], attribute) for each in own]
     return np.array(found, dtype=np.float64)
-
-
-def _term(criterion: Criterion, count: int) -> tuple[float, float, float, float, float]:
-    weight = 2 / count if criterion.weight is None else criterion.weight
-    scale = criterion.scale
-    shape = {"linear": CAPPED, "capped": CAPPED, "log": LOG, "none": RAW}[scale.kind]
-    top = 1.0 if scale.kind == "linear" else scale.max
-    steps = criterion.kind == "imbalance" and criterion.measure == "sum"
-    return weight, shape, top, scale.knee, criterion.step if steps else 0.0
 
 
 def _widest(rule: Rule) -> float:

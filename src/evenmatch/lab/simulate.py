@@ -121,16 +121,15 @@ def simulate(
         simulator.run(stream)
     summary = summarize(history, queues, split_by)
     if optimum:
-        summary.update(_optimum_of(history, world.queues, summary))
+        summary.update(_optimum_of(history, world, summary))
     return Run(history, summary, queues)
 
 
-def _optimum_of(
-    history: History, queues: tuple[Queue, ...], summary: Summary
-) -> dict[str, float | None]:
+def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str, float | None]:
     """Return the figures of the best that was possible with the tickets of a run.
 
-    It keeps to the rules of the queues, not to those that a policy adds.
+    It keeps to the rules of the queues, not to those that a policy adds. Where the scenario does
+    not end the run, the last tickets wait for a match or their deadline as all others do.
     """
     from evenmatch.lab.optimum import optimum_figures
 
@@ -139,7 +138,7 @@ def _optimum_of(
         for place, (at, ticket) in enumerate(zip(history.enqueued_at, history.tickets, strict=True))
     ]
     cost = summary["cost"] + summary["cost_waiting"]
-    return optimum_figures(queues, arrivals, cost, end=history.end)
+    return optimum_figures(world.queues, arrivals, cost, end=world.until)
 
 
 def with_policy(

@@ -21,6 +21,7 @@ POLICIES: dict[str, str] = {
     "adaptive_brackets": "AdaptiveBrackets",
     "closest_random": "ClosestRandom",
     "greedy": "Greedy",
+    "lookahead": "Lookahead",
     "periodic": "Periodic",
     "price": "Price",
     "virtual_rating": "VirtualRating",
@@ -31,6 +32,9 @@ POLICIES: dict[str, str] = {
 
 LATER: dict[str, tuple[str, ...]] = {"window": ("every",)}
 """Parameters that are named and come with a later version."""
+
+UNBOUNDED: dict[str, tuple[str, ...]] = {"lookahead": ("horizon",)}
+"""Parameters that may be `inf`."""
 
 SPEC_MAX = 1_000
 """Longest SPEC in characters."""
@@ -56,7 +60,7 @@ def parse_policy(spec: str) -> Policy:
         raise ConfigError(f"no policy is called {name!r}{_nearest(name, list(POLICIES))}")
     kind = policy_class(name)
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
-    values = {}
+    values: dict[str, Any] = {}
     for key, text in texts.items():
         if key in LATER.get(name, ()):
             raise NotSupported(f"{name}: {key} comes with a later version")
@@ -64,6 +68,9 @@ def parse_policy(spec: str) -> Policy:
             raise ConfigError(
                 f"policy {name} has no parameter {key!r}{_nearest(key, list(fields))}"
             )
+        if text == "inf" and key in UNBOUNDED.get(name, ()):
+            values[key] = math.inf
+            continue
         values[key] = _convert(f"{name}:{key}", text, fields[key].type)
     policy: Policy = kind(**values)
     return policy

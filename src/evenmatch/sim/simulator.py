@@ -1,8 +1,9 @@
 """The engine in virtual time: the same one that serves, driven by arrivals in place of a clock.
 
-At one instant tickets that leave go first, then arrivals in their order, then deadlines and
-timers (the engine keeps inputs before deadlines). Leaves go first so that a recorded player who
-cancels and asks again at the same second is taken, as he was when it was recorded.
+At one instant announcements go first, for policies that look ahead, then tickets that leave, then
+arrivals in their order, then deadlines and timers (the engine keeps inputs before deadlines).
+Leaves go before arrivals so that a recorded player who cancels and asks again at the same second
+is taken, as he was when it was recorded.
 
 A run with `until` ends there: every wake-up up to that instant happens. Without it, a run ends
 when every ticket has ended, or when nothing is left that could end one; see `evenmatch.sim.rest`.
@@ -22,6 +23,7 @@ from evenmatch.model.events import Accepted, Cancelled, Event, Existing, Expired
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ARRIVALS_MAX
+from evenmatch.sim.foresight import Foresight
 from evenmatch.sim.history import CANCELLED, EXPIRED, WAITING, History
 from evenmatch.sim.rest import Rest
 from evenmatch.sim.stream import Arrival
@@ -84,14 +86,14 @@ class Simulator:
             ArrivalsError: A row cannot be taken; the sentence names it.
             PolicyError: A policy broke its contract.
         """
-        coming = iter(arrivals)
-        arrival = next(coming, None)
+        horizons = {name: pool.horizon for name, pool in self.engine.pools.items()}
+        coming = Foresight(arrivals, horizons, next(iter(horizons)))
         until = math.inf if self._until is None else self._until
         engine, rest = self.engine, Rest(self.engine) if self._until is None else None
         while True:
-            leave_at = self._next_leave()
-            arrival_at = math.inf if arrival is None else arrival.at
-            given_at = leave_at if leave_at <= arrival_at else arrival_at
+            leave_at, arrival_at = self._next_leave(), coming.at
+            announced_at = coming.announced_at(self._now)
+            given_at = min(leave_at, arrival_at, announced_at)
             wake_at = engine.next_wakeup
             if min(wake_at, given_at) > until:
                 break
@@ -101,12 +103,13 @@ class Simulator:
                 self._advance(wake_at, rest if given_at == math.inf else None)
             elif given_at == math.inf:
                 break
+            elif announced_at == given_at:
+                self._now = announced_at
+                self.engine.announce(*coming.announce(announced_at), announced_at)
             elif leave_at <= arrival_at:
                 self._leave(leave_at)
             else:
-                assert arrival is not None
-                self._arrive(arrival)
-                arrival = next(coming, None)
+                self._arrive(coming.take())
         self._raise_fault()
         self.history.finish(self._now if self._until is None else self._until)
         return self.history
