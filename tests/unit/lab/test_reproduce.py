@@ -284,24 +284,24 @@ KNOWN_AHEAD |= {0.8: 1.044}
 def test_more_announced_costs_less_and_as_much_as_in_the_reference(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ahead, "seeds", lambda *_, **__: range(3))
+    monkeypatch.setattr(ahead, "seeds", lambda *_, **__: range(1))
     rows = reproduce("schlup", QUICK, ["schlup.lookahead"], here).findings.rows
     found = {row.params["horizon"]: row.simulated or 0.0 for row in rows}
     assert list(found.values()) == sorted(found.values(), reverse=True)
-    # Three sequences of half the length: their scatter is about .02, and their ends weigh more.
-    assert found == {share: pytest.approx(cost, abs=0.05) for share, cost in KNOWN_AHEAD.items()}
+    # One sequence of half the length in each setting: the scatter of the mean is about .03.
+    assert found == {share: pytest.approx(cost, abs=0.09) for share, cost in KNOWN_AHEAD.items()}
 
 
 def test_longer_ticks_cost_more_and_planning_whole_ticks_costs_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ahead, "seeds", lambda *_, **__: range(3))
+    monkeypatch.setattr(ahead, "seeds", lambda *_, **__: range(1))
     rows = reproduce("schlup", QUICK, ["schlup.ticks"], here).findings.rows
     one_by_one, planned = ([row.simulated or 0.0 for row in rows[at : at + 5]] for at in (0, 5))
     assert one_by_one == sorted(one_by_one)
     assert planned == sorted(planned)
     assert planned[-1] < one_by_one[-1]
-    assert planned == pytest.approx([1.347, 1.370, 1.394, 1.473, 1.603], abs=0.06)
+    assert planned == pytest.approx([1.347, 1.370, 1.394, 1.473, 1.603], abs=0.09)
 
 
 GROUPS = {  # k, D, a: greedy, the best multi_queue, its brackets
@@ -317,8 +317,10 @@ def test_more_than_two_players_cost_what_the_reference_says() -> None:
     found = reproduce("schlup", QUICK, ["schlup.groups", "schlup.table1"], here).findings.rows
     costs = [row for row in found if row.id == "schlup.groups"]
     best = [row for row in found if row.id == "schlup.table1"]
-    for at, (greedy, multi_queue, brackets) in enumerate(GROUPS.values()):
+    for at, (setting, (greedy, multi_queue, brackets)) in enumerate(GROUPS.items()):
         ours = costs[3 * at : 3 * at + 3]
+        for row in (*ours, best[at]):
+            assert (row.params["k"], row.params["criteria"], row.params["rate"]) == setting
         assert_near(ours[0], greedy)
         assert_near(ours[1], multi_queue)
         assert ours[2].simulated is not None
