@@ -53,7 +53,8 @@ WHEN = {
     "Set `every` or `floor`: without them two players alone are matched at once, however far "
     "apart. With a `floor` give the queue a `wait_max`.",
     "window": "One against one by rating, the usual ladder: each player accepts a difference that "
-    "widens with the wait. It acts at the exact instant at which two limits allow a match.",
+    "widens with the wait. It acts at the exact instant at which the limits allow a match, under "
+    "any number of rules.",
 }
 """When to use a policy; a policy without an entry stops the build."""
 
@@ -419,6 +420,13 @@ def _schema(name: str, schema: dict[str, Any]) -> list[str]:
 
 # Configuration
 
+_SAMPLE = {
+    "file": "`percentile`: a CSV or Parquet file with the distribution, kept as 1,001 quantiles; "
+    "`evenmatch:NAME` is a file that we ship.",
+    "column": "`percentile`: the column of the file.",
+    "last": "`percentile`, without file: the number of last accepted tickets whose values are the "
+    "distribution, 1,000 unless given, at most 10,000.",
+}
 _OWN_WORDS: dict[str, dict[str, str]] = {
     "ScenarioShape": {
         "queue": "One table for each way to play; a file needs at least one.",
@@ -458,6 +466,11 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "`redraws` times.",
         "attribute": "The value that is compared; `rematch` needs none: the engine remembers.",
         "limit": "Largest gap accepted at once; it does not go with `same` and `rematch`.",
+        "unit": "`difference` (points), `relative` (a fraction of one's own value) or `percentile` "
+        "(a fraction of all players: 0.05 is five of a hundred).",
+        "accept": "Whose limit must have reached the gap: that of `both` sides (of every ticket of "
+        "the match), or of `either` (of one ticket).",
+        **_SAMPLE,
         "redraws": "For `rematch`, required: how often a rematch is refused, 1 to 100, before it "
         "is allowed.",
         "every": "For `rematch`: seconds of waiting between two draws; the policy's own clock if "
@@ -468,8 +481,9 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "rate": "Growth per second; exactly one of `rate`, `steps` and `curve` is given.",
     },
     "ScaleShape": {
-        "kind": "`linear` acts on values; `capped` and `log` act on gaps; `none` is the raw gap "
-        "and may exceed 1.",
+        "kind": "`linear` and `percentile` act on values; `capped` and `log` act on gaps; `none` "
+        "is the raw gap and may exceed 1.",
+        **_SAMPLE,
         "min": "`linear`: the value that counts as 0.",
         "max": "`linear`: the value that counts as 1; `capped`, `log`: the gap that costs 1.",
         "knee": "`log`: ln(1 + gap / knee) / ln(1 + max / knee).",

@@ -47,13 +47,13 @@ TABLE: dict[str, Row] = {
     "engine": row("model cost solvers policies.base", "msgspec numpy"),
     "rules": row("model cost solvers", "msgspec"),
     "toml": row("model", "msgspec"),
-    "config": row("model cost policies rules toml", "msgspec"),
+    "config": row("model cost policies rules toml sim.tables", "msgspec"),
     "journals": row("model engine.records", "msgspec redis valkey"),
     "ratings": row("model", "msgspec numpy"),
     "theory": row("", "numpy scipy"),
     "forecast": row("model", "msgspec numpy"),
     "sim": row(
-        "model cost solvers policies engine config ratings rules forecast",
+        "model cost solvers policies engine ratings rules forecast",
         "msgspec numpy pyarrow",
     ),
     "lab": row(

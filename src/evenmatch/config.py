@@ -13,14 +13,18 @@ from pathlib import Path
 
 import msgspec
 
+from evenmatch.cost.percentile import quantiles_of
 from evenmatch.cost.valid import check_queue
-from evenmatch.errors import ConfigError, MatchmakingError
+from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Limits, Scenario, ServerSettings
 from evenmatch.policies.base import rules_of
 from evenmatch.policies.registry import parse_policy
+from evenmatch.sim.tables import numbers_in
 from evenmatch.toml.arrivals import build_arrivals
+from evenmatch.toml.constraints import ReadTable
 from evenmatch.toml.decode import SECONDS, WAITS, Bounds, Place, decode
+from evenmatch.toml.distributions import locate_file
 from evenmatch.toml.queues import build_queues, queue_place
 from evenmatch.toml.shapes import LimitsShape, ScenarioShape, ServerShape
 
@@ -59,7 +63,7 @@ def load_server(path: str | Path) -> tuple[tuple[Queue, ...], ServerSettings, in
             file and the key.
     """
     try:
-        return parse_server(_read(path))
+        return parse_server(_read(path), Path(path).parent)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
@@ -78,11 +82,11 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
     'main'
     """
     shape = _shape(text)
-    queues = _queues(shape)
+    folder = None if base_dir is None else Path(base_dir)
+    queues = _queues(shape, _table_reader(folder))
     until = None if shape.until is None else ROOT.at("until").within(shape.until, SECONDS)
     if shape.arrivals is None and shape.attributes:
         ROOT.at("attributes").refuse("are drawn only for arrivals; add [arrivals]")
-    folder = None if base_dir is None else Path(base_dir)
     return Scenario(
         queues=queues,
         arrivals=(
@@ -97,14 +101,21 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
     )
 
 
-def parse_server(text: str) -> tuple[tuple[Queue, ...], ServerSettings, int]:
+def parse_server(
+    text: str, base_dir: str | Path | None = None
+) -> tuple[tuple[Queue, ...], ServerSettings, int]:
     """Return the queues, the settings and the seed in a TOML text.
+
+    Args:
+        text: The TOML.
+        base_dir: The folder from which relative file names count; None leaves them as they are.
 
     Raises:
         ConfigError: A server cannot run it.
     """
     shape = _shape(text)
-    return _queues(shape), _settings(shape.server), _seed(shape)
+    queues = _queues(shape, _table_reader(None if base_dir is None else Path(base_dir)))
+    return queues, _settings(shape.server), _seed(shape)
 
 
 def _read(path: str | Path) -> str:
@@ -132,8 +143,21 @@ def _shape(text: str) -> ScenarioShape:
         raise ConfigError("must not nest tables and lists this deep") from None
 
 
-def _queues(shape: ScenarioShape) -> tuple[Queue, ...]:
-    queues = build_queues(shape.queue, ROOT)
+def _table_reader(folder: Path | None) -> ReadTable:
+    """Return what reads a column of a file as a table of percentiles."""
+
+    def read(file: str, column: str, at: Place) -> tuple[float, ...]:
+        name = locate_file(file, folder, at)
+        try:
+            return quantiles_of(numbers_in(name, column))
+        except ArrivalsError as error:
+            at.refuse(f"cannot be used: {error}")
+
+    return read
+
+
+def _queues(shape: ScenarioShape, read_table: ReadTable) -> tuple[Queue, ...]:
+    queues = build_queues(shape.queue, ROOT, read_table)
     for queue in queues:
         check_queue(queue)
         _check_policy(queue, queue_place(ROOT, queue.name).at("policy"))

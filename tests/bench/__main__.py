@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.bench import compiled, engine, journal, memory, server
+from tests.bench import compiled, engine, journal, memory, rules, server
 from tests.bench.report import (
     Result,
     Row,
@@ -26,6 +26,7 @@ from tests.bench.report import (
 
 BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "engine": engine.run,
+    "rules": rules.run,
     "compiled": compiled.run,
     "memory": memory.run,
     "journal": journal.run,

@@ -24,6 +24,11 @@ SPECS = [
     "window:limit=60,steps=2-120+5-180+9-500",
     "window:limit=150,steps=60-250+120-350,limit_max=300",
     "window:limit=0.05,rate=0.01,unit=relative",
+    "window:limit=100,rate=12.5,accept=either",
+    "window:limit=50,steps=2-120+5-180+9-500,accept=either,pick=nearest",
+    "window:limit=0.05,rate=0.01,unit=relative,accept=either",
+    "window:limit=100,rate=12.5,every=1.5",
+    "window:limit=100,rate=12.5,every=0.7,accept=either,pick=nearest",
     "window:limit=0.05,steps=10-0.1+20-0.15,unit=relative,pick=nearest",
     "periodic",
     "periodic:rounds_of=1",
@@ -103,7 +108,7 @@ def test_function_is_checked_on_the_queue_that_it_is_for() -> None:
 
 def test_policy_that_refuses_every_queue_is_not_proven() -> None:
     with pytest.raises(AssertionError, match=r"^at least one queue is accepted: policy window:"):
-        check_policy("window:accept=either")
+        check_policy("window:pick=best")
 
 
 def test_spec_that_names_no_policy_is_refused() -> None:

@@ -36,6 +36,7 @@ QUEUES = (
         on_deadline="keep",
     ),
     queue("sided", policy="greedy", sides=("cat", "mouse"), rules=(rule(limit=75, rate=12.0),)),
+    queue("ranked", policy="window:limit=0.1,rate=0.05,unit=percentile,last=8", wait_max=9.0),
     queue(
         "again",
         policy="greedy",

@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch.config import load_scenario, load_server, parse_scenario, parse_server
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sample, Scale
 from evenmatch.model.scenario import Arrivals, Distribution, Limits, ServerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,6 +89,7 @@ class TestQueue:
             attribute = "rating"
             limit = 100
             unit = "relative"
+            accept = "either"
             expand = {steps = [[60, 250.0], [200, 350.0]], max = 500}
             [[queue.rules]]
             kind = "same"
@@ -111,7 +112,12 @@ class TestQueue:
             ),
             rules=(
                 Rule(
-                    kind="spread", attribute="rating", limit=100.0, unit="relative", expand=expand
+                    kind="spread",
+                    attribute="rating",
+                    limit=100.0,
+                    unit="relative",
+                    expand=expand,
+                    accept="either",
                 ),
                 Rule(kind="same", attribute="mode"),
             ),
@@ -123,6 +129,53 @@ class TestQueue:
             match_max=3600.0,
             attributes=("map",),
         )
+
+    def test_percentiles_are_taken_among_the_last_values_or_in_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "ladder.csv").write_text("player,mu\na,30\nb,10\nc,\nd,20\n")
+        text = """
+            criteria = [{kind = "spread", attribute = "mu", scale = {kind = "percentile"}}]
+            [[queue.rules]]
+            kind = "spread"
+            attribute = "mu"
+            limit = 0.05
+            unit = "percentile"
+            file = "ladder.csv"
+            column = "mu"
+            """
+        (built,) = parse_scenario(f"[[queue]]\n{text}", tmp_path).queues
+        (served,), _, _ = parse_server(f"[[queue]]\n{text}", tmp_path)
+        assert built.criteria[0].scale == Scale("percentile", sample=Sample(last=1000))
+        assert built.rules[0].sample == Sample(quantiles=(10.0, 20.0, 30.0))
+        assert served == built
+
+    def test_percentiles_may_be_taken_in_a_file_that_is_shipped(self) -> None:
+        built = queue(
+            rule(
+                'limit = 0.05, unit = "percentile", column = "ts_mu", '
+                'file = "evenmatch:halo2_1v1_queue_trace.csv.gz"'
+            )
+        )
+        table = built.rules[0].sample.quantiles
+        assert len(table) == 1001
+        assert list(table) == sorted(table)
+
+    @pytest.mark.parametrize(
+        ("cell", "sentence"),
+        [
+            ("high", "must be a number"),
+            ("inf", "must be a finite number"),
+            ("1e16", "between -1e+15"),
+        ],
+    )
+    def test_table_of_percentiles_holds_numbers(
+        self, tmp_path: Path, cell: str, sentence: str
+    ) -> None:
+        (tmp_path / "a.csv").write_text(f"mu\n1\n{cell}\n")
+        text = rule('limit = 0.05, unit = "percentile", file = "a.csv", column = "mu"')
+        with pytest.raises(
+            ConfigError, match=r"rules\[0\].file cannot be used: .*line 3, column mu"
+        ):
+            parse_scenario(f"[[queue]]\n{text}", tmp_path)
 
     def test_numbers_of_built_values_are_floats(self) -> None:
         built = queue(rule("limit = 100, expand = {rate = 2}", "wait_max = 60"))
@@ -220,8 +273,12 @@ BAD_QUEUES = [
         'kind = "imbalance" compares teams, and this queue has one',
     ),
     (
-        'criteria = [{kind = "spread", attribute = "r", scale = {kind = "percentile"}}]',
-        'criteria[0].scale.kind = "percentile" comes with a later version',
+        'criteria = [{kind = "spread", attribute = "r", scale = {kind = "percentile", min = 1}}]',
+        'scale.min does not go with kind = "percentile", which takes file, column, last',
+    ),
+    (
+        'criteria = [{kind = "spread", attribute = "r", scale = {last = 5}}]',
+        'scale.last does not go with kind = "linear", which takes min, max',
     ),
     (
         'criteria = [{kind = "spread", attribute = "r", scale = {min = 3, max = 3}}]',
@@ -239,7 +296,33 @@ BAD_QUEUES = [
     ('rules = [{kind = "same", attribute = "m", limit = 1}]', 'limit does not go with kind = "sa'),
     ('rules = [{kind = "spread", attribute = "r"}]', "rules[0].limit is missing"),
     (rule("limit = -1"), 'queue "main", rules[0].limit must be between 0 and 1e15, got -1.0'),
-    (rule('limit = 1, unit = "percentile"'), 'unit = "percentile" comes with a later version'),
+    (rule('limit = 5, unit = "percentile"'), "limit must be between 0 and 1 where unit is perc"),
+    (rule("limit = 1, last = 5"), 'last goes only with unit = "percentile"'),
+    (
+        rule('limit = 0.1, unit = "percentile", column = "a"'),
+        "rules[0].column goes only with file, whose column it names",
+    ),
+    (
+        rule('limit = 0.1, unit = "percentile", file = "a.csv"'),
+        "rules[0].column is missing; it names the column of the file",
+    ),
+    (
+        rule('limit = 0.1, unit = "percentile", file = "a.csv", column = "a", last = 3'),
+        "rules[0].last does not go with file: percentiles are taken in one of the two",
+    ),
+    (
+        rule('limit = 0.1, unit = "percentile", file = "no such.csv", column = "a"'),
+        "rules[0].file cannot be used: no such.csv: cannot be read: No such file or directory",
+    ),
+    (
+        rule('limit = 0.1, unit = "percentile", file = "evenmatch:none.csv", column = "a"'),
+        "rules[0].file cannot be used: evenmatch:none.csv: no such file comes with evenmatch",
+    ),
+    (
+        'rules = [{kind = "same", attribute = "m", accept = "both"}]',
+        'accept does not go with kind = "same"',
+    ),
+    (rule('limit = 1, accept = "one"'), 'accept must be one of both, either, got "one"'),
     (rule("limit = 1, expand = {}"), "must have exactly one of rate, steps and curve, got none"),
     (
         rule("limit = 1, expand = {rate = 1, steps = [[1, 2]]}"),

@@ -15,6 +15,11 @@ COMPARISONS = {
     "imbalance": "the difference in {} between its teams",
     "rematch": "the share of its pairs that met not long ago, by {}",
 }
+UNITS = {
+    "difference": "",
+    "relative": " times one's own value",
+    "percentile": " of all players, by percentile",
+}
 DEADLINES = {
     "bots": "then plays with bots in the empty seats",
     "expire": "then expires without a match",
@@ -145,7 +150,7 @@ def _rule(rule: Rule) -> str:
     if rule.kind == "rematch":
         return _rematch(rule)
     what = COMPARISONS[rule.kind].format(rule.attribute)
-    unit = " times one's own value" if rule.unit == "relative" else ""
+    unit = UNITS[rule.unit]
     text = f"At first {what} may be {_number(rule.limit)}{unit}"
     expand = rule.expand
     if expand is None:
@@ -158,7 +163,12 @@ def _rule(rule: Rule) -> str:
     else:
         text += f"; it widens by {_number(expand.rate)} for each second of waiting"
     top = "" if expand.max is None else f", up to {_number(expand.max)}"
-    return f"{text}{top}. Every ticket of the match must accept."
+    accepts = (
+        "Every ticket of the match must accept."
+        if rule.accept == "both"
+        else "It is enough that one ticket of the match accepts."
+    )
+    return f"{text}{top}. {accepts}"
 
 
 def _rematch(rule: Rule) -> str:

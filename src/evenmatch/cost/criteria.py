@@ -142,7 +142,8 @@ def _mean_gaps(values: Floats) -> Floats:
     # In sorted order the i-th value is added i times and taken away k-1-i times.
     signs = 2.0 * np.arange(k) - (k - 1)
     means: Floats = np.sort(values, axis=1) @ signs / (k * (k - 1) / 2)
-    return means
+    # Equal values may leave a rounding error below 0.
+    return np.maximum(means, 0.0)
 
 
 def _imbalances(values: Floats, layout: Sequence[int], measure: str, step: float) -> Floats:

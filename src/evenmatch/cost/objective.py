@@ -17,8 +17,9 @@ import msgspec
 import numpy as np
 
 from evenmatch.cost.criteria import SHAPES, reference, table
+from evenmatch.cost.percentile import samples_of
 from evenmatch.cost.rematch import memory_problem, rematch, rematch_table
-from evenmatch.cost.rules import Rules, Seats, number, numbers, side_of
+from evenmatch.cost.rules import Rules, Seats, number, numbers, places, side_of
 from evenmatch.cost.scale import Floats, scale_gap, scale_value, scale_values
 from evenmatch.cost.teams import Division, Orders, division_table, divisions
 from evenmatch.model.queue import Criterion, Queue, Rule
@@ -70,6 +71,7 @@ class Objective:
         self._met = tuple(dict.fromkeys(c.attribute for c in given if c.kind == "rematch"))
         self._present = tuple(r.attribute for r in queue.rules if r.kind == "same")
         sides = ("side",) if queue.format.sides else ()
+        self.samples = samples_of(queue)
         self.declared = frozenset(
             (*self._numbers, *self._present, *self._met, *queue.attributes, *sides)
         )
@@ -140,7 +142,7 @@ class Objective:
         layout = self.queue.format.players
         costs = np.zeros(len(orders))
         for criterion, weight, _ in self._divided:
-            costs += weight * _criterion_table(criterion, tickets, orders, layout)
+            costs += weight * _criterion_table(criterion, self.queue.name, tickets, orders, layout)
         if not self.rules.depend_on_teams:
             row = int(np.argmax(costs <= costs.min() + COST_SLACK))
             return self._evaluate(_teams(tickets, found[row]), 0)
@@ -164,12 +166,17 @@ class Objective:
         for criterion, weight, counts in self._terms:
             scale, attribute = criterion.scale, criterion.attribute
             if criterion.kind == "rematch":
-                cost = weight * _criterion_cost(criterion, ((one,), (two,)))
+                cost = weight * _criterion_cost(criterion, self.queue.name, ((one,), (two,)))
                 total += cost
                 scaled += cost
                 continue
-            first = scale_value(scale, number(one, attribute))
-            second = scale_value(scale, number(two, attribute))
+            if scale.kind == "percentile":
+                (first,), (second,) = (
+                    scaled_numbers(criterion, self.queue.name, t) for t in (one, two)
+                )
+            else:
+                first = scale_value(scale, number(one, attribute))
+                second = scale_value(scale, number(two, attribute))
             if criterion.step:
                 cost = weight * reference(criterion, ((first,), (second,)))
             else:
@@ -188,7 +195,7 @@ class Objective:
             )
         total = scaled = 0.0
         for criterion, weight, counts in self._terms:
-            cost = weight * _criterion_cost(criterion, teams)
+            cost = weight * _criterion_cost(criterion, self.queue.name, teams)
             total += cost
             if counts:
                 scaled += cost
@@ -225,26 +232,42 @@ def _teams(tickets: Sequence[Ticket], division: Division) -> tuple[tuple[Ticket,
     return tuple(tuple(tickets[party] for party in team) for team in division)
 
 
-def _criterion_cost(criterion: Criterion, teams: Seats) -> float:
+def scaled_numbers(criterion: Criterion, queue: str, ticket: Ticket) -> list[float]:
+    """Return the value of each player of a ticket as a criterion of the queue compares it."""
+    scale = criterion.scale
+    if scale.kind == "percentile":
+        return places(ticket, queue, criterion.attribute, scale.sample)
+    return [scale_value(scale, value) for value in numbers(ticket, criterion.attribute)]
+
+
+def scaled_column(criterion: Criterion, queue: str, tickets: Sequence[Ticket]) -> Floats:
+    """Return `scaled_numbers` of all players of many tickets at once."""
+    scale = criterion.scale
+    if scale.kind == "percentile" and not scale.sample.quantiles:
+        return np.array([value for t in tickets for value in scaled_numbers(criterion, queue, t)])
+    raw = np.array([value for t in tickets for value in numbers(t, criterion.attribute)])
+    return scale_values(scale, raw)
+
+
+def _criterion_cost(criterion: Criterion, queue: str, teams: Seats) -> float:
     """Return q_d of a division, by the reference."""
-    scale, attribute = criterion.scale, criterion.attribute
     if criterion.kind == "rematch":
-        return rematch(teams, attribute, criterion.matches)
-    values = [
-        [scale_value(scale, v) for t in team for v in numbers(t, attribute)] for team in teams
-    ]
+        return rematch(teams, criterion.attribute, criterion.matches)
+    values = [[v for t in team for v in scaled_numbers(criterion, queue, t)] for team in teams]
     return reference(criterion, values)
 
 
 def _criterion_table(
-    criterion: Criterion, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
+    criterion: Criterion,
+    queue: str,
+    tickets: Sequence[Ticket],
+    orders: Orders,
+    layout: Sequence[int],
 ) -> Floats:
     """Return q_d of many divisions of the same tickets."""
-    attribute = criterion.attribute
     if criterion.kind == "rematch":
-        return rematch_table(tickets, orders, layout, attribute, criterion.matches)
-    raw = np.array([value for ticket in tickets for value in numbers(ticket, attribute)])
-    return table(criterion, scale_values(criterion.scale, raw)[orders], layout)
+        return rematch_table(tickets, orders, layout, criterion.attribute, criterion.matches)
+    return table(criterion, scaled_column(criterion, queue, tickets)[orders], layout)
 
 
 def _depends_on_teams(criterion: Criterion, seats: Sequence[int]) -> bool:

@@ -14,14 +14,18 @@ import numpy as np
 
 from evenmatch.cost.criteria import gap_of, gap_table
 from evenmatch.cost.expansion import inverse
+from evenmatch.cost.percentile import key_of, percentile
 from evenmatch.cost.rematch import duel_gap, rule_gap
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.teams import Orders
-from evenmatch.model.queue import Queue, Rule
+from evenmatch.model.queue import Queue, Rule, Sample
 from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 
 SUM_SLACK = 1e-12
 """How far two ways to add up the values of a match may differ, relative to their sum."""
+
+PERCENTILE_DIGITS = 9
+"""Decimals of a difference of percentiles."""
 
 Seats = Sequence[Sequence[Ticket]]
 """A division: tickets by team."""
@@ -47,11 +51,39 @@ def number(ticket: Ticket, attribute: str) -> float:
     return value
 
 
-class _Compiled(msgspec.Struct, frozen=True):
-    """A rule with its inverse at hand."""
+def places(ticket: Ticket, queue: str, attribute: str, sample: Sample) -> list[float]:
+    """Return the percentile of each player of the ticket, in [0, 1].
+
+    Raises:
+        TypeError: The ticket was not placed among the last values; the engine does that.
+    """
+    if sample.quantiles:
+        return [percentile(sample.quantiles, value) for value in numbers(ticket, attribute)]
+    found = ticket.percentiles.get(key_of(queue, attribute))
+    if found is None:
+        raise TypeError(f"ticket {ticket.id}: {attribute} has no place among the last values")
+    return list(found)
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """A rule with its inverse at hand: the wait that a gap needs."""
 
     rule: Rule
     when: Callable[[float], float]
+    queue: str
+
+    def value(self, ticket: Ticket) -> float:
+        """Return what the rule compares of a solo ticket."""
+        if self.rule.unit == "percentile":
+            return self.values(ticket)[0]
+        return number(ticket, self.rule.attribute)
+
+    def values(self, ticket: Ticket) -> list[float]:
+        """Return what the rule compares of each player."""
+        rule = self.rule
+        if rule.unit == "percentile":
+            return places(ticket, self.queue, rule.attribute, rule.sample)
+        return numbers(ticket, rule.attribute)
 
 
 class Rules:
@@ -60,15 +92,13 @@ class Rules:
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
         self.sides = queue.format.sides
-        self._rules = [_Compiled(rule, inverse(rule.limit, rule.expand)) for rule in queue.rules]
+        self._rules = [Limit(rule, _when(rule), queue.name) for rule in queue.rules]
         self.depend_on_teams = any(rule.kind == "imbalance" for rule in queue.rules)
         self._is_duel = queue.format.is_duel
         # Between two players every kind of gap is the plain difference.
-        self._duel = [
-            (c.rule, c.when, c.rule.kind not in ("same", "rematch") and c.rule.unit == "difference")
-            for c in self._rules
-        ]
+        self._duel = [(c, c.rule.accept == "either", _is_plain(c.rule)) for c in self._rules]
         self.are_none = not queue.rules and not self.sides
+        self.limits = tuple(each for each in self._rules if _is_numeric(each.rule))
 
     def pair_ready_at(self, first: Ticket, second: Ticket) -> float:
         """Return the instant from which two tickets may be in one match; inf if never.
@@ -83,13 +113,20 @@ class Rules:
         at = max(first.enqueued_at, second.enqueued_at)
         for compiled in self._rules:
             if compiled.rule.kind in ("spread", "same", "rematch"):
-                at = max(at, _ready_at(compiled, pair))
+                ready_at = _ready_at(compiled, pair)
+                # Where one accepts for all, that may be somebody else of the match, but nobody
+                # accepts what no wait allows; shares of one's own value differ by player.
+                if compiled.rule.accept == "both" or (
+                    ready_at == math.inf and compiled.rule.unit != "relative"
+                ):
+                    at = max(at, ready_at)
         return at
 
     def ready_at(self, teams: Seats) -> float:
-        """Return the instant from which every ticket accepts this match; inf if never.
+        """Return the instant from which this match is allowed; inf if never.
 
-        A rule holds for a ticket from `enqueued_at + when(gap)` on, and all must accept.
+        A rule holds for a ticket from `enqueued_at + when(gap)` on; it allows the match when it
+        holds for all tickets, or for one if its `accept` is `either`.
         """
         at = max([ticket.enqueued_at for team in teams for ticket in team])
         for compiled in self._rules:
@@ -129,7 +166,7 @@ class Rules:
             if rule.kind != "imbalance":
                 np.maximum(ready_at, _ready_at(compiled, (tickets,)), out=ready_at)
                 continue
-            own = [numbers(ticket, rule.attribute) for ticket in tickets]
+            own = [compiled.values(ticket) for ticket in tickets]
             values = np.array([value for party in own for value in party])
             gaps = gap_table("imbalance", values[orders], layout, rule.measure)
             # Sums of the table and of the reference may round differently: be lenient here, the
@@ -144,17 +181,52 @@ class Rules:
     def duel_ready_at(self, one: Ticket, two: Ticket) -> float:
         """Return `ready_at` of one solo ticket against another, by a shorter way."""
         at = both = max(one.enqueued_at, two.enqueued_at)
-        for rule, when, is_plain in self._duel:
+        for limit, is_either, is_plain in self._duel:
             if is_plain:
-                gap = number(one, rule.attribute) - number(two, rule.attribute)
-                ready_at = both + when(abs(gap))
-            elif rule.kind == "rematch":
-                ready_at = both + when(duel_gap(one, two, rule.attribute, rule.matches))
+                attribute = limit.rule.attribute
+                gap = number(one, attribute) - number(two, attribute)
+                first = min(one.enqueued_at, two.enqueued_at) if is_either else both
+                ready_at = first + limit.when(abs(gap))
+            elif limit.rule.kind == "rematch":
+                gap = duel_gap(one, two, limit.rule.attribute, limit.rule.matches)
+                first = min(one.enqueued_at, two.enqueued_at) if is_either else both
+                ready_at = first + limit.when(gap)
             else:
-                ready_at = _ready_at(_Compiled(rule, when), ((one,), (two,)))
+                ready_at = _ready_at(limit, ((one,), (two,)))
             if ready_at > at:
                 at = ready_at
         return at
+
+    def duel_widens_at(self, one: Ticket, two: Ticket) -> float:
+        """Return the instant of the last widening that a duel waits for.
+
+        It is -inf where all rules allow the pair without any wait, and never later than
+        `duel_ready_at`. So it tells a pair that may play because the younger has come from one
+        that a limit reaches at that very instant: inputs come before what falls due.
+        """
+        at = -math.inf
+        for compiled in self._rules:
+            at = max(at, _widens_at(compiled, one, two))
+        return at
+
+
+def _when(rule: Rule) -> Callable[[float], float]:
+    """Return the wait that a gap needs under a rule."""
+    when = inverse(rule.limit, rule.expand)
+    if rule.unit != "percentile":
+        return when
+    # 0.9 - 0.85 is a little more than 0.05, and the bounds shall be inclusive.
+    return lambda gap: when(round(gap, PERCENTILE_DIGITS))
+
+
+def _is_plain(rule: Rule) -> bool:
+    """Return whether the plain difference of two says how long they must have waited."""
+    return _is_numeric(rule) and rule.unit == "difference"
+
+
+def _is_numeric(rule: Rule) -> bool:
+    """Return whether a rule compares numbers."""
+    return rule.kind not in ("same", "rematch")
 
 
 def _same_side(first: Ticket, second: Ticket) -> bool:
@@ -174,7 +246,7 @@ def side_of(ticket: Ticket | NewTicket) -> str:
     return ""
 
 
-def _ready_at(compiled: _Compiled, teams: Seats) -> float:
+def _ready_at(compiled: Limit, teams: Seats) -> float:
     rule = compiled.rule
     tickets = [ticket for team in teams for ticket in team]
     if rule.kind == "same":
@@ -183,18 +255,39 @@ def _ready_at(compiled: _Compiled, teams: Seats) -> float:
         return -math.inf if same else math.inf
     if rule.kind == "rematch":
         return _gap_ready_at(compiled, rule_gap(tickets, rule.attribute, rule.matches), tickets)
-    by_team = [[v for t in team for v in numbers(t, rule.attribute)] for team in teams if team]
+    by_team = [[v for t in team for v in compiled.values(t)] for team in teams if team]
     return _gap_ready_at(compiled, gap_of(rule.kind, by_team, rule.measure), tickets)
 
 
-def _gap_ready_at(compiled: _Compiled, gap: float, tickets: Sequence[Ticket]) -> float:
+def _gap_ready_at(compiled: Limit, gap: float, tickets: Sequence[Ticket]) -> float:
     rule = compiled.rule
-    if rule.unit == "difference":
-        return max(ticket.enqueued_at for ticket in tickets) + compiled.when(gap)
-    return max(
+    if rule.unit != "relative":
+        instants = [ticket.enqueued_at for ticket in tickets]
+        first = max(instants) if rule.accept == "both" else min(instants)
+        return first + compiled.when(gap)
+    instants = [
         ticket.enqueued_at + compiled.when(relative(gap, numbers(ticket, rule.attribute)))
         for ticket in tickets
-    )
+    ]
+    return max(instants) if rule.accept == "both" else min(instants)
+
+
+def _widens_at(compiled: Limit, one: Ticket, two: Ticket) -> float:
+    """Return when the last widening comes that a rule makes two tickets wait for."""
+    rule = compiled.rule
+    if rule.kind == "same":
+        return _ready_at(compiled, ((one,), (two,)))
+    if rule.kind == "rematch":
+        first = second = 0.0
+        gap = duel_gap(one, two, rule.attribute, rule.matches)
+    else:
+        first, second = compiled.value(one), compiled.value(two)
+        gap = abs(first - second)
+    instants = []
+    for ticket, own in ((one, first), (two, second)):
+        wait = compiled.when(relative(gap, (own,)) if rule.unit == "relative" else gap)
+        instants.append(ticket.enqueued_at + wait if wait > 0.0 else -math.inf)
+    return max(instants) if rule.accept == "both" else min(instants)
 
 
 def relative(gap: float, own: Sequence[float]) -> float:

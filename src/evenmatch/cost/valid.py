@@ -15,6 +15,7 @@ from typing import NoReturn, get_args
 
 import msgspec
 
+from evenmatch.cost.percentile import QUANTILES_MAX, samples_of
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import (
     Accept,
@@ -27,8 +28,10 @@ from evenmatch.model.queue import (
     Queue,
     Rule,
     RuleKind,
+    Sample,
     Scale,
     ScaleKind,
+    Unit,
 )
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -37,6 +40,8 @@ CRITERIA_MAX = 16
 RULES_MAX = 16
 ATTRIBUTES_MAX = 64
 STEPS_MAX = 100
+LAST_MAX = 10_000
+"""Values of accepted tickets that percentiles may be taken among."""
 MATCHES_MAX = 20
 """Matches that players remember; engines keep no more than `engine.meetings.OTHERS_MOST` people."""
 POLICY_LENGTH_MAX = 500
@@ -92,6 +97,7 @@ def check_queue(queue: Queue) -> None:
     wait_end = None if queue.on_deadline == "keep" else queue.wait_max
     for index, rule in enumerate(queue.rules):
         _check_rule(rule, queue.format, wait_end, f"{at}rules[{index}].")
+    samples_of(queue)
 
 
 def _check_texts(queue: Queue, at: str) -> None:
@@ -219,6 +225,8 @@ def _check_scale(scale: Scale, at: str) -> None:
     _check_number(scale.knee, GAPS, f"{at}knee")
     if scale.cap is not None:
         _check_number(scale.cap, VALUES, f"{at}cap")
+    if scale.kind == "percentile":
+        _check_sample(scale.sample, at)
     if scale.kind == "linear" and scale.max - scale.min < RANGE_MIN:
         _refuse_value(f"{at}max", f"at least 1e-9 above min = {scale.min:g}", scale.max)
 
@@ -235,11 +243,34 @@ def _check_rule(rule: Rule, form: Format, wait_end: float | None, at: str) -> No
     _check_word(rule.kind, get_args(RuleKind), f"{at}kind")
     _check_compared(rule, form, at)
     _check_number(rule.limit, LIMITS, f"{at}limit")
-    _check_word(rule.unit, ("difference", "relative"), f"{at}unit")
+    _check_word(rule.unit, get_args(Unit), f"{at}unit")
     if rule.kind == "rematch" and rule.unit != "difference":
         _refuse(f"{at}unit", 'does not go with kind = "rematch"')
+    if rule.kind != "same" and rule.unit == "percentile":
+        _check_sample(rule.sample, at)
+        if rule.limit > 1.0:
+            allowed = "between 0 and 1 where unit is percentile, e.g. 0.05 for five of a hundred"
+            _refuse_value(f"{at}limit", allowed, rule.limit)
+    _check_word(rule.accept, ("both", "either"), f"{at}accept")
     if rule.expand is not None:
         _check_expansion(rule.expand, rule.limit, wait_end, f"{at}expand")
+
+
+def _check_sample(sample: Sample, at: str) -> None:
+    """Refuse a table that is none, and more last values than are kept."""
+    if not _is_whole(sample.last, 1, LAST_MAX):
+        _refuse_value(f"{at}last", f"between 1 and {LAST_MAX:,}", sample.last)
+    if len(sample.quantiles) > QUANTILES_MAX:
+        _refuse(
+            f"{at}quantiles",
+            f"must have at most {QUANTILES_MAX:,} values, got {len(sample.quantiles):,}",
+        )
+    before = VALUES.low
+    for index, value in enumerate(sample.quantiles):
+        _check_number(value, VALUES, f"{at}quantiles[{index}]")
+        if value < before:
+            _refuse(f"{at}quantiles[{index}]", f"is {value:g}; it may not fall, it was {before:g}")
+        before = value
 
 
 def _check_expansion(expand: Expansion, limit: float, wait_end: float | None, at: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from evenmatch.cost.objective import Objective
+from evenmatch.cost.percentile import placed_among
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import (
     AlreadyWaiting,
@@ -13,7 +14,7 @@ from evenmatch.errors import (
     Refusal,
     UnknownQueue,
 )
-from evenmatch.model.events import Refused
+from evenmatch.model.events import Placed, Refused
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 
@@ -233,9 +234,28 @@ def _check_free(new: NewTicket, tables: Tables, queues: tuple[str, ...]) -> None
             )
 
 
+def places_of(
+    new: NewTicket, tables: Tables, objectives: dict[str, Objective]
+) -> dict[str, Placed]:
+    """Return an admitted ticket's places among the last values of its queues.
+
+    They are computed this once; the ticket's record holds them.
+    """
+    names = new.queues or tuple(tables.queues)[:1]
+    places: dict[str, Placed] = {}
+    for name in names:
+        if samples := objectives[name].samples:
+            places |= placed_among(new, samples, tables.recent)
+    return places
+
+
 def fits(ticket: Ticket, objective: Objective) -> bool:
     """Return whether a ticket that waits already fits a queue's new version."""
-    return objective.queue.format.admits(ticket.size) and objective.missing(ticket) is None
+    return (
+        objective.queue.format.admits(ticket.size)
+        and objective.missing(ticket) is None
+        and all(key in ticket.percentiles for key in objective.samples)
+    )
 
 
 def refused(item: int, refusal: Refusal) -> Refused:

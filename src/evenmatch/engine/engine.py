@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 
 from evenmatch.cost.objective import Objective, Seating
-from evenmatch.engine.admission import Limits, admit, existing, fits, refused
+from evenmatch.engine.admission import Limits, admit, existing, fits, places_of, refused
 from evenmatch.engine.check import check_grouping, describe
 from evenmatch.engine.configuration import check_configuration, unchanged_pools
 from evenmatch.engine.deadlines import Deadlines, Entry
@@ -219,7 +219,8 @@ class Engine:
                 taken = "a caller's own id is in the way: give all tickets ids, or none"
                 self._emit(refused(item, InvalidTicket(taken, where="/id")))
                 continue
-            self._emit(Accepted(item, ticket_id, number))
+            places = places_of(new, self.tables, self._objectives)
+            self._emit(Accepted(item, ticket_id, number, places))
             row = self.tables.waiting[ticket_id]
             self._enter(row.ticket, row.queues, given.now)
             entered.append(row.ticket)

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
+from evenmatch.cost.percentile import Recent, parts_of, remember
 from evenmatch.engine.meetings import Meetings, forget_unasked, note_meetings, with_meetings
 from evenmatch.engine.records import Record
 from evenmatch.errors import Forgotten
@@ -146,6 +147,7 @@ class Tables(msgspec.Struct):
         counters: Totals.
         forgotten: Highest record whose matches are no longer kept, by queue.
         forget_at: Instant from which old rows are looked for again.
+        recent: The last values of accepted tickets, where percentiles are taken among them.
         met: Whom players met last, by group; only where a queue asks for it.
     """
 
@@ -164,6 +166,7 @@ class Tables(msgspec.Struct):
     counters: Counters = msgspec.field(default_factory=Counters)
     forgotten: dict[str, int] = {}
     forget_at: float = 0.0
+    recent: dict[str, Recent] = {}
     met: Meetings = {}
 
     def view(self, ticket_id: str, now: float | None = None) -> TicketView:
@@ -237,6 +240,8 @@ class Tables(msgspec.Struct):
             assert isinstance(given, Configure)
             self.queues = {queue.name: queue for queue in given.queues}
             self.seed, self.version, self.paused = given.seed, given.version, given.pause
+            for key in [key for key in self.recent if parts_of(key)[0] not in self.queues]:
+                del self.recent[key]
             forget_unasked(self.met, given.queues)
 
     def seal(self, record: Record) -> None:
@@ -272,6 +277,7 @@ class Tables(msgspec.Struct):
         copied.players = {group: dict(players) for group, players in self.players.items()}
         copied.met = {group: dict(players) for group, players in self.met.items()}
         copied.busy = {group: dict(players) for group, players in self.busy.items()}
+        copied.recent = {key: recent.copy() for key, recent in self.recent.items()}
         return copied
 
     def _accept(self, given: Enqueue, event: Accepted) -> None:
@@ -281,6 +287,10 @@ class Tables(msgspec.Struct):
         if self.met:
             players = with_meetings(new, [self.queues[name] for name in queues], self.met)
         ticket = Ticket(event.ticket, event.sequence, given.now, players, queues, new.attributes)
+        if event.percentiles or self.recent:
+            places = {key: placed.places for key, placed in event.percentiles.items()}
+            ticket = msgspec.structs.replace(ticket, percentiles=places)
+            remember(new, queues, event.percentiles, self.recent)
         self.waiting[event.ticket] = Waiting(ticket, queues, self.sequence + 1)
         group = self.players.setdefault(self.queues[queues[0]].group, {})
         for player in new.players:

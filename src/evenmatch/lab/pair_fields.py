@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.cost.objective import scaled_column
+from evenmatch.cost.percentile import Recent, placed_among, remember, samples_of
 from evenmatch.cost.rules import Rules, side_of
-from evenmatch.cost.scale import scale_values
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.columns import term
@@ -19,6 +20,8 @@ from evenmatch.solvers.matching import Field
 from evenmatch.solvers.pairs import TIME, UNTIL, Floats, Ints, pair_costs
 
 Bools = NDArray[np.bool_]
+
+PERCENTILE_SLACK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -71,31 +74,31 @@ def queue_field(
     ids: Ints = np.asarray(numbers, dtype=np.int64)
     times = np.array([each.at for each in own])
     rows = [times, _until(queue, own, times, end), *_sides_and_owners(queue, own)]
+    tickets, rules = _tickets(queue, own), Rules(queue)
     terms = []
     for criterion in queue.criteria:
-        rows.append(scale_values(criterion.scale, _values(own, criterion.attribute)))
+        rows.append(scaled_column(criterion, queue.name, tickets))
         terms.append(term(criterion, queue))
-    gates = []
+    gates = [0.0 for rule in queue.rules if rule.kind == "same"]
     for rule in queue.rules:
         if rule.kind == "same":
-            rows.append(
-                _codes([attribute_of(a.ticket, a.ticket.players[0], rule.attribute) for a in own])
-            )
-            gates.append(0.0)
-        elif rule.unit == "difference":
-            rows.append(_values(own, rule.attribute))
-            gates.append(_widest(rule))
+            rows.append(_codes([attribute_of(t, t.players[0], rule.attribute) for t in tickets]))
+    for limit in rules.limits:
+        if limit.rule.unit != "relative":
+            rows.append(np.array([limit.value(ticket) for ticket in tickets]))
+            # The rules have the last word on what a rounded difference of percentiles is.
+            slack = PERCENTILE_SLACK if limit.rule.unit == "percentile" else 0.0
+            gates.append(_widest(limit.rule) + slack)
     points = np.ascontiguousarray(np.vstack(rows), dtype=np.float64)
     position: Ints = np.full(len(arrivals), -1, dtype=np.int64)
     position[ids] = np.arange(len(ids))
     delays = any(
-        rule.kind != "same" and (rule.unit == "relative" or rule.expand is not None)
+        rule.kind != "same" and (rule.unit != "difference" or rule.expand is not None)
         for rule in queue.rules
     )
-    tickets = tuple(_ticket(number, each) for number, each in enumerate(own)) if delays else ()
     table = np.asarray(terms, dtype=np.float64).reshape(len(terms), 5)
     plain = Field(points, table, np.asarray(gates, dtype=np.float64), queue.price, ids)
-    found = QueueField(plain, position, Rules(queue), tickets)
+    found = QueueField(plain, position, rules, tickets)
     return _with_delays(found) if delays else found
 
 
@@ -153,11 +156,6 @@ def _codes(values: Sequence[object]) -> Floats:
     return np.array([codes.setdefault(key, float(len(codes))) for key in keys])
 
 
-def _values(own: Sequence[Arrival], attribute: str) -> Floats:
-    found = [attribute_of(each.ticket, each.ticket.players[0], attribute) for each in own]
-    return np.array(found, dtype=np.float64)
-
-
 def _widest(rule: Rule) -> float:
     """Return the largest gap that the rule ever accepts."""
     expand = rule.expand
@@ -170,13 +168,23 @@ def _widest(rule: Rule) -> float:
     return max(rule.limit, top) if expand.rate > 0.0 else rule.limit
 
 
-def _ticket(sequence: int, arrival: Arrival) -> Ticket:
-    given = arrival.ticket
-    return Ticket(
-        given.id or str(sequence),
-        sequence,
-        arrival.at,
-        given.players,
-        given.queues,
-        given.attributes,
-    )
+def _tickets(queue: Queue, own: Sequence[Arrival]) -> tuple[Ticket, ...]:
+    """Return the tickets as the engine accepts them, placed among the last values."""
+    samples, recent = samples_of(queue), dict[str, Recent]()
+    tickets = []
+    for sequence, arrival in enumerate(own):
+        given = arrival.ticket
+        places = placed_among(given, samples, recent)
+        remember(given, (queue.name,), places, recent)
+        tickets.append(
+            Ticket(
+                given.id or str(sequence),
+                sequence,
+                arrival.at,
+                given.players,
+                given.queues,
+                given.attributes,
+                {key: placed.places for key, placed in places.items()},
+            )
+        )
+    return tuple(tickets)

@@ -15,12 +15,23 @@ class Configured(_Event, frozen=True):
     """The queues of the input are in force."""
 
 
-class Accepted(_Event, frozen=True):
-    """Ticket number `item` of the input waits now, under this id and sequence."""
+class Placed(msgspec.Struct, frozen=True, gc=False):
+    """The percentile of each player of a ticket among the `last` values of a queue."""
+
+    last: int
+    places: tuple[float, ...]
+
+
+class Accepted(_Event, frozen=True, omit_defaults=True):
+    """Ticket number `item` of the input waits now, under this id and sequence.
+
+    `percentiles` says where it stands among the last values of its queues, by `queue/attribute`.
+    """
 
     item: int
     ticket: str
     sequence: int
+    percentiles: dict[str, Placed] = {}
 
 
 class Existing(_Event, frozen=True):

@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-ScaleKind = Literal["linear", "capped", "log", "none"]
+ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
+Unit = Literal["difference", "relative", "percentile"]
 CriterionKind = Literal["spread", "mean_gap", "imbalance", "rematch"]
 RuleKind = Literal["spread", "mean_gap", "imbalance", "same", "rematch"]
 OnDeadline = Literal["bots", "expire", "keep"]
@@ -49,6 +50,19 @@ class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return 1 <= size <= max(self.players)
 
 
+class Sample(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The values among which percentiles are taken: a table, or the last that came.
+
+    Args:
+        quantiles: The table: values at equal steps from the least to the greatest; empty means
+            that the last values count.
+        last: How many values of accepted tickets count.
+    """
+
+    quantiles: tuple[float, ...] = ()
+    last: int = 1_000
+
+
 class Scale(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How attribute values or gaps become costs in [0, 1]; see `cost.scale`."""
 
@@ -57,6 +71,7 @@ class Scale(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     max: float = 1.0
     knee: float = 1.0
     cap: float | None = None
+    sample: Sample = Sample()
 
 
 class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -98,25 +113,31 @@ class Expansion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A hard constraint that may widen with the wait; every ticket of a match must accept.
+    """A hard constraint that may widen with the wait.
 
     Args:
         kind: The comparison, as for criteria, or `same` (all values equal).
         attribute: The value that is compared.
         limit: Largest gap accepted at once.
-        unit: `difference` (points) or `relative` (a fraction of one's own value).
+        unit: `difference` (points), `relative` (a fraction of one's own value) or `percentile`
+            (a fraction of all players: 0.05 is five of a hundred).
         expand: How the limit widens; None means never.
         measure: As for a criterion.
         matches: As for a criterion.
+        accept: Whose limit must have reached the gap: that of `both` sides (of every ticket of
+            the match), or of `either` (of one ticket).
+        sample: Where percentiles are taken.
     """
 
     kind: RuleKind
     attribute: str
     limit: float = 0.0
-    unit: Literal["difference", "relative"] = "difference"
+    unit: Unit = "difference"
     expand: Expansion | None = None
     measure: Literal["mean", "sum"] = "mean"
     matches: int = 1
+    accept: Literal["both", "either"] = "both"
+    sample: Sample = Sample()
 
 
 class Accept(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -47,6 +47,8 @@ class Ticket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         players: The party.
         queues: Where it waits.
         attributes: Facts of the party.
+        percentiles: Each player's place among the last values, where a queue compares these; see
+            `cost.percentile`.
     """
 
     id: str
@@ -55,6 +57,7 @@ class Ticket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     players: tuple[Player, ...]
     queues: tuple[str, ...]
     attributes: dict[str, Value] = {}
+    percentiles: dict[str, tuple[float, ...]] = {}
 
     @property
     def size(self) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenmatch.cost.expansion import curve_points
-from evenmatch.cost.rules import number, side_of
+from evenmatch.cost.rules import number, places, side_of
 from evenmatch.cost.scale import Floats, scale_value
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Queue, Rule
@@ -42,6 +42,12 @@ class Columns:
                     f"policy {policy} does not know {kind}, which queue {queue.name} uses: "
                     f"choose greedy or window"
                 )
+        if any(rule.unit == "percentile" for rule in queue.rules):
+            raise ConfigError(
+                f"policy {policy} does not know unit = percentile, which a rule of queue "
+                f"{queue.name} uses: choose greedy or window"
+            )
+        self._queue = queue.name
         self._criteria = queue.criteria
         self._sides = {name: float(code) for code, name in enumerate(queue.format.sides, 1)}
         self._same = [rule for rule in queue.rules if rule.kind == "same"]
@@ -63,7 +69,7 @@ class Columns:
 
     def row(self, ticket: Ticket) -> list[float]:
         """Return a ticket's values, in the order of the rows after `FIRST_VALUE`."""
-        values = [scale_value(c.scale, number(ticket, c.attribute)) for c in self._criteria]
+        values = [self._scaled(criterion, ticket) for criterion in self._criteria]
         values += [self._code(rule.attribute, ticket) for rule in self._same]
         values += [number(ticket, rule.attribute) for rule in self._gated]
         values += [number(ticket, rule.attribute) for rule in self._compared]
@@ -78,6 +84,13 @@ class Columns:
                 self._codes[key] = (code, held - 1)
             else:
                 del self._codes[key]
+
+    def _scaled(self, criterion: Criterion, ticket: Ticket) -> float:
+        """Return a ticket's value as a criterion compares it."""
+        scale = criterion.scale
+        if scale.kind == "percentile":
+            return places(ticket, self._queue, criterion.attribute, scale.sample)[0]
+        return scale_value(scale, number(ticket, criterion.attribute))
 
     def _code(self, attribute: str, ticket: Ticket) -> float:
         """Return a number for a value, equal for equal values."""
@@ -101,7 +114,8 @@ class Columns:
             top = math.inf if expand is None or expand.max is None else expand.max
             rate = 0.0 if expand is None else expand.rate
             relative = float(rule.unit == "relative")
-            rules.append((relative, 0.0, rule.limit, rate, top, form, first, len(steps)))
+            either = float(rule.accept == "either")
+            rules.append((relative, either, rule.limit, rate, top, form, first, len(steps)))
         return (
             terms.reshape(len(queue.criteria), 5),
             np.array(gates, dtype=np.float64),

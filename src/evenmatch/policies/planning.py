@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.cost.rules import Rules, number
-from evenmatch.cost.scale import scale_value
+from evenmatch.cost.objective import scaled_numbers
+from evenmatch.cost.rules import Rules
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.columns import Columns
@@ -64,7 +64,7 @@ class Planning:
         self._count += 1
         at = ticket.enqueued_at
         side = self._columns.side(ticket)
-        values = [scale_value(c.scale, number(ticket, c.attribute)) for c in self._queue.criteria]
+        values = [scaled_numbers(c, self._queue.name, ticket)[0] for c in self._queue.criteria]
         return Entrant(ticket, (at, at + self._wait_max, side, 0.0, *values), self._count, {})
 
     def ready_at(self, one: Entrant, two: Entrant) -> float:

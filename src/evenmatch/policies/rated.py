@@ -51,9 +51,13 @@ def any_rating(queue: Queue) -> tuple[Rule, ...]:
 
 
 def rating_limits(queue: Queue) -> list[Callable[[float], float]]:
-    """Return for each rule that limits a difference of ratings the wait that a gap needs."""
+    """Return for each rule that limits a difference of ratings the wait that a gap needs.
+
+    Rules that one side may accept for both are left out: there the longer wait counts.
+    """
     return [
         inverse(rule.limit, rule.expand)
         for rule in queue.rules
         if (rule.kind, rule.attribute, rule.unit) == ("spread", RATING, "difference")
+        and rule.accept == "both"
     ]

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.errors import ConfigError, MatchmakingError, NotSupported
+from evenmatch.errors import ConfigError, MatchmakingError
 from evenmatch.policies.base import FunctionPolicy, Policy
 
 POLICIES: dict[str, str] = {
@@ -30,9 +30,6 @@ POLICIES: dict[str, str] = {
 }
 """Names and classes; the module of the same name is imported when the policy is chosen."""
 
-LATER: dict[str, tuple[str, ...]] = {"window": ("every",)}
-"""Parameters that are named and come with a later version."""
-
 UNBOUNDED: dict[str, tuple[str, ...]] = {"lookahead": ("horizon",)}
 """Parameters that may be `inf`."""
 
@@ -45,7 +42,6 @@ def parse_policy(spec: str) -> Policy:
 
     Raises:
         ConfigError: The name, a key or a value is not known; the sentence lists what is.
-        NotSupported: A parameter comes with a later version.
 
     >>> parse_policy("window:limit=150,steps=60-250+120-350").steps
     ((60.0, 250.0), (120.0, 350.0))
@@ -62,8 +58,6 @@ def parse_policy(spec: str) -> Policy:
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     values: dict[str, Any] = {}
     for key, text in texts.items():
-        if key in LATER.get(name, ()):
-            raise NotSupported(f"{name}: {key} comes with a later version")
         if key not in fields:
             raise ConfigError(
                 f"policy {name} has no parameter {key!r}{_nearest(key, list(fields))}"

@@ -34,7 +34,15 @@ class Timers:
         self._heap: list[tuple[float, int]] = []
 
     def put(self, sequence: int, at: float, needs: tuple[int, ...], enqueued_at: float) -> None:
-        """Set a ticket's timer to `at`, which holds as long as the tickets `needs` wait."""
+        """Set a ticket's timer to `at`, which holds as long as the tickets `needs` wait.
+
+        Args:
+            sequence: Of the ticket.
+            at: Engine time, seconds.
+            needs: Sequences of older tickets.
+            enqueued_at: An instant equal to it is due without being fired; -inf for a timer that
+                is due only after the inputs of its instant.
+        """
         if sequence in self._timers:
             self._unlink(sequence)
         self._timers[sequence] = _Timer(at, needs, enqueued_at)

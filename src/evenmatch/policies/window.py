@@ -1,22 +1,22 @@
-"""`window`: two players meet as soon as their gap is within the limit of both."""
+"""`window`: two players meet as soon as their gap is within the limits."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from typing import Literal, cast, get_args
 
 import msgspec
 
-from evenmatch.cost.expansion import inverse
-from evenmatch.cost.rules import Rules, number, relative
-from evenmatch.cost.valid import LIMITS, RATES, SECONDS
-from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.cost.rules import Rules
+from evenmatch.cost.valid import LAST_MAX, LIMITS, RATES, SECONDS
+from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import Expansion, Queue, Rule
+from evenmatch.model.queue import Expansion, Queue, Rule, Sample, Unit
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
+from evenmatch.policies.candidates import Partner, Waiting, candidates_for
+from evenmatch.policies.clock import RoundClock
 from evenmatch.policies.timers import Timers
-from evenmatch.solvers.age_tree import NONE, AgeTree
 
 THREAD_LIMIT = 150.0
 THREAD_RATE = 2.0
@@ -25,12 +25,13 @@ THREAD_LIMIT_MAX = 500.0
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """Match two players as soon as their gap is within the limit of both.
+    """Match two players as soon as their gap is within the limit of both, or of either.
 
     A ticket accepts a gap up to `limit`, which widens with its wait by `rate` points a second or
-    in `steps`, up to `limit_max`. Both must accept. Whenever several pairs may play, the longest
-    waiting ticket chooses first. The policy acts on arrivals and at the exact instants at which a
-    limit reaches a gap, and never looks over the whole pool.
+    in `steps`, up to `limit_max`. Both must accept, unless `accept=either`. Whenever several pairs
+    may play, the longest waiting ticket chooses first. The policy acts on arrivals and at the exact
+    instants at which a limit reaches a gap, and never looks over the whole pool; with `every` it
+    acts on a clock instead. All rules of the queue hold, whatever their number.
 
     Args:
         attribute: The number that is compared.
@@ -39,17 +40,25 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         rate: Growth of the limit per second.
         steps: Pairs (wait in seconds, limit from then on).
         limit_max: The limit never exceeds it; None means no cap.
-        unit: `difference` (points) or `relative` (a fraction of one's own value).
-        accept: `both` sides must accept.
+        unit: `difference` (points), `relative` (a fraction of one's own value) or `percentile` (a
+            fraction of all players: 0.05 is five of a hundred).
+        last: With `unit=percentile`: the number of last accepted tickets among whose values
+            percentiles are taken, 1,000 unless given. A table from a file stands in a rule.
+        accept: Whether `both` sides must accept a gap, or `either` may for both, as in the
+            thread's first code.
         pick: Whom the longest waiting ticket takes among those it may play: the `oldest` or the
-            `nearest`. They differ only where several tickets arrive or fall due at one instant.
+            `nearest` on `attribute`. They differ only where several pairs are free at one instant.
+        every: Seconds between rounds, counted from the first entry; pairs are made in rounds only.
+            None decides at each event.
 
     Source:
         "Matching players in an online 1vs1 game", the thread's widening rating difference limit.
 
     Complexity:
-        O(log n) per arrival where one rule decides; the neighbours that other rules or sides
-        forbid are walked past.
+        O(log n) per arrival where one rule decides for both. Else a sweep over one axis for each
+        rule, of the tickets that stand as near as the soonest partner on the first two axes. With
+        `accept=either` it goes as far as the limit of the longest waiting ticket reaches. A round
+        with `pick=nearest` looks at all pairs that are free.
     """
 
     fills = False
@@ -60,8 +69,10 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[tuple[float, float], ...] = ()
     limit_max: float | None = None
     unit: str = "difference"
+    last: int | None = None
     accept: str = "both"
     pick: str = "oldest"
+    every: float | None = None
 
     def rules(self, queue: Queue) -> tuple[Rule, ...]:
         """Return the one `spread` rule that the parameters are short for.
@@ -69,12 +80,11 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             ConfigError: Both the parameters and the queue give a limit, a limit's growth is
                 given without the limit, or a parameter cannot work.
-            NotSupported: A parameter's value comes with a later version.
         """
         self._check_words()
         given = self._given(queue)
         if self.limit is None:
-            self._check_no_shorthand()
+            self._check_no_shorthand(given)
             if given is None:
                 self._check_comparable(queue)
             return () if given is not None else (self._thread_rule(),)
@@ -88,7 +98,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of duels."""
-        del seed, memory
+        del seed
         if not queue.format.is_duel:
             raise ConfigError(
                 f"policy window pairs two players: queue {queue.name} needs teams = 2 and "
@@ -97,7 +107,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         queue = msgspec.structs.replace(queue, rules=queue.rules + self.rules(queue))
         rule = self._given(queue)
         assert rule is not None
-        return WindowMatcher(queue, rule, nearest=self.pick == "nearest")
+        nearest = self.pick == "nearest"
+        return WindowMatcher(queue, rule, nearest=nearest, every=self.every, memory=memory)
 
     def _given(self, queue: Queue) -> Rule | None:
         """Return the queue's first rule that a limit of ours would stand for."""
@@ -107,16 +118,23 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def _check_words(self) -> None:
-        if self.accept == "either":
-            raise NotSupported("window: accept = either comes with a later version; use both")
-        if self.accept != "both":
-            raise ConfigError(f"window: accept must be both, got {self.accept}")
-        if self.unit == "percentile":
-            raise NotSupported(
-                "window: unit = percentile comes with a later version; use difference or relative"
+        if self.accept not in ("both", "either"):
+            raise ConfigError(f"window: accept must be both or either, got {self.accept}")
+        if self.every is not None and not SECONDS.hold(self.every):
+            raise ConfigError(f"window: every must be {SECONDS.text}, got {self.every}")
+        if self.unit not in get_args(Unit):
+            raise ConfigError(
+                f"window: unit must be one of {', '.join(get_args(Unit))}, got {self.unit}"
             )
-        if self.unit not in ("difference", "relative"):
-            raise ConfigError(f"window: unit must be difference or relative, got {self.unit}")
+        if self.last is not None and self.unit != "percentile":
+            raise ConfigError("window: last goes only with unit=percentile")
+        if self.last is not None and not 1 <= self.last <= LAST_MAX:
+            raise ConfigError(f"window: last must be 1 to {LAST_MAX:,}, got {self.last}")
+        if self.unit == "percentile" and self.limit is not None and self.limit > 1.0:
+            raise ConfigError(
+                "window: limit must be between 0 and 1 where unit is percentile, e.g. 0.05 for "
+                f"five of a hundred, got {self.limit}"
+            )
         if self.pick not in ("oldest", "nearest"):
             raise ConfigError(f"window: pick must be oldest or nearest, got {self.pick}")
         if not 1 <= len(self.attribute) <= 100:
@@ -131,13 +149,20 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
                 f"has only {' and '.join(dict.fromkeys(kinds))}; give limit, or another attribute"
             )
 
-    def _check_no_shorthand(self) -> None:
+    def _check_no_shorthand(self, given: Rule | None) -> None:
         if self.rate or self.steps or self.limit_max is not None:
             raise ConfigError("window: rate, steps and limit_max need limit, e.g. limit=150")
+        if self.unit != "difference" and (given is None or given.unit != self.unit):
+            raise ConfigError("window: unit needs limit, e.g. limit=0.1,unit=relative")
+        if given is not None and self.accept == "either" != given.accept:
+            raise ConfigError(
+                f'window: accept needs limit; or write accept = "either" into the queue\'s rule '
+                f"on {self.attribute}"
+            )
 
     def _thread_rule(self) -> Rule:
         widening = Expansion(rate=THREAD_RATE, max=THREAD_LIMIT_MAX)
-        return Rule("spread", self.attribute, THREAD_LIMIT, expand=widening)
+        return Rule("spread", self.attribute, THREAD_LIMIT, expand=widening, accept=self._accept)
 
     def _rule(self) -> Rule:
         assert self.limit is not None
@@ -147,7 +172,19 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         expand = None
         if self.rate or self.steps:
             expand = Expansion(rate=self.rate, steps=self.steps, max=self.limit_max)
-        return Rule("spread", self.attribute, self.limit, self.unit, expand)  # type: ignore[arg-type]
+        return Rule(
+            "spread",
+            self.attribute,
+            self.limit,
+            cast(Unit, self.unit),
+            expand,
+            accept=self._accept,
+            sample=Sample() if self.last is None else Sample(last=self.last),
+        )
+
+    @property
+    def _accept(self) -> Literal["both", "either"]:
+        return "either" if self.accept == "either" else "both"
 
 
 def _check_growth(
@@ -176,44 +213,35 @@ def _check_growth(
         before = step
 
 
-class _Waiting(msgspec.Struct, gc=False, eq=False):
-    """A ticket in the tree."""
-
-    ticket: Ticket
-    value: float
-    node: int = NONE
-
-
-Partner = tuple[float, _Waiting]
-"""A gap and who is that far away."""
-
-
 class WindowMatcher(NoJobs):
-    """The waiting tickets by value and age, and one timer each."""
+    """The waiting tickets, one timer each, and the rounds where a clock decides."""
 
-    def __init__(self, queue: Queue, rule: Rule, *, nearest: bool = False) -> None:
-        self._rules = Rules(queue)
-        self._rule = rule
-        self._when = inverse(rule.limit, rule.expand)
-        # Where the gap alone decides, a ticket's soonest partner is its nearest older neighbour.
-        self._gap_decides = (
-            len(queue.rules) == 1 and not queue.format.sides and rule.unit == "difference"
-        )
+    def __init__(
+        self,
+        queue: Queue,
+        rule: Rule,
+        *,
+        nearest: bool = False,
+        every: float | None = None,
+        memory: Memory | None = None,
+    ) -> None:
+        self._candidates = candidates_for(Rules(queue), rule)
         self._nearest = nearest
-        self._tree: AgeTree[_Waiting] = AgeTree()
-        self._by_id: dict[str, _Waiting] = {}
-        self._by_sequence: dict[int, _Waiting] = {}
+        self._clock = None if every is None else RoundClock(every, memory or {})
+        self._by_id: dict[str, Waiting] = {}
+        self._by_sequence: dict[int, Waiting] = {}
         self._timers = Timers()
         self._youngest = 0
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in and set its timer."""
-        del now
         if isinstance(entry, OpenMatch):
             return
+        if self._clock is not None:
+            self._clock.start(now)
         sequence = entry.sequence
-        waiting = _Waiting(entry, number(entry, self._rule.attribute))
-        waiting.node = self._tree.insert(waiting.value, entry.sequence, waiting)
+        waiting = Waiting(entry, self._candidates.values(entry))
+        self._candidates.insert(waiting)
         self._by_id[entry.id] = waiting
         self._by_sequence[sequence] = waiting
         self._set_timer(waiting)
@@ -230,22 +258,30 @@ class WindowMatcher(NoJobs):
             self._remove(waiting)
 
     def decide(self, now: float, fired: bool = False) -> Decision:
-        """Match what falls due, longest waiting first."""
-        timers = self._timers
-        if (wake_at := timers.next()) > now:
+        """Match what falls due, longest waiting first; with a clock, at its next round."""
+        timers, clock = self._timers, self._clock
+        if clock is not None:
+            if not clock.is_due(now, fired):
+                return Decision((), clock.round_at)
+            clock.move_on(now)
+        elif (wake_at := timers.next()) > now:
             return Decision((), wake_at)
         due = timers.pop_due(now, fired)
         pairs = (
             self._nearest_pairs(due, now, fired)
             if self._nearest
-            else (self._oldest_pairs(due, now, fired))
+            else self._oldest_pairs(due, now, fired)
         )
         groupings = tuple([Grouping((a.ticket.id, b.ticket.id)) for a, b in pairs])
-        return Decision(groupings, timers.next())
+        return Decision(groupings, timers.next() if clock is None else clock.round_at)
+
+    def memory(self) -> Memory:
+        """Return where the rounds begin and which one is next, if a clock decides."""
+        return {} if self._clock is None else self._clock.memory()
 
     def _oldest_pairs(
         self, due: list[int], now: float, fired: bool
-    ) -> list[tuple[_Waiting, _Waiting]]:
+    ) -> list[tuple[Waiting, Waiting]]:
         """Let everybody take the longest waiting partner, longest waiting first.
 
         Since all rank each other by age, it comes to the same to let each due ticket, by age,
@@ -255,7 +291,7 @@ class WindowMatcher(NoJobs):
         pairs = []
         for sequence in due:
             waiting = self._by_sequence[sequence]
-            partners = self._partners(waiting, now, fired)
+            partners = self._candidates.partners(waiting, now, fired)
             if partners:
                 oldest = min(partners, key=lambda partner: partner[1].ticket.age_key)[1]
                 self._remove(oldest, waiting)
@@ -264,12 +300,12 @@ class WindowMatcher(NoJobs):
 
     def _nearest_pairs(
         self, due: list[int], now: float, fired: bool
-    ) -> list[tuple[_Waiting, _Waiting]]:
+    ) -> list[tuple[Waiting, Waiting]]:
         """Let everybody take the nearest partner, longest waiting first."""
-        found: dict[int, tuple[_Waiting, list[Partner]]] = {}
+        found: dict[int, tuple[Waiting, list[Partner]]] = {}
         for sequence in due:
             waiting = self._by_sequence[sequence]
-            for gap, other in self._partners(waiting, now, fired):
+            for gap, other in self._candidates.partners(waiting, now, fired):
                 for one, two in ((waiting, other), (other, waiting)):
                     found.setdefault(one.ticket.sequence, (one, []))[1].append((gap, two))
         pairs = []
@@ -284,69 +320,20 @@ class WindowMatcher(NoJobs):
             self._remove(*pair)
         return pairs
 
-    def _partners(self, waiting: _Waiting, now: float, fired: bool) -> list[Partner]:
-        """Return the older tickets that a ticket may play now."""
-        born = waiting.ticket.enqueued_at
-        found = []
-        for gap, other, at, earliest in self._older(waiting):
-            if earliest > now:
-                break
-            if at < now or (at == now and (fired or at == born)):
-                found.append((gap, other))
-        return found
+    def _set_timer(self, waiting: Waiting) -> None:
+        """Set a ticket's timer to when it may play the first of the older ones."""
+        ticket, soonest = waiting.ticket, self._candidates.soonest(waiting)
+        needs = () if soonest.other is None else (soonest.other.ticket.sequence,)
+        # Only what need not be waited for is due in the very instant of an arrival.
+        born = ticket.enqueued_at if soonest.at_once else -math.inf
+        self._timers.put(ticket.sequence, soonest.at, needs, born)
 
-    def _set_timer(self, waiting: _Waiting) -> None:
-        """Find the older ticket that this one may play soonest."""
-        ticket = waiting.ticket
-        best = math.inf
-        needs: tuple[int, ...] = ()
-        if self._gap_decides:
-            partner = self._nearest_older(waiting)
-            if partner is not None:
-                gap, other = partner
-                best = ticket.enqueued_at + self._when(gap)
-                needs = (other.ticket.sequence,)
-        else:
-            for _, other, at, earliest in self._older(waiting):
-                if earliest >= best:
-                    break
-                if at < best:
-                    best, needs = at, (other.ticket.sequence,)
-        self._timers.put(ticket.sequence, best, needs, ticket.enqueued_at)
-
-    def _nearest_older(self, waiting: _Waiting) -> Partner | None:
-        tree, value = self._tree, waiting.value
-        low, high = tree.nearest_older(waiting.node)
-        below = tree.item(low) if low != NONE else None
-        above = tree.item(high) if high != NONE else None
-        if above is not None and (below is None or above.value - value < value - below.value):
-            return above.value - value, above
-        return (value - below.value, below) if below is not None else None
-
-    def _older(self, waiting: _Waiting) -> Iterator[tuple[float, _Waiting, float, float]]:
-        """Yield (gap, older ticket, instant of the pair, bound), nearest first.
-
-        The bound is the instant at which this ticket itself accepts the gap: no pair that comes
-        later in the walk may play before it.
-        """
-        ticket = waiting.ticket
-        is_relative = self._rule.unit == "relative"
-        for gap, other in self._tree.older(waiting.node):
-            own_gap = relative(gap, (waiting.value,)) if is_relative else gap
-            earliest = ticket.enqueued_at + self._when(own_gap)
-            if earliest == math.inf:
-                return
-            at = earliest
-            if not self._gap_decides:
-                at = self._rules.pair_ready_at(other.ticket, ticket)
-            yield gap, other, at, earliest
-
-    def _remove(self, *gone: _Waiting) -> None:
+    def _remove(self, *gone: Waiting) -> None:
         """Forget tickets, and set the timers anew that they had helped to set."""
         stale: list[int] = []
         for waiting in gone:
             sequence = waiting.ticket.sequence
-            self._tree.remove(waiting.node)
+            self._candidates.remove(waiting)
             del self._by_id[waiting.ticket.id]
             del self._by_sequence[sequence]
             stale += self._timers.drop(sequence)
@@ -354,8 +341,10 @@ class WindowMatcher(NoJobs):
             other = self._by_sequence.get(sequence)
             if other is not None:
                 self._set_timer(other)
+        if self._clock is not None and not self._by_id:
+            self._clock.stop()
 
-    def _reset_younger(self, waiting: _Waiting) -> None:
+    def _reset_younger(self, waiting: Waiting) -> None:
         """Set the timers of all younger tickets again: an older one has returned."""
         for other in self._by_sequence.values():
             if other.ticket.age_key > waiting.ticket.age_key:

@@ -47,6 +47,8 @@ def why_not(queue: Queue, policy: Policy) -> str:
         return "handicaps are stated by the engine"
     if any(criterion.kind not in ("spread", "mean_gap") for criterion in queue.criteria):
         return "not all criteria are spreads of numbers"
+    if any(criterion.scale.kind == "percentile" for criterion in queue.criteria):
+        return "percentiles are taken by the engine"
     return ""
 
 

@@ -116,7 +116,7 @@ def _growth_ends(rule: Rule, tickets: list[Ticket], seats: int) -> float:
     last = last_change(rule.expand, rule.limit)
     if last < math.inf:
         return round_up(last)
-    if rule.kind == "rematch":
+    if rule.unit == "percentile" or rule.kind == "rematch":
         return inverse(rule.limit, rule.expand)(1.0)
     values = [value for ticket in tickets for value in numbers(ticket, rule.attribute)]
     gap = max(values) - min(values)

@@ -9,6 +9,7 @@ import importlib.resources
 import math
 import re
 import zlib
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO, cast
@@ -22,6 +23,8 @@ CELL_MAX = 10_000
 LINE_MAX = 1_000_000
 FORMATS = ".csv, .csv.gz and .parquet"
 DATA = "evenmatch.data"
+NUMBERS_MAX = 10_000_000
+NUMBER_MAX = 1e15
 
 Rows = Iterator[tuple[int, list[str]]]
 """Line numbers and stripped cells; every row has as many cells as the header."""
@@ -110,6 +113,38 @@ def open_table(name: str, base_dir: Path | None = None) -> Table:
 
         return Table(name, parquet_lines(name, path), unit="row")
     raise ArrivalsError(f"{name}: must be a file that ends in {FORMATS}")
+
+
+def numbers_in(name: str, column: str) -> array[float]:
+    """Return all filled cells of a column, which must be numbers.
+
+    Args:
+        name: The file; `evenmatch:NAME` is one that comes with evenmatch.
+        column: As its header names it.
+
+    Raises:
+        ArrivalsError: There is no such file or column, a cell is no number, or there are none or
+            more than `NUMBERS_MAX`.
+    """
+    table = open_table(name)
+    index = table.index(column)
+    found = array("d")
+    for line, cells in table.rows:
+        if not cells[index]:
+            continue
+        try:
+            value = number_of(cells[index])
+        except ValueError as error:
+            raise table.error(str(error), line, index) from None
+        if value is None or abs(value) > NUMBER_MAX:
+            allowed = f"a number between -{NUMBER_MAX:g} and {NUMBER_MAX:g}"
+            raise table.error(f"must be {allowed}, got {cells[index]:.40}", line, index)
+        if len(found) == NUMBERS_MAX:
+            raise table.error(f"must have at most {NUMBERS_MAX:,} values", line, index)
+        found.append(value)
+    if not found:
+        raise table.error(f"has no value in column {column}")
+    return found
 
 
 def number_of(text: str) -> float | None:

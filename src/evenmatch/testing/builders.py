@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from evenmatch.model.queue import Criterion, Expansion, Format, OnDeadline, Queue, Rule
+from evenmatch.model.queue import (
+    Criterion,
+    Expansion,
+    Format,
+    OnDeadline,
+    Queue,
+    Rule,
+    Sample,
+    Unit,
+)
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 
@@ -62,7 +71,9 @@ def rule(
     rate: float = 0.0,
     steps: tuple[tuple[float, float], ...] = (),
     limit_max: float | None = None,
-    unit: Literal["difference", "relative"] = "difference",
+    unit: Unit = "difference",
+    accept: Literal["both", "either"] = "both",
+    sample: Sample | None = None,
 ) -> Rule:
     """Return a `spread` rule that widens with the wait by a rate or in steps.
 
@@ -73,7 +84,8 @@ def rule(
     exact = tuple((float(wait), float(widened)) for wait, widened in steps)
     top = None if limit_max is None else float(limit_max)
     expand = Expansion(rate=float(rate), steps=exact, max=top) if grows else None
-    return Rule("spread", attribute, float(limit), unit, expand)
+    among = Sample() if sample is None else sample
+    return Rule("spread", attribute, float(limit), unit, expand, accept=accept, sample=among)
 
 
 def queue(

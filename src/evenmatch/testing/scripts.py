@@ -12,7 +12,7 @@ import random
 
 import msgspec
 
-from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale, redraw_rule
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Sample, Scale, redraw_rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.testing.builders import rule
@@ -25,11 +25,14 @@ STEPS_TO_TOP = 16
 """Values lie on so many steps of a grid above the lowest."""
 
 _RATING = Criterion("spread", "rating", scale=Scale(min=1000.0, max=1400.0))
+_TABLE = Sample(quantiles=(1000.0, 1125.0, 1250.0, 1500.0, 2000.0))
 QUEUES: tuple[Queue, ...] = (
     Queue("duel", criteria=(_RATING,)),
     Queue("rated", rules=(rule(limit=100, rate=25.0),), wait_max=24.0),
     Queue("stepped", rules=(rule(limit=50, steps=((2.0, 100.0), (6.5, 200.0))),)),
     Queue("relative", rules=(rule(limit=0.0625, rate=0.015625, unit="relative"),)),
+    Queue("ranked", rules=(rule(limit=0.0625, rate=0.015625, unit="percentile", sample=_TABLE),)),
+    Queue("paired", rules=(rule(limit=50, rate=12.5), rule("blitz", 40, rate=10, accept="either"))),
     Queue("sided", Format(sides=("cat", "mouse")), rules=(rule(limit=100, rate=30.0),)),
     Queue("bots", criteria=(_RATING,), wait_max=6.0, on_deadline="bots"),
     Queue("kept", rules=(rule(limit=100, rate=10.0),), wait_max=8.0, on_deadline="keep"),
@@ -152,7 +155,7 @@ def _draw_player(
         if each.kind == "rematch":
             _draw_meetings(rng, each.attribute, player_id, attributes)
             continue
-        step = (each.limit or 1.0) * (1000.0 if each.unit == "relative" else 1.0)
+        step = (each.limit or 1.0) * (1.0 if each.unit == "difference" else 1000.0)
         attributes[each.attribute] = 1000.0 + step * rng.randrange(STEPS_TO_TOP + 1)
     drawn = attributes.pop("rating", rating)
     return Player(player_id, Rating(drawn if isinstance(drawn, float) else rating), attributes)

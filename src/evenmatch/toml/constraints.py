@@ -5,6 +5,7 @@ Here is asked which keys go together; whether their values make sense is `cost.v
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, cast, get_args
 
 from evenmatch.model.queue import (
@@ -13,8 +14,10 @@ from evenmatch.model.queue import (
     Expansion,
     Rule,
     RuleKind,
+    Sample,
     Scale,
     ScaleKind,
+    Unit,
 )
 from evenmatch.toml.decode import Place
 from evenmatch.toml.rematch import build_rematch_criterion, build_rematch_rule, refuse_rematch_keys
@@ -22,22 +25,29 @@ from evenmatch.toml.shapes import CriterionShape, ExpandShape, RuleShape, ScaleS
 
 CRITERIA_LATER = ("latency", "party_parity", "host_options", "fullness")
 RULES_LATER = (*CRITERIA_LATER, "overlap", "avoid", "pair_limit", "household_limit")
-SCALES_LATER = ("percentile",)
-UNITS = ("difference", "relative")
-UNITS_LATER = ("percentile",)
 MEASURES = ("mean", "sum")
+ACCEPTS = ("both", "either")
 SCALE_KEYS: dict[str, tuple[str, ...]] = {
     "linear": ("min", "max"),
     "capped": ("max",),
     "log": ("knee", "max", "cap"),
+    "percentile": ("file", "column", "last"),
     "none": (),
 }
+SAMPLE_KEYS = ("file", "column", "last")
 
 Measure = Literal["mean", "sum"]
+ReadTable = Callable[[str, str, Place], tuple[float, ...]]
+"""From a file's name, a column and the place of the file's key to quantiles of the column."""
 
 
-def build_criterion(shape: CriterionShape, at: Place) -> Criterion:
+def build_criterion(shape: CriterionShape, at: Place, read_table: ReadTable) -> Criterion:
     """Return one soft preference of a queue.
+
+    Args:
+        shape: The table.
+        at: Where the table stands.
+        read_table: Reads the table of percentiles.
 
     Raises:
         ConfigError: A key does not fit the kind.
@@ -53,16 +63,16 @@ def build_criterion(shape: CriterionShape, at: Place) -> Criterion:
         kind=cast(CriterionKind, kind),
         attribute=_attribute(shape.attribute, at.at("attribute")),
         weight=shape.weight,
-        scale=build_scale(shape.scale or ScaleShape(), at.at("scale")),
+        scale=build_scale(shape.scale or ScaleShape(), at.at("scale"), read_table),
         measure=measure,
         step=shape.step or 0.0,
     )
 
 
-def build_scale(shape: ScaleShape, at: Place) -> Scale:
+def build_scale(shape: ScaleShape, at: Place, read_table: ReadTable) -> Scale:
     """Return a scale; `linear` from 0 to 1 unless it says more."""
-    kind = at.at("kind").one_of(shape.kind, get_args(ScaleKind), SCALES_LATER)
-    for key in ("min", "max", "knee", "cap"):
+    kind = at.at("kind").one_of(shape.kind, get_args(ScaleKind))
+    for key in ("min", "max", "knee", "cap", *SAMPLE_KEYS):
         if getattr(shape, key) is not None and key not in SCALE_KEYS[kind]:
             keys = ", ".join(SCALE_KEYS[kind]) or "no further key"
             at.at(key).refuse(f'does not go with kind = "{kind}", which takes {keys}')
@@ -74,15 +84,32 @@ def build_scale(shape: ScaleShape, at: Place) -> Scale:
         max=1.0 if shape.max is None else shape.max,
         knee=1.0 if shape.knee is None else shape.knee,
         cap=shape.cap,
+        sample=build_sample(shape, at, read_table),
     )
 
 
-def build_rule(shape: RuleShape, at: Place, wait_end: float | None = None) -> Rule:
+def build_sample(shape: ScaleShape | RuleShape, at: Place, read_table: ReadTable) -> Sample:
+    """Return where percentiles are taken: the column of a file, or the last values."""
+    if shape.file is None:
+        if shape.column is not None:
+            at.at("column").refuse("goes only with file, whose column it names")
+        return Sample() if shape.last is None else Sample(last=shape.last)
+    if shape.last is not None:
+        at.at("last").refuse("does not go with file: percentiles are taken in one of the two")
+    if shape.column is None:
+        at.at("column").refuse("is missing; it names the column of the file")
+    return Sample(quantiles=read_table(shape.file, shape.column, at.at("file")))
+
+
+def build_rule(
+    shape: RuleShape, at: Place, read_table: ReadTable, wait_end: float | None = None
+) -> Rule:
     """Return one hard constraint of a queue.
 
     Args:
         shape: The table.
         at: Where the table stands.
+        read_table: Reads the table of percentiles.
         wait_end: The wait at which every ticket has left the queue, seconds; None = never.
 
     Raises:
@@ -95,21 +122,28 @@ def build_rule(shape: RuleShape, at: Place, wait_end: float | None = None) -> Ru
     attribute = _attribute(shape.attribute, at.at("attribute"))
     measure = _measure(shape.measure, kind, at)
     if kind == "same":
-        for key in ("limit", "unit", "expand"):
+        for key in ("limit", "unit", "expand", "accept", *SAMPLE_KEYS):
             if getattr(shape, key) is not None:
                 at.at(key).refuse('does not go with kind = "same", where all values are equal')
         return Rule(kind="same", attribute=attribute)
     if shape.limit is None:
         at.at("limit").refuse("is missing; it is the largest gap that is accepted at once")
     unit = "difference" if shape.unit is None else shape.unit
-    at.at("unit").one_of(unit, UNITS, UNITS_LATER)
+    at.at("unit").one_of(unit, get_args(Unit))
+    for key in SAMPLE_KEYS:
+        if getattr(shape, key) is not None and unit != "percentile":
+            at.at(key).refuse('goes only with unit = "percentile"')
     return Rule(
         kind=cast(RuleKind, kind),
         attribute=attribute,
         limit=shape.limit,
-        unit=cast(Literal["difference", "relative"], unit),
+        unit=cast(Unit, unit),
         expand=None if shape.expand is None else build_expansion(shape.expand, at.at("expand")),
         measure=measure,
+        accept=cast(
+            Literal["both", "either"], at.at("accept").one_of(shape.accept or "both", ACCEPTS)
+        ),
+        sample=build_sample(shape, at, read_table),
     )
 
 

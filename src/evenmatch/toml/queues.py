@@ -11,7 +11,7 @@ from typing import cast, get_args
 import msgspec
 
 from evenmatch.model.queue import Format, Handicap, OnDeadline, Queue, default_policy
-from evenmatch.toml.constraints import build_criterion, build_rule
+from evenmatch.toml.constraints import ReadTable, build_criterion, build_rule
 from evenmatch.toml.decode import Place
 from evenmatch.toml.shapes import HandicapShape, QueueShape
 
@@ -20,12 +20,15 @@ SEATS_MAX = 1000
 NAME_LENGTH_MAX = 64
 
 
-def build_queues(shapes: tuple[QueueShape, ...], root: Place) -> tuple[Queue, ...]:
+def build_queues(
+    shapes: tuple[QueueShape, ...], root: Place, read_table: ReadTable
+) -> tuple[Queue, ...]:
     """Return the queues of a file.
 
     Args:
         shapes: The `[[queue]]` tables.
         root: The place of the file.
+        read_table: Reads the tables of percentiles.
 
     Raises:
         ConfigError: A queue contradicts itself, or there are none or too many.
@@ -43,7 +46,7 @@ def build_queues(shapes: tuple[QueueShape, ...], root: Place) -> tuple[Queue, ..
         if shape.name in names:
             here.refuse(f'"{shape.name}" is taken; names must be different')
         names.add(shape.name)
-    return tuple(_build_queue(shape, queue_place(root, shape.name)) for shape in shapes)
+    return tuple(_build_queue(shape, queue_place(root, shape.name), read_table) for shape in shapes)
 
 
 def queue_place(root: Place, name: str) -> Place:
@@ -52,17 +55,19 @@ def queue_place(root: Place, name: str) -> Place:
     return Place(f'{root.at("queue").text} "{name}"')
 
 
-def _build_queue(shape: QueueShape, at: Place) -> Queue:
+def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
     on_deadline = at.at("on_deadline").one_of(shape.on_deadline, get_args(OnDeadline))
     wait_end = None if on_deadline == "keep" else shape.wait_max
     queue = Queue(
         name=shape.name,
         format=build_format(shape, at),
         criteria=tuple(
-            build_criterion(each, at.at("criteria").at(i)) for i, each in enumerate(shape.criteria)
+            build_criterion(each, at.at("criteria").at(i), read_table)
+            for i, each in enumerate(shape.criteria)
         ),
         rules=tuple(
-            build_rule(each, at.at("rules").at(i), wait_end) for i, each in enumerate(shape.rules)
+            build_rule(each, at.at("rules").at(i), read_table, wait_end)
+            for i, each in enumerate(shape.rules)
         ),
         wait_max=shape.wait_max,
         wait_price=shape.wait_price,

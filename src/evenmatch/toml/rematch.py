@@ -11,7 +11,7 @@ EVERY = 10.0
 """Seconds between two draws where neither `every` nor a deadline says more."""
 REMATCH_KEYS = ("matches", "redraws", "every")
 CRITERION_KEYS = ("scale", "measure", "step")
-RULE_KEYS = ("limit", "unit", "expand", "measure")
+RULE_KEYS = ("limit", "unit", "expand", "measure", "accept", "file", "column", "last")
 
 
 def build_rematch_criterion(shape: CriterionShape, at: Place) -> Criterion:

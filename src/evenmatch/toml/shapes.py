@@ -40,6 +40,9 @@ class ScaleShape(_Shape, frozen=True, kw_only=True):
     max: Number | None = None
     knee: Number | None = None
     cap: Number | None = None
+    file: Text | None = None
+    column: Text | None = None
+    last: Whole | None = None
 
 
 class CriterionShape(_Shape, frozen=True, kw_only=True):
@@ -72,6 +75,10 @@ class RuleShape(_Shape, frozen=True, kw_only=True):
     unit: Text | None = None
     expand: ExpandShape | None = None
     measure: Text | None = None
+    accept: Text | None = None
+    file: Text | None = None
+    column: Text | None = None
+    last: Whole | None = None
     matches: Whole | None = None
     redraws: Whole | None = None
     every: Number | None = None

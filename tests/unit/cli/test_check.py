@@ -64,6 +64,19 @@ def test_steps_and_equal_values_are_told(
     assert "warning: queue duel: no deadline: a ticket whose value nobody shares" in told
 
 
+def test_percentiles_and_who_must_accept_are_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    share = (
+        '[[queue.rules]]\nkind = "spread"\nattribute = "rating"\nlimit = 0.05\n'
+        'unit = "percentile"\naccept = "either"\n'
+    )
+    told = check(capsys, tmp_path, QUEUE + share)
+    assert "may be 0.05 of all players, by percentile, and that never widens." in told
+    told = check(capsys, tmp_path, QUEUE + share + "expand = {rate = 0.01}\n")
+    assert "It is enough that one ticket of the match accepts." in told
+
+
 @pytest.mark.parametrize(
     ("text", "warning"),
     [

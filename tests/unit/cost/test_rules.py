@@ -58,6 +58,37 @@ def test_both_must_accept_so_the_younger_ticket_decides() -> None:
     assert asked.pair_ready_at(solo(2, 2000.0), solo(3, 2050.0, 60.0)) == 60.0
 
 
+def test_where_one_side_is_enough_the_one_that_accepts_sooner_decides() -> None:
+    asked = rules(Rule("spread", "rating", 150.0, expand=STEPS, accept="either"))
+
+    # 2300 has waited for 60 s when 1900 comes, and accepts 400 at 180 s.
+    assert asked.pair_ready_at(solo(1, 2300.0), solo(4, 1900.0, 60.0)) == 180.0
+    assert asked.pair_ready_at(solo(1, 2300.0), solo(4, 1900.0, 500.0)) == 500.0
+
+
+def test_widening_that_ends_as_a_partner_arrives_is_told_from_no_widening() -> None:
+    asked = rules(Rule("spread", "rating", 150.0, expand=STEPS, accept="either"))
+    newcomer = solo(3, 2050.0, 60.0)
+
+    assert asked.pair_ready_at(solo(1, 2300.0), newcomer) == 60.0
+    assert asked.duel_widens_at(solo(1, 2300.0), newcomer) == 60.0
+    assert asked.pair_ready_at(solo(2, 2000.0), newcomer) == 60.0
+    assert asked.duel_widens_at(solo(2, 2000.0), newcomer) == -math.inf
+
+
+def test_in_a_larger_match_anyone_may_accept_for_all() -> None:
+    growing = Rule("spread", "rating", 100.0, expand=Expansion(rate=1.0, max=300.0))
+    asked = rules(
+        Rule("spread", "rating", 100.0, expand=growing.expand, accept="either"), players=(2, 1)
+    )
+    old, one, two = solo(1, 1000.0), solo(2, 1000.0, 90.0), solo(3, 1200.0, 90.0)
+
+    assert asked.ready_at(((old, one), (two,))) == 100.0
+    # So a pair of it must not be held to what the two alone accept.
+    assert asked.pair_ready_at(one, two) == 90.0
+    assert asked.pair_ready_at(one, solo(4, 1301.0, 90.0)) == math.inf
+
+
 def test_relative_tolerance_is_of_ones_own_value_for_each_side() -> None:
     # 5 % of one's own rating and 5 points more every 10 s: 800 needs 150 %, after 290 s; 2000
     # needs 60 %, after 110 s of its own. The bounds are inclusive.
@@ -197,6 +228,7 @@ RULES = st.builds(
     unit=st.sampled_from(("difference", "relative")),
     expand=st.none() | st.builds(Expansion, rate=st.sampled_from((0.5, 1.0, 3.0))),
     measure=st.sampled_from(("mean", "sum")),
+    accept=st.sampled_from(("both", "either")),
 )
 
 
@@ -209,11 +241,15 @@ def test_duels_short_way_equals_the_definition(
     expected = max(at_one, at_two)
     for rule in drawn:
         when = inverse(rule.limit, rule.expand)
-        for own, at in ((one, at_one), (two, at_two)):
-            seen = gap if rule.unit == "difference" else relative(gap, [own])
-            expected = max(expected, at + when(seen))
+        accepted_at = [
+            at + when(gap if rule.unit == "difference" else relative(gap, [own]))
+            for own, at in ((one, at_one), (two, at_two))
+        ]
+        of_rule = max(accepted_at) if rule.accept == "both" else min(accepted_at)
+        expected = max(expected, of_rule)
 
     asked = rules(*drawn)
 
     assert asked.pair_ready_at(first, second) == expected
     assert asked.ready_at(((first,), (second,))) == expected
+    assert max(asked.duel_widens_at(first, second), at_one, at_two) == expected

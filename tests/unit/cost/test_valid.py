@@ -16,6 +16,7 @@ from evenmatch.model.queue import (
     Handicap,
     Queue,
     Rule,
+    Sample,
     Scale,
     redraw_rule,
 )
@@ -131,7 +132,14 @@ BAD = [
         replace(spread(kind="imbalance"), format=Format((4,))),
         'criteria[0].kind = "imbalance" compares teams, and this queue has one',
     ),
-    (scaled(kind="rank"), "criteria[0].scale.kind must be one of linear, capped, log, none, got"),
+    (
+        scaled(kind="rank"),
+        "criteria[0].scale.kind must be one of linear, capped, log, percentile, none, got",
+    ),
+    (
+        scaled(kind="percentile", sample=Sample(last=0)),
+        "criteria[0].scale.last must be between 1 and 10,000, got 0",
+    ),
     (scaled(min=3.0, max=3.0), "scale.max must be at least 1e-9 above min = 3, got 3.0"),
     (scaled(max=1e300), "criteria[0].scale.max must be between -1e15 and 1e15, got 1e+300"),
     (scaled(min=-math.inf), "criteria[0].scale.min must be between -1e15 and 1e15, got -inf"),
@@ -143,7 +151,33 @@ BAD = [
         "rules[0].kind must be one of spread, mean_gap, imbalance, same, rematch, got",
     ),
     (ruled(limit=-1.0), "rules[0].limit must be between 0 and 1e15, got -1.0"),
-    (ruled(unit="percentile"), "rules[0].unit must be one of difference, relative, got"),
+    (ruled(unit="share"), "rules[0].unit must be one of difference, relative, percentile, got"),
+    (ruled(accept="all"), 'rules[0].accept must be one of both, either, got "all"'),
+    (
+        ruled(unit="percentile", limit=5.0),
+        "rules[0].limit must be between 0 and 1 where unit is percentile, e.g. 0.05 for five of a",
+    ),
+    (
+        ruled(unit="percentile", limit=0.1, sample=Sample(last=10_001)),
+        "rules[0].last must be between 1 and 10,000, got 10001",
+    ),
+    (
+        ruled(unit="percentile", limit=0.1, sample=Sample(quantiles=(1.0, 0.5))),
+        "rules[0].quantiles[1] is 0.5; it may not fall, it was 1",
+    ),
+    (
+        ruled(unit="percentile", limit=0.1, sample=Sample(quantiles=(1.0,) * 1002)),
+        "rules[0].quantiles must have at most 1,001 values, got 1,002",
+    ),
+    (
+        replace(
+            ruled(unit="percentile", limit=0.1),
+            criteria=(
+                Criterion("spread", "rating", scale=Scale("percentile", sample=Sample(last=9))),
+            ),
+        ),
+        "percentiles of rating are taken among the last 1,000 and the last 9 values; give last",
+    ),
     (ruled(Expansion()), "expand.rate must be between 1e-9 and 1e15 per second, got 0.0"),
     (ruled(Expansion(rate=-1.0)), "expand.rate must be between 1e-9 and 1e15 per second, got -1"),
     (

@@ -8,7 +8,16 @@ import pytest
 from evenmatch.cost.objective import Objective
 from evenmatch.errors import NotSupported
 from evenmatch.lab.optimum import Optimum, optimum, optimum_figures
-from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale, redraw_rule
+from evenmatch.model.queue import (
+    Criterion,
+    Expansion,
+    Format,
+    Queue,
+    Rule,
+    Sample,
+    Scale,
+    redraw_rule,
+)
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.history import History
@@ -110,6 +119,8 @@ RULES = [
     ),
     (Rule(kind="spread", attribute="c0", limit=0.5, unit="relative"),),
     (Rule(kind="same", attribute="mode"), Rule(kind="imbalance", attribute="c0", limit=0.5)),
+    (Rule("spread", "c0", 0.1, expand=Expansion(rate=0.1, max=0.6), accept="either"),),
+    (Rule("spread", "c0", 0.2, "percentile", sample=Sample(quantiles=(0.0, 0.2, 0.3, 1.0))),),
 ]
 
 

@@ -156,7 +156,8 @@ def test_engine_finds_no_fault_where_tickets_leave_as_they_like(kind: str) -> No
 PRICED = [
     each
     for each in QUEUES
-    if each.format.is_duel and not any(one.kind == "rematch" for one in each.rules)
+    if each.format.is_duel
+    and not any(one.kind == "rematch" or one.unit == "percentile" for one in each.rules)
 ]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import Criterion, Format, Queue, Scale
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.policies.base import NOTHING, Decision, Matcher
 from evenmatch.policies.price import Price
 from evenmatch.solvers.price import SILENCE
@@ -140,3 +140,12 @@ def test_what_cannot_work_gets_a_sentence(policy: Price, queue: Queue, sentence:
 
 def test_nothing_happens_in_an_empty_queue() -> None:
     assert Price().matcher(DUEL, seed=0).decide(3.0, fired=True) == NOTHING
+
+
+def test_rule_in_percentiles_is_refused_with_the_policies_that_know_it() -> None:
+    ranked = Queue(rules=(Rule("spread", "rating", 0.1, "percentile"),))
+
+    with pytest.raises(
+        ConfigError, match=r"price does not know unit = percentile.*greedy or window"
+    ):
+        Price().matcher(ranked, seed=0)

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.adaptive_brackets import AdaptiveBrackets
 from evenmatch.policies.base import FunctionPolicy, Matcher, Memory, policy
@@ -90,6 +90,7 @@ def my_game(monkeypatch: pytest.MonkeyPatch, **contents: object) -> None:
             "window:limit=1e2,unit=relative,pick=nearest",
             Window(limit=100.0, unit="relative", pick="nearest"),
         ),
+        ("window:accept=either,every=2.5", Window(accept="either", every=2.5)),
     ],
 )
 def test_spec_names_a_policy_and_its_parameters(spec: str, made: object) -> None:
@@ -113,7 +114,7 @@ def test_every_name_alone_is_a_spec() -> None:
             "window:limits=3",
             (
                 "policy window has no parameter 'limits'; did you mean limit? allowed: "
-                "attribute, limit, rate, steps, limit_max, unit, accept, pick"
+                "attribute, limit, rate, steps, limit_max, unit, last, accept, pick, every"
             ),
         ),
         ("greedy:theta=3", "policy greedy has no parameter 'theta'; allowed: none"),
@@ -230,11 +231,6 @@ def test_class_that_refuses_its_parameters_is_told_with_file_and_line(
         parse_policy("my_game.rules.Mine:theta=1")
     with pytest.raises(ConfigError, match="theta must be less than 9"):
         parse_policy("my_game.rules.Mine:theta=9")
-
-
-def test_parameter_of_a_later_version_says_so() -> None:
-    with pytest.raises(NotSupported, match="window: every comes with a later version"):
-        parse_policy("window:every=5")
 
 
 def test_spec_of_any_length_is_not_taken() -> None:

@@ -6,9 +6,9 @@ import random
 import pytest
 
 from evenmatch.cost.rules import Rules
-from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import Expansion, Format, Queue, Rule
+from evenmatch.model.queue import Expansion, Format, Queue, Rule, Sample
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import NOTHING, Decision, Matcher, rules_of
 from evenmatch.policies.window import Window
@@ -240,12 +240,31 @@ def test_without_any_limit_the_threads_own_numbers_hold() -> None:
         (
             Window(limit=1, unit="percent"),
             queue(),
-            "window: unit must be difference or relative, got percent",
+            "window: unit must be one of difference, relative, percentile, got percent",
+        ),
+        (Window(limit=1, last=5), queue(), "window: last goes only with unit=percentile"),
+        (
+            Window(limit=0.1, unit="percentile", last=0),
+            queue(),
+            "window: last must be 1 to 10,000, got 0",
+        ),
+        (
+            Window(limit=10, unit="percentile"),
+            queue(),
+            (
+                "window: limit must be between 0 and 1 where unit is percentile, e.g. 0.05 for "
+                "five of a hundred, got 10"
+            ),
         ),
         (
             Window(limit=1, rate=1.0, steps=((1.0, 2.0),)),
             queue(),
             "window: give rate or steps, not both",
+        ),
+        (
+            Window(limit=1, every=0.0),
+            queue(),
+            "window: every must be between 1e-6 and 1e9 s, got 0.0",
         ),
         (Window(limit=-1), queue(), "window: limit must be between 0 and 1e15, got -1"),
         (
@@ -287,7 +306,7 @@ def test_without_any_limit_the_threads_own_numbers_hold() -> None:
         (
             Window(limit=1, accept="one"),
             queue(),
-            "window: accept must be both, got one",
+            "window: accept must be both or either, got one",
         ),
         (
             Window(limit=1, attribute=""),
@@ -313,14 +332,126 @@ def test_parameters_that_cannot_work_are_refused(
     assert str(caught.value) == sentence
 
 
-def test_accepting_by_one_side_comes_later() -> None:
-    with pytest.raises(NotSupported, match="accept = either comes with a later version"):
-        Window(limit=1, accept="either").matcher(queue(), seed=1)
+def test_where_either_may_accept_the_longer_wait_counts() -> None:
+    at_work = Window(limit=100, rate=1.0, accept="either").matcher(queue(), seed=1)
+
+    decision = enter(at_work, ticket("a", 1000, sequence=1), ticket("b", 1150, at=20, sequence=2))
+
+    assert decision == Decision(wake_at=50.0)
+    assert groups(at_work.decide(50.0, fired=True)) == [("a", "b")]
 
 
-def test_limits_in_percentiles_come_later() -> None:
-    with pytest.raises(NotSupported, match="unit = percentile comes with a later version"):
-        Window(unit="percentile").matcher(queue(), seed=1)
+def test_newcomer_may_be_taken_by_the_limit_of_one_who_waits() -> None:
+    at_work = Window(limit=100, rate=1.0, accept="either").matcher(queue(), seed=1)
+
+    decision = enter(at_work, ticket("a", 1000, sequence=1), ticket("b", 1150, at=51, sequence=2))
+
+    assert groups(decision) == [("a", "b")]
+
+
+def test_limit_that_reaches_a_newcomer_as_it_arrives_is_due_after_the_arrivals() -> None:
+    at_work = Window(limit=100, rate=1.0, accept="either").matcher(queue(), seed=1)
+    enter(at_work, ticket("a", 1000, sequence=1))
+
+    assert enter(at_work, ticket("b", 1150, at=50, sequence=2)) == Decision(wake_at=50.0)
+    assert groups(at_work.decide(50.0, fired=True)) == [("a", "b")]
+
+
+def test_newcomer_that_is_free_with_another_meets_that_one_before_the_limits_that_fall_due() -> (
+    None
+):
+    at_work = Window(limit=100, rate=1.0, accept="either").matcher(queue(), seed=1)
+    enter(at_work, ticket("a", 1000, sequence=1), ticket("c", 1240, sequence=2))
+
+    assert groups(enter(at_work, ticket("b", 1150, at=50, sequence=3))) == [("c", "b")]
+
+
+def test_with_a_clock_pairs_are_made_in_rounds_only() -> None:
+    at_work = Window(limit=100, every=10.0).matcher(queue(), seed=1)
+    # Rounds are at 13, 23, ... since the first ticket comes at 3.
+    enter(at_work, ticket("a", 1000, at=3, sequence=1))
+
+    assert enter(at_work, ticket("b", 1050, at=4, sequence=2)) == Decision(wake_at=13.0)
+    assert enter(at_work, ticket("c", 1010, at=13, sequence=3)) == Decision(wake_at=13.0)
+    assert at_work.decide(12.0, fired=True) == Decision(wake_at=13.0)
+    assert groups(at_work.decide(13.0, fired=True)) == [("a", "b")]
+    assert at_work.memory() == {"anchor": 3.0, "round_at": 23.0}
+    assert at_work.decide(13.0, fired=True) == Decision(wake_at=23.0)
+    assert enter(at_work, ticket("d", 1010, at=13, sequence=4)) == Decision(wake_at=23.0)
+    assert groups(at_work.decide(23.0, fired=True)) == [("c", "d")]
+    # Nobody is woken while nobody waits, and the beat goes on.
+    assert at_work.decide(24.0) == NOTHING
+    assert enter(at_work, ticket("e", 1010, at=40, sequence=5)) == Decision(wake_at=43.0)
+
+
+def test_in_a_round_the_nearest_is_picked_by_the_longest_waiting_first() -> None:
+    at_work = Window(limit=100, every=10.0, pick="nearest").matcher(queue(), seed=1)
+    arrivals = [("a", 1000), ("b", 1050), ("c", 1040), ("d", 1060)]
+    for number, (name, rating) in enumerate(arrivals, 1):
+        enter(at_work, ticket(name, rating, at=number, sequence=number))
+
+    assert groups(at_work.decide(11.0, fired=True)) == [("a", "c"), ("b", "d")]
+
+
+def test_clock_goes_on_after_a_restart() -> None:
+    before = Window(limit=100, every=10.0).matcher(queue(), seed=1)
+    enter(before, ticket("a", 1000, at=3, sequence=1), ticket("b", 1050, at=3, sequence=2))
+    before.decide(13.0, fired=True)
+
+    after = Window(limit=100, every=10.0).matcher(queue(), seed=1, memory=before.memory())
+
+    enter(after, ticket("c", 1000, at=14, sequence=3))
+    assert enter(after, ticket("d", 1000, at=15, sequence=4)) == Decision(wake_at=23.0)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence"),
+    [
+        (Window(unit="relative"), "window: unit needs limit, e.g. limit=0.1,unit=relative"),
+        (
+            Window(accept="either"),
+            (
+                'window: accept needs limit; or write accept = "either" into the queue\'s rule '
+                "on rating"
+            ),
+        ),
+    ],
+)
+def test_words_that_a_rule_of_the_queue_contradicts_are_refused(
+    chosen: Window, sentence: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        chosen.matcher(queue(rules=(rule(limit=2),)), seed=1)
+
+    assert str(caught.value) == sentence
+
+
+def test_the_threads_own_numbers_may_be_accepted_by_either() -> None:
+    (own,) = rules_of(Window(accept="either"), queue())
+
+    assert own.accept == "either"
+
+
+def test_limit_may_count_the_players_in_between() -> None:
+    table = Sample(quantiles=(0.0, 1000.0, 1100.0, 1200.0, 3000.0))
+    in_queue = queue(rules=(rule(limit=0.25, unit="percentile", sample=table),))
+    at_work = Window().matcher(in_queue, seed=1)
+
+    # 1100 is in the middle; a quarter of the players is between it and 1000, but not 900.
+    decision = enter(
+        at_work,
+        ticket("a", 900, sequence=1),
+        ticket("b", 1100, sequence=2),
+        ticket("c", 1000, sequence=3),
+    )
+
+    assert groups(decision) == [("a", "c")]
+
+
+def test_percentile_limit_of_the_policy_is_among_the_last_tickets() -> None:
+    own = rules_of(Window(limit=0.1, unit="percentile", last=50), queue())
+
+    assert own == (Rule("spread", "rating", 0.1, "percentile", sample=Sample(last=50)),)
 
 
 def test_limit_stands_beside_a_rule_of_another_kind_on_the_same_attribute() -> None:
@@ -368,8 +499,10 @@ class Naive:
         if one.id == two.id:
             return False
         at = self.rules.pair_ready_at(one, two)
-        born = max(one.age_key, two.age_key)[0]
-        return at < now or (at == now and (fired or at == born))
+        # At an arrival a pair is free unless a limit reaches it in that very instant.
+        newest = max(one.enqueued_at, two.enqueued_at)
+        free = newest == now and self.rules.duel_widens_at(one, two) < now
+        return at < now or (at == now and (fired or free))
 
     def preference(self, chooser: Ticket, other: Ticket) -> tuple[float, tuple[float, int]]:
         gap = abs(rating_of(chooser) - rating_of(other))
@@ -383,19 +516,30 @@ def rating_of(each: Ticket) -> float:
 
 
 PING = rule("ping", 5, rate=0.5)
+EITHER = rule("ping", 5, rate=0.5, accept="either")
 SCHEDULES = [
     Window(limit=5, rate=1.0),
     Window(limit=5, rate=1.0, limit_max=30, pick="nearest"),
     Window(limit=5, steps=((10.0, 15.0), (20.0, 40.0))),
     Window(limit=0.05, rate=0.02, unit="relative"),
+    Window(limit=5, rate=1.0, accept="either"),
+    Window(limit=5, steps=((10.0, 15.0), (20.0, 40.0)), accept="either", pick="nearest"),
+    Window(limit=0.05, rate=0.02, unit="relative", accept="either"),
 ]
+NAMES = ["rate", "nearest", "steps", "relative", "either", "either-steps", "either-relative"]
 
 
-@pytest.mark.parametrize("chosen", SCHEDULES, ids=["rate", "nearest", "steps", "relative"])
+@pytest.mark.parametrize("chosen", SCHEDULES, ids=NAMES)
 @pytest.mark.parametrize(
     "in_queue",
-    [queue(), queue(rules=(PING,)), Queue(format=Format((1, 1), ("white", "black")))],
-    ids=["alone", "two-rules", "sides"],
+    [
+        queue(),
+        queue(rules=(PING,)),
+        queue(rules=(EITHER,)),
+        queue(rules=(PING, rule("wins", 20, rate=2.0), Rule("same", "mode"))),
+        Queue(format=Format((1, 1), ("white", "black"))),
+    ],
+    ids=["alone", "two-rules", "either", "four-rules", "sides"],
 )
 def test_timers_find_exactly_what_looking_at_all_pairs_finds(
     chosen: Window, in_queue: Queue
@@ -430,6 +574,8 @@ def test_timers_find_exactly_what_looking_at_all_pairs_finds(
                 at=now,
                 sequence=number,
                 ping=float(rng.randrange(40)),
+                wins=float(rng.randrange(100)),
+                mode=rng.choice(("one", "two")),
                 **side,
             )
             naive.pool[newcomer.id] = newcomer

@@ -1,0 +1,207 @@
+"""Percentiles: where a value stands in a distribution, from 0 (the lowest) to 1.
+
+Two who are 100 points apart are much the same in the thick of a ladder and worlds apart at its top;
+a difference of percentiles says how many players stand between them. The distribution is a table,
+which is part of the queue, or the last values of the tickets that the queue accepted. A table's
+percentile follows from the value. Among the last values a ticket is placed once, as it is accepted;
+it carries its place from then on, so that its limits never shrink and recovery computes nothing.
+
+Source:
+    "Matching players in an online 1vs1 game": the top 10 % meets the top 5 to 15 %.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.events import Placed
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
+
+Floats = NDArray[np.float64]
+
+QUANTILES_MAX = 1_001
+"""Quantiles that are kept of a table."""
+
+
+def quantiles_of(values: Sequence[float]) -> tuple[float, ...]:
+    """Return the quantiles at equal steps, from the least to the greatest value.
+
+    Args:
+        values: At least one, in any order.
+
+    Returns:
+        All values in order where there are at most `QUANTILES_MAX`, else so many of them.
+
+    >>> quantiles_of([3.0, 1.0, 2.0])
+    (1.0, 2.0, 3.0)
+    """
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    if len(ordered) > QUANTILES_MAX:
+        ordered = np.quantile(ordered, np.linspace(0.0, 1.0, QUANTILES_MAX))
+    return tuple(ordered.tolist())
+
+
+def percentile(quantiles: Sequence[float], value: float) -> float:
+    """Return the part of a table that lies below a value, in [0, 1].
+
+    Between two quantiles the part grows in a straight line; a value that several quantiles equal
+    stands in their middle.
+
+    Args:
+        quantiles: At equal steps, ascending; at least one.
+        value: Anything.
+
+    >>> percentile((1000.0, 1500.0, 2000.0), 1750.0)
+    0.75
+    """
+    steps = max(1, len(quantiles) - 1)
+    low, high = bisect_left(quantiles, value), bisect_right(quantiles, value)
+    if low < high:
+        return 0.5 if len(quantiles) == 1 else (low + high - 1) / 2 / steps
+    if low == 0 or low == len(quantiles):
+        return 0.0 if low == 0 else 1.0
+    below, above = quantiles[low - 1], quantiles[low]
+    return (low - 1 + (value - below) / (above - below)) / steps
+
+
+def percentiles(quantiles: Sequence[float], values: Floats) -> Floats:
+    """Return `percentile` of every element; any shape."""
+    table = np.asarray(quantiles, dtype=np.float64)
+    steps, last = max(1, len(table) - 1), len(table) - 1
+    low, high = np.searchsorted(table, values, "left"), np.searchsorted(table, values, "right")
+    below, above = table[np.clip(low - 1, 0, last)], table[np.clip(low, 0, last)]
+    width = np.where(above > below, above - below, 1.0)
+    found: Floats = (low - 1 + (values - below) / width) / steps
+    found = np.where(low == 0, 0.0, np.where(low > last, 1.0, found))
+    in_table = 0.5 if last == 0 else (low + high - 1) / 2 / steps
+    return np.where(low < high, in_table, found)
+
+
+class Recent(msgspec.Struct):
+    """The last values that came, in order of coming and sorted; see `model.events.Placed`."""
+
+    arrived: list[float] = []
+    ordered: list[float] = []
+
+    def place(self, value: float) -> float:
+        """Return the part of the values, this one included, that lies below it, in (0, 1).
+
+        Equal values count by half, so that the first value of all stands in the middle.
+
+        >>> Recent([1.0, 5.0, 3.0], [1.0, 3.0, 5.0]).place(4.0)
+        0.625
+        """
+        low, high = bisect_left(self.ordered, value), bisect_right(self.ordered, value)
+        return (low + (high - low + 1) / 2) / (len(self.ordered) + 1)
+
+    def add(self, value: float, last: int) -> None:
+        """Take a value in, and forget those before the last `last`.
+
+        Complexity:
+            O(log n) and moves of memory.
+        """
+        self.arrived.append(value)
+        insort(self.ordered, value)
+        while len(self.arrived) > last:
+            gone = self.arrived.pop(0)
+            del self.ordered[bisect_left(self.ordered, gone)]
+
+    def copy(self) -> Recent:
+        """Return a copy that later values do not touch."""
+        return Recent(list(self.arrived), list(self.ordered))
+
+
+def key_of(queue: str, attribute: str) -> str:
+    """Return the name under which last values are kept and a ticket carries its places.
+
+    >>> key_of("duel", "wins/losses")
+    'duel/wins/losses'
+    """
+    return f"{queue}/{attribute}"
+
+
+def parts_of(key: str) -> tuple[str, str]:
+    """Return the queue and the attribute of a key; names of queues have no slash."""
+    queue, _, attribute = key.partition("/")
+    return queue, attribute
+
+
+def samples_of(queue: Queue) -> dict[str, int]:
+    """Return how many last values a queue keeps, by key.
+
+    Raises:
+        ConfigError: One attribute is to be placed among two numbers of last values.
+    """
+    samples = [
+        (rule.attribute, rule.sample)
+        for rule in queue.rules
+        if rule.kind != "same" and rule.unit == "percentile"
+    ]
+    samples += [
+        (each.attribute, each.scale.sample)
+        for each in queue.criteria
+        if each.scale.kind == "percentile"
+    ]
+    found: dict[str, int] = {}
+    for attribute, sample in samples:
+        if sample.quantiles:
+            continue
+        last = found.setdefault(key_of(queue.name, attribute), sample.last)
+        if last != sample.last:
+            raise ConfigError(
+                f'queue "{queue.name}", percentiles of {attribute} are taken among the last '
+                f"{last:,} and the last {sample.last:,} values; give last one number everywhere"
+            )
+    return found
+
+
+def placed_among(
+    ticket: NewTicket | Ticket, samples: Mapping[str, int], recent: Mapping[str, Recent]
+) -> dict[str, Placed]:
+    """Return the places of a ticket's players among the last values.
+
+    Args:
+        ticket: The ticket, not yet among them.
+        samples: How many count, by key.
+        recent: The last values, by key.
+    """
+    places = {}
+    for key, last in samples.items():
+        known = recent.get(key) or Recent()
+        values = _values(ticket, parts_of(key)[1])
+        places[key] = Placed(last, tuple([known.place(value) for value in values]))
+    return places
+
+
+def remember(
+    ticket: NewTicket | Ticket,
+    queues: Collection[str],
+    places: Mapping[str, Placed],
+    recent: dict[str, Recent],
+) -> None:
+    """Add an accepted ticket's values to the last ones of its queues.
+
+    Args:
+        ticket: The ticket.
+        queues: Where it waits.
+        places: Where it was placed; what these queues kept beside is needed no more.
+        recent: The last values, by key.
+    """
+    for key in [key for key in recent if key not in places and parts_of(key)[0] in queues]:
+        del recent[key]
+    for key, placed in places.items():
+        kept = recent.setdefault(key, Recent())
+        for value in _values(ticket, parts_of(key)[1]):
+            kept.add(value, placed.last)
+
+
+def _values(ticket: NewTicket | Ticket, attribute: str) -> list[float]:
+    found = [attribute_of(ticket, player, attribute) for player in ticket.players]
+    return [float(value) for value in found if isinstance(value, float | int)]

@@ -1,0 +1,122 @@
+"""The plots of the policy reference: every policy on the same players, drawn by one function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from evenmatch.config import parse_scenario
+from evenmatch.lab.optimum import optimum
+from evenmatch.lab.plots import COLORS, SOFT, draw_svg
+from evenmatch.lab.simulate import simulate
+from evenmatch.sim.arrivals import arrivals_of
+from evenmatch.sim.history import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WORLD = """
+seed = 7
+[[queue]]
+name = "duel"
+wait_max = 300.0
+on_deadline = "bots"
+criteria = [{kind = "spread", attribute = "rating", weight = 8.0, scale = {min = 0.0, max = 3000.0}}]
+[arrivals]
+process = "poisson"
+rate = 0.5
+count = 800
+[attributes]
+rating = {distribution = "normal", mean = 1500.0, deviation = 300.0}
+"""
+"""Half a player a second, of Glicko ratings; 100 points between two cost as much as 80 s of waiting."""
+OPTIMUM = "optimum"
+
+
+class Points(NamedTuple):
+    """The matches of one policy: the wait of both players in seconds, and their rating gap."""
+
+    waits: Floats
+    gaps: Floats
+
+    @property
+    def mean(self) -> tuple[float, float]:
+        """Return the mean wait of a player and the mean gap."""
+        return float(self.waits.mean()), float(self.gaps.mean())
+
+
+def points_of(specs: Mapping[str, str]) -> dict[str, Points]:
+    """Return the matches of each policy on the players of `WORLD`, and those of the optimum.
+
+    Args:
+        specs: SPEC by name.
+
+    Complexity:
+        A run of 800 tickets for each.
+    """
+    world = parse_scenario(WORLD)
+    found = {}
+    for name, spec in specs.items():
+        history = simulate(world, policy=spec, by="rating").history
+        pairs = [[history.index[t] for t in match.tickets] for match in history.matches]
+        at = [match.at for match in history.matches]
+        ratings = [float(ticket.players[0].attributes["rating"]) for ticket in history.tickets]  # type: ignore[arg-type]
+        found[name] = _points(pairs, at, history.enqueued_at, ratings)
+    assert world.arrivals is not None
+    arrivals = list(arrivals_of(world.arrivals, np.random.SeedSequence(world.seed)))
+    best = optimum(world.queues, arrivals)
+    times = [each.at for each in arrivals]
+    ratings = [float(each.ticket.players[0].attributes["rating"]) for each in arrivals]  # type: ignore[arg-type]
+    pairs = [[one, two] for one, two, _ in best.pairs]
+    found[OPTIMUM] = _points(pairs, [at for *_, at in best.pairs], times, ratings)
+    return found
+
+
+def _points(
+    pairs: list[list[int]], at: list[float], times: list[float], ratings: list[float]
+) -> Points:
+    duels = [(pair, when) for pair, when in zip(pairs, at, strict=True) if len(pair) == 2]
+    waits = [sum(when - times[place] for place in pair) / 2 for pair, when in duels]
+    gaps = [abs(ratings[one] - ratings[two]) for (one, two), _ in duels]
+    return Points(np.array(waits), np.array(gaps))
+
+
+def plot_policy(name: str, points: Mapping[str, Points]) -> str:
+    """Draw a policy's matches, and its means among those of all others and the optimum.
+
+    Args:
+        name: The policy.
+        points: Of all policies, by `points_of`.
+
+    Returns:
+        An SVG element.
+    """
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        own = points[name]
+        left.scatter(own.waits, own.gaps, s=7, color=COLORS[0], alpha=0.5, lw=0)
+        left.set(xlabel="mean wait of the two, s", ylabel="rating difference", title="each match")
+        left.set_xlim(-3.0, 303.0)
+        left.set_ylim(-10.0, 1000.0)
+        _draw_means(right, name, points)
+
+    return draw_svg(name.replace("_", "-"), draw)
+
+
+def _draw_means(axes: Axes, name: str, points: Mapping[str, Points]) -> None:
+    for other, found in points.items():
+        wait, gap = found.mean
+        if other == OPTIMUM:
+            axes.plot([wait], [gap], "*", color=COLORS[1], ms=12, label="the best possible")
+        elif other != name:
+            axes.plot([wait], [gap], "o", color="#b6bec9", ms=5)
+    wait, gap = points[name].mean
+    axes.plot([wait], [gap], "o", color=COLORS[0], ms=9, label=name)
+    axes.set(xlabel="mean wait, s", ylabel="mean rating difference", title="all policies")
+    axes.set_xlim(left=0.0)
+    axes.set_ylim(bottom=0.0)
+    axes.legend(loc="upper right", labelcolor=SOFT)
