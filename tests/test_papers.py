@@ -57,13 +57,21 @@ def test_named_reproduction_is_there(command: str) -> None:
     assert parts_of(paper, QUICK, options[1::2])
 
 
-@pytest.mark.parametrize("command", [*spans("evenmatch theory"), *spans("evenmatch simulate")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *spans("evenmatch theory"),
+        *spans("evenmatch simulate"),
+        *spans("evenmatch compare"),
+    ],
+)
 def test_named_command_works(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    assert main(shlex.split(command)[1:]) == 0
-    assert capsys.readouterr().out
+    told = main(shlex.split(command)[1:]), capsys.readouterr()
+    assert told[0] == 0, told[1].err
+    assert told[1].out
 
 
 @pytest.mark.parametrize("spec", spans("multi_queue:"))
