@@ -90,7 +90,7 @@ def plot_waits(series: Sequence[Series]) -> str:
         axes.yaxis.set_major_formatter(_percent)
         axes.legend(loc="lower right")
 
-    return _svg("waits", draw)
+    return draw_svg("waits", draw)
 
 
 def axis_end(series: Series) -> float:
@@ -153,7 +153,7 @@ def plot_times(series: Sequence[Series]) -> str:
         rows[-1].set_xlabel(f"time from the start, {unit}")
         rows[-1].set_xlim(0.0, span / factor)
 
-    return _svg("times", draw, height=6.4 if has_quality else 4.6)
+    return draw_svg("times", draw, height=6.4 if has_quality else 4.6)
 
 
 def time_unit(span: float) -> tuple[str, float]:
@@ -247,7 +247,7 @@ def plot_quality(series: Sequence[Series]) -> str | None:
         if len(known) > 1:
             axes.legend(loc="upper left")
 
-    return _svg("quality", draw)
+    return draw_svg("quality", draw)
 
 
 def plot_trade(points: Sequence[tuple[str, str, float, float]], *, quality: bool) -> str:
@@ -275,7 +275,7 @@ def plot_trade(points: Sequence[tuple[str, str, float, float]], *, quality: bool
         )
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
-    return _svg("trade", draw)
+    return draw_svg("trade", draw)
 
 
 def plot_lines(name: str, x: str, y: str, lines: Sequence[Line]) -> str:
@@ -318,7 +318,7 @@ def _percent(value: float, _: object = None) -> str:
     return f"{100.0 * value:g} %"
 
 
-def _svg(name: str, draw: Callable[[Figure], None], height: float = 3.4) -> str:
+def draw_svg(name: str, draw: Callable[[Figure], None], height: float = 3.4) -> str:
     """Return a figure as an SVG element whose ids start with `name`, so that a page holds many."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG

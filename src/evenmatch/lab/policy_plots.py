@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from evenmatch.config import parse_scenario
 from evenmatch.lab.optimum import optimum
-from evenmatch.lab.plots import COLORS, SOFT, draw_svg
+from evenmatch.lab.plots import COLORS, SOFT, Floats, draw_svg
 from evenmatch.lab.simulate import simulate
+from evenmatch.model.ticket import NewTicket, attribute_of
 from evenmatch.sim.arrivals import arrivals_of
-from evenmatch.sim.history import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,11 @@ seed = 7
 name = "duel"
 wait_max = 300.0
 on_deadline = "bots"
-criteria = [{kind = "spread", attribute = "rating", weight = 8.0, scale = {min = 0.0, max = 3000.0}}]
+[[queue.criteria]]
+kind = "spread"
+attribute = "rating"
+weight = 8.0
+scale = {min = 0.0, max = 3000.0}
 [arrivals]
 process = "poisson"
 rate = 0.5
@@ -32,7 +36,7 @@ count = 800
 [attributes]
 rating = {distribution = "normal", mean = 1500.0, deviation = 300.0}
 """
-"""Half a player a second, of Glicko ratings; 100 points between two cost as much as 80 s of waiting."""
+"""A player in two seconds, with ratings; 100 points between two cost as much as 80 s of waiting."""
 OPTIMUM = "optimum"
 
 
@@ -63,16 +67,21 @@ def points_of(specs: Mapping[str, str]) -> dict[str, Points]:
         history = simulate(world, policy=spec, by="rating").history
         pairs = [[history.index[t] for t in match.tickets] for match in history.matches]
         at = [match.at for match in history.matches]
-        ratings = [float(ticket.players[0].attributes["rating"]) for ticket in history.tickets]  # type: ignore[arg-type]
+        ratings = _ratings(history.tickets)
         found[name] = _points(pairs, at, history.enqueued_at, ratings)
     assert world.arrivals is not None
     arrivals = list(arrivals_of(world.arrivals, np.random.SeedSequence(world.seed)))
     best = optimum(world.queues, arrivals)
     times = [each.at for each in arrivals]
-    ratings = [float(each.ticket.players[0].attributes["rating"]) for each in arrivals]  # type: ignore[arg-type]
+    ratings = _ratings([each.ticket for each in arrivals])
     pairs = [[one, two] for one, two, _ in best.pairs]
     found[OPTIMUM] = _points(pairs, [at for *_, at in best.pairs], times, ratings)
     return found
+
+
+def _ratings(tickets: Sequence[NewTicket]) -> list[float]:
+    found = [attribute_of(ticket, ticket.players[0], "rating") for ticket in tickets]
+    return [value for value in found if isinstance(value, float)]
 
 
 def _points(
