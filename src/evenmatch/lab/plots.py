@@ -305,7 +305,7 @@ def plot_lines(name: str, x: str, y: str, lines: Sequence[Line]) -> str:
         if len(lines) > 1:
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
-    return _svg(name, draw)
+    return draw_svg(name, draw)
 
 
 def as_file(svg: str) -> str:
