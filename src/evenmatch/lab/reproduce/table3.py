@@ -80,7 +80,7 @@ def do(task: Task | FloorTask) -> Measured | float:
 
 def table3(effort: Effort) -> Part:
     """Return the part of Table 3, with the floor."""
-    chosen = seeds(effort, quick=16, full=200)
+    chosen = seeds(effort, quick=12, full=200)
     tasks: list[Task | FloorTask] = [FloorTask(rate) for rate in RATES]
     tasks += [
         Task(world=world, seed=seed, policies=POLICIES, wants_optimum=True)
@@ -191,7 +191,10 @@ def _average_rows(algorithm: Algorithm, by_world: Runs) -> list[Row]:
                 ways["single"] = [single] * len(settings)
             for way, policies in ways.items():
                 params = {"algorithm": algorithm.name, "ramp": ramp, "average": average}
-                params |= {"parameters": way, "policies": " ".join(policies)}
+                params |= {"parameters": way, "policy": policies[0]}
+                if len(set(policies)) > 1:
+                    params["policy"] = algorithm.policies[-1].partition(":")[0]
+                    params["policies"] = " ".join(policies)
                 found.append((params, _average(average, settings, policies)))
     low = min(each.value - each.half_width for _, each in found)
     high = max(each.value + each.half_width for _, each in found)
