@@ -47,8 +47,15 @@ def _finish(seed: int, results: Sequence[Measured]) -> Findings:
         setting = f"k = {world.k}, D = {world.criteria}, a = {world.rate:g}"
         cells = map(of_row, own)
         lines.append((setting, *cells, best.partition("=")[2], factor.partition("=")[2]))
-    heads = ("cost per match", "greedy", "multi_queue, best", "difference_wait, best")
-    heads += ("group_price", "best brackets", "best factor")
+    heads = (
+        "cost per match",
+        "greedy",
+        "multi_queue, best",
+        "difference_wait, best",
+        "group_price",
+        "best brackets",
+        "best factor",
+    )
     text = (
         f"Sequences of {LENGTH:,} players; weights k/D, wait_max {WAIT_MAX:g} s. Of multi_queue "
         "and difference_wait the best parameter of each setting; group_price has none."
