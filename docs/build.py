@@ -27,36 +27,20 @@ from evenmatch.toml import shapes
 
 REFERENCE = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by `make docs`; do not edit. -->"
-SECTION = re.compile(r"^(Args|Source|Complexity|Returns|Raises|Example|Yields):$", re.M)
+SECTION = re.compile(
+    r"^(When to use|Args|Source|Complexity|Returns|Raises|Example|Yields|Differs from the paper):$",
+    re.M,
+)
 
 CLIENT = ("AsyncClient", "Client")
 
 WHEN = {
-    "adaptive_brackets": "One against one where the population changes over the day: it learns "
-    "from the matches themselves how small a difference it can insist on, and nobody waits for a "
-    "clock. Give the queue a `wait_max`: two players out of each other's reach wait for nothing.",
-    "closest_random": "One against one among few players who shall not meet the same opponent "
-    "each time, and who accept a fixed wait: half a round on average. "
-    "Give the queue a `wait_max`: somebody with nobody in reach waits for nothing.",
-    "greedy": "The default, and the yardstick: nobody waits longer than the rules make them. "
-    "It takes every format, parties, roles of sides, and several rules. "
-    "Where quality should be bought with waiting, say so by a rule that widens.",
-    "lookahead": "One against one where arrivals are known some seconds ahead: matches that end, "
-    "lobbies that fill, recorded days. In a simulation it shows what such knowledge is worth. "
-    "Without announcements it is `price`.",
-    "periodic": "When the queue is busy and one number decides the quality: larger `rounds_of` "
-    "gives closer matches for longer waits. It takes solo tickets only.",
-    "virtual_rating": "One against one on a ladder with few players at the top, where a match far "
-    "below is better than none. Have wide matches rated as such: the policy's `is_wide` says which "
-    "they are, and `evenmatch.rate` takes `wide`.",
-    "weighted": "Casual play, one against one, where variety matters as much as a close match. "
-    "Set `every` or `floor`: without them two players alone are matched at once, however far "
-    "apart. With a `floor` give the queue a `wait_max`.",
-    "window": "One against one by rating, the usual ladder: each player accepts a difference that "
-    "widens with the wait. It acts at the exact instant at which the limits allow a match, under "
-    "any number of rules.",
+    "greedy": "The default, and the yardstick: nobody waits longer than the rules make them. It takes every format, parties, roles of sides, and several rules. Where quality should be bought with waiting, say so by a rule that widens.",
+    "periodic": "When the queue is busy and one number decides the quality: larger `rounds_of` gives closer matches for longer waits. It takes solo tickets only.",
 }
 """When to use a policy; a policy without an entry stops the build."""
+SHOWN = {"lookahead": "lookahead:horizon=60"}
+"""SPECs of the figures, where the name alone shows little."""
 
 
 def main(arguments: list[str]) -> int:
@@ -69,6 +53,14 @@ def main(arguments: list[str]) -> int:
             if not is_check:
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(fresh, encoding="utf-8")
+    missing = [f"policies/{name}.svg" for name in POLICIES
+               if not (REFERENCE / "policies" / f"{name}.svg").exists()]  # fmt: skip
+    if is_check:
+        stale += missing
+    elif stale or missing:
+        for name, figure in policy_figures().items():
+            (REFERENCE / name).parent.mkdir(exist_ok=True)
+            (REFERENCE / name).write_text(figure, encoding="utf-8")
     for name in stale:
         verb = "is out of date: run make docs" if is_check else "was written"
         print(f"docs/reference/{name} {verb}")
@@ -103,16 +95,33 @@ def policies_page() -> str:
         "A name with a dot is imported: `my_policies.neighbours` is `neighbours` of `my_policies`.",
         "[Write a policy](../howto/write-a-policy.md) shows how.",
         "",
+        "Each figure shows 800 players who come one in two seconds, with Glicko ratings around "
+        "1500 +- 300 and 300 s of patience, under the policy as its name alone chooses it.",
+        "A point on the left is a match; on the right are all policies and the best that was "
+        "possible, by how long players waited and how far apart they were.",
+        "",
     ]
     for name in sorted(POLICIES):
         kind = policy_class(name)
         doc = sections(kind)
         lines += [f"## {name}", "", _sentences(doc["summary"]), ""]
-        lines += ["**When to use it.**", _sentences(WHEN[name]), ""]
+        lines += ["**When to use it.**", _sentences(doc["when to use"] or WHEN[name]), ""]
         lines += _parameters(kind, doc["args"])
+        lines += [f"![Matches under {name}, and all policies side by side](policies/{name}.svg)", ""]
         lines += ["**Complexity.**", _sentences(doc["complexity"]), ""]
         lines += ["**Source.**", _sentences(doc["source"]), ""]
+        if doc["differs from the paper"]:
+            lines += ["**Differs from the paper.**", _sentences(doc["differs from the paper"]), ""]
     return _page(lines)
+
+
+def policy_figures() -> dict[str, str]:
+    """Return the figure of each policy as an SVG file, by the file's name."""
+    from evenmatch.lab.plots import as_file
+    from evenmatch.lab.policy_plots import plot_policy, points_of
+
+    points = points_of({name: SHOWN.get(name, name) for name in POLICIES})
+    return {f"policies/{name}.svg": as_file(plot_policy(name, points)) for name in POLICIES}
 
 
 def http_page() -> str:
@@ -250,7 +259,8 @@ def sections(thing: Any) -> dict[str, Any]:
     if not text:
         raise SystemExit(f"{thing} has no docstring")
     parts = SECTION.split(text)
-    found: dict[str, Any] = dict.fromkeys(("args", "source", "complexity", "returns", "raises"), "")
+    known = ("when to use", "args", "source", "complexity", "returns", "raises")
+    found: dict[str, Any] = dict.fromkeys((*known, "differs from the paper"), "")
     paragraphs = parts[0].strip().split("\n\n")
     found["summary"] = "\n\n".join(map(_paragraph, paragraphs))
     for title, body in zip(parts[1::2], parts[2::2], strict=True):

@@ -48,7 +48,7 @@ def simulate(
         matches: Write the matches here, one JSON object a line.
         tickets: Write the tickets here, one JSON object a line.
         report: Write a page with figures and plots here, one HTML file that needs no network.
-        optimum: Add the best that was possible in hindsight (one against one).
+        optimum: Add the best that was possible in hindsight, or a bound on it.
         rules: A rule set to simulate (comes with a later version).
     """
     if rules is not None:

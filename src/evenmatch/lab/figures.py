@@ -36,6 +36,7 @@ FIGURES: Sequence[tuple[str, str, str, int]] = (
     ("ratio", "cost, times the best possible", "", -1),
     ("bound_cost", "nothing costs less than", "", 0),
     ("gap", "cost above that bound", "", -1),
+    ("best_known_cost", "cost of the best plan found", "", 0),
 )
 """Key, words, unit, and which direction is better: 1 = more, -1 = less, 0 = neither."""
 

@@ -1,15 +1,15 @@
-"""The optimum in hindsight: the least that a run of duels could have cost, all arrivals known.
+"""The optimum in hindsight: the least that a run could have cost, all arrivals known.
 
-Two tickets may play from the later arrival on, or from when the rules let them; the pair costs its
-criteria and the waits until then. A ticket left alone pays:
+In duels two tickets may play from the later arrival on, or from when the rules let them; the pair
+costs its criteria and the waits until then. What tickets left alone pay is told in
+`lab.left_alone`. So the optimum bounds a run's `cost + cost_waiting`. A ticket in several queues
+takes the cheapest match of any and pays the cheapest way of staying alone.
 
-- with `on_deadline = "bots"`, a match with a bot: all weights, and two times `wait_max` of waiting
-  (its own and the bot's) if bots come at the time-out only, once if a bot may come at once;
-- with `expire`, the waiting price until its deadline; with `keep` or without a deadline, until
-  the end; if it cancels or the run ends sooner, until then.
+For other formats, for parties and for queues that compare rematches a bound from below is known;
+`lab.group_fields` says of what.
 
-So the optimum bounds a run's `cost + cost_waiting`. A ticket in several queues takes the cheapest
-match of any and pays the cheapest way of staying alone.
+After a warm-up it is the least that the counted figures could have been: all tickets are there to
+play, a match counts if one of its tickets does, and tickets of the warm-up left alone cost nothing.
 
 Source:
     Schlup, Automatic Game Matching, section 5.1: OPT, a minimum weight matching.
@@ -27,11 +27,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.errors import NotSupported
+from evenmatch.lab.group_fields import group_field, is_exact
+from evenmatch.lab.known_plan import PlayedMatch, saved_by_regrouping
+from evenmatch.lab.left_alone import costs_alone
 from evenmatch.lab.pair_fields import QueueField, queue_field
 from evenmatch.model.queue import Queue
 from evenmatch.sim.stream import Arrival
 from evenmatch.solvers.matching import ROUNDS_MAX, pair_up
 from evenmatch.solvers.pairs import Floats, Ints
+from evenmatch.solvers.prices import lower_bound
 
 EXACT_MAX = 20_000
 """Tickets up to which the optimum is proved unless the caller says otherwise."""
@@ -65,6 +69,7 @@ def optimum(
     arrivals: Sequence[Arrival],
     *,
     end: float | None = None,
+    first_counted: int = 0,
     bots_at_once: bool = False,
     rounds_max: int = ROUNDS_MAX,
     gap_max: float | None = None,
@@ -75,6 +80,7 @@ def optimum(
         queues: Duels of single players; solved jointly.
         arrivals: By ascending time; each is one ticket that was accepted.
         end: End of the run in seconds; None means the last arrival where tickets have no deadline.
+        first_counted: Index of the first ticket after the warm-up.
         bots_at_once: Whether a bot may play with a ticket as soon as it arrives.
         rounds_max: Searches for pairs that the graph overlooked; fewer give two-sided bounds.
         gap_max: A cost within this fraction above the bound will do; None asks for a proof up to
@@ -88,9 +94,10 @@ def optimum(
         See `solvers.matching.pair_up`.
     """
     _check(queues, arrivals)
-    last = arrivals[-1].at if arrivals else 0.0
     fields = [queue_field(queues, place, arrivals, end) for place in range(len(queues))]
-    alone = _alone(queues, arrivals, last if end is None else end, end, bots_at_once)
+    alone = costs_alone(
+        queues, arrivals, end=end, first_counted=first_counted, bots_at_once=bots_at_once
+    )
     if gap_max is None:
         gap_max = 0.0 if len(arrivals) <= EXACT_MAX else GAP_MAX
     found = pair_up([each.field for each in fields], alone, rounds_max=rounds_max, gap_max=gap_max)
@@ -115,7 +122,8 @@ def optimum_figures(
     cost: float,
     *,
     end: float | None = None,
-    rounds_max: int = ROUNDS_MAX,
+    first_counted: int = 0,
+    matches: Sequence[PlayedMatch] = (),
 ) -> dict[str, float | None]:
     """Return the figures that `--optimum` adds to a summary.
 
@@ -124,24 +132,46 @@ def optimum_figures(
         arrivals: The tickets of the run.
         cost: What the run cost: `cost + cost_waiting`.
         end: End of the run in seconds.
-        rounds_max: See `optimum`.
+        first_counted: Index of the first ticket after the warm-up.
+        matches: Full matches of the run, from which a better plan may be found.
 
     Returns:
         `optimum_cost`, `ratio` and `optimum_cost_immediate` (bots allowed at once); or, where
-        the rounds did not suffice for a proof, `bound_cost` and `gap` (cost / bound - 1).
+        only a bound is known, `bound_cost`, `gap` (cost / bound - 1) and `best_known_cost`, the
+        cost of the cheapest plan that was found or played.
     """
-    best = optimum(queues, arrivals, end=end, rounds_max=rounds_max)
+    if not _is_pairing(queues, arrivals):
+        fields = [group_field(queues, place, arrivals, end) for place in range(len(queues))]
+        alone = costs_alone(queues, arrivals, end=end, first_counted=first_counted)
+        known = cost
+        if not first_counted and len(queues) == 1 and is_exact(queues[0], arrivals):
+            known -= saved_by_regrouping(fields[0], matches)
+        return _bound_figures(lower_bound(fields, alone, known), cost, known)
+    best = optimum(queues, arrivals, end=end, first_counted=first_counted)
     if not best.is_optimal:
-        gap = cost / best.bound - 1.0 if best.bound > 0.0 else None
-        return {"bound_cost": best.bound, "gap": gap}
+        return _bound_figures(best.bound, cost, min(cost, best.cost))
     immediate = best.cost
     if any(queue.on_deadline == "bots" and queue.wait_max is not None for queue in queues):
-        immediate = optimum(queues, arrivals, end=end, bots_at_once=True).cost
+        immediate = optimum(
+            queues, arrivals, end=end, first_counted=first_counted, bots_at_once=True
+        ).cost
     return {
         "optimum_cost": best.cost,
         "ratio": cost / best.cost if best.cost > 0.0 else None,
         "optimum_cost_immediate": immediate,
     }
+
+
+def _bound_figures(bound: float, cost: float, known: float) -> dict[str, float | None]:
+    gap = cost / bound - 1.0 if bound > 0.0 else None
+    return {"bound_cost": bound, "gap": gap, "best_known_cost": known}
+
+
+def _is_pairing(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> bool:
+    """Return whether the cheapest pairs are the optimum."""
+    return all(queue.format.is_duel and not queue.remembers for queue in queues) and all(
+        len(arrival.ticket.players) == 1 for arrival in arrivals
+    )
 
 
 def _check(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> None:
@@ -172,52 +202,3 @@ def _best_of(fields: Sequence[QueueField], one: Ints, two: Ints) -> tuple[Floats
         better = found < costs
         costs[better], instants[better] = found[better], at[better]
     return costs, instants
-
-
-def _alone(
-    queues: Sequence[Queue],
-    arrivals: Sequence[Arrival],
-    last: float,
-    end: float | None,
-    bots_at_once: bool,
-) -> Floats:
-    """Return what each ticket costs if it is left alone."""
-    by_name = {queue.name: queue for queue in queues}
-    alone = np.zeros(len(arrivals))
-    for place, arrival in enumerate(arrivals):
-        names = arrival.ticket.queues or (queues[0].name,)
-        own = [by_name[name] for name in names]
-        alone[place] = _cost_alone(own, arrival, last, end, bots_at_once)
-    return alone
-
-
-def _cost_alone(
-    own: Sequence[Queue], arrival: Arrival, last: float, end: float | None, bots_at_once: bool
-) -> float:
-    leaves = math.inf if arrival.leaves_at is None else arrival.leaves_at
-    over = math.inf if end is None else end
-    # Until when it waits for nothing: it expires, leaves, or the run ends.
-    patience = max(
-        math.inf if queue.wait_max is None or queue.on_deadline == "keep" else queue.wait_max
-        for queue in own
-    )
-    stop = min(arrival.at + patience, leaves, over)
-    idle = max(0.0, (last if math.isinf(stop) else stop) - arrival.at)
-    costs = []
-    is_ended_by_bots = False
-    for queue in own:
-        if queue.on_deadline != "bots" or queue.wait_max is None:
-            continue
-        deadline = arrival.at + queue.wait_max
-        weights = [
-            2 / len(queue.criteria) if c.weight is None else c.weight for c in queue.criteria
-        ]
-        bot = math.fsum(weights) + queue.price * queue.wait_max
-        if bots_at_once:
-            costs.append(bot)
-        elif deadline < leaves and deadline <= over:
-            costs.append(bot + queue.price * queue.wait_max)
-        is_ended_by_bots |= deadline < leaves and deadline <= over
-    if not is_ended_by_bots:
-        costs.append(own[0].price * idle)
-    return min(costs)

@@ -73,7 +73,7 @@ def queue_field(
     own = [arrivals[number] for number in numbers]
     ids: Ints = np.asarray(numbers, dtype=np.int64)
     times = np.array([each.at for each in own])
-    rows = [times, _until(queue, own, times, end), *_sides_and_owners(queue, own)]
+    rows = [times, last_instants(queue, own, times, end), *_sides_and_owners(queue, own)]
     tickets, rules = _tickets(queue, own), Rules(queue)
     terms = []
     for criterion in queue.criteria:
@@ -82,13 +82,13 @@ def queue_field(
     gates = [0.0 for rule in queue.rules if rule.kind == "same"]
     for rule in queue.rules:
         if rule.kind == "same":
-            rows.append(_codes([attribute_of(t, t.players[0], rule.attribute) for t in tickets]))
+            rows.append(codes_of([attribute_of(t, t.players[0], rule.attribute) for t in tickets]))
     for limit in rules.limits:
         if limit.rule.unit != "relative":
             rows.append(np.array([limit.value(ticket) for ticket in tickets]))
             # The rules have the last word on what a rounded difference of percentiles is.
             slack = PERCENTILE_SLACK if limit.rule.unit == "percentile" else 0.0
-            gates.append(_widest(limit.rule) + slack)
+            gates.append(widest_limit(limit.rule) + slack)
     points = np.ascontiguousarray(np.vstack(rows), dtype=np.float64)
     position: Ints = np.full(len(arrivals), -1, dtype=np.int64)
     position[ids] = np.arange(len(ids))
@@ -130,7 +130,7 @@ def _delays(found: QueueField, low: Ints, high: Ints, ask: Bools) -> Floats:
     return delays
 
 
-def _until(queue: Queue, own: Sequence[Arrival], times: Floats, end: float | None) -> Floats:
+def last_instants(queue: Queue, own: Sequence[Arrival], times: Floats, end: float | None) -> Floats:
     """Return the last instant at which each ticket can be matched in the queue."""
     until: Floats = np.full(len(own), math.inf if end is None else end)
     if queue.wait_max is not None and queue.on_deadline != "keep":
@@ -146,17 +146,17 @@ def _sides_and_owners(queue: Queue, own: Sequence[Arrival]) -> tuple[Floats, Flo
     names = [side_of(each.ticket) if queue.format.sides else "" for each in own]
     codes = {name: float(code) for code, name in enumerate(["", *queue.format.sides])}
     sides = np.array([codes[name] for name in names])
-    return sides, _codes([each.ticket.players[0].id for each in own])
+    return sides, codes_of([each.ticket.players[0].id for each in own])
 
 
-def _codes(values: Sequence[object]) -> Floats:
+def codes_of(values: Sequence[object]) -> Floats:
     """Return a number for each value, equal for equal values."""
     codes: dict[object, float] = {}
     keys = [value if not isinstance(value, dict) else tuple(value.items()) for value in values]
     return np.array([codes.setdefault(key, float(len(codes))) for key in keys])
 
 
-def _widest(rule: Rule) -> float:
+def widest_limit(rule: Rule) -> float:
     """Return the largest gap that the rule ever accepts."""
     expand = rule.expand
     if expand is None:

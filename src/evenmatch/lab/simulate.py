@@ -13,7 +13,7 @@ import numpy as np
 
 from evenmatch.config import load_scenario
 from evenmatch.engine.engine import Resolve
-from evenmatch.errors import ArrivalsError, ConfigError, NotSupported
+from evenmatch.errors import ArrivalsError, ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Ticket
@@ -110,8 +110,6 @@ def simulate(
         offset=stream.offset,
         keeps_tickets=bool(split_by) or optimum,
     )
-    if optimum and world.warmup:
-        raise NotSupported("the optimum is that of a whole run: leave out warmup or the optimum")
     if arrivals is None and not why_engine(world, queues, chosen := resolve(queues[0])):
         from evenmatch.sim.compiled_run import compiled_history
 
@@ -138,7 +136,19 @@ def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str
         for place, (at, ticket) in enumerate(zip(history.enqueued_at, history.tickets, strict=True))
     ]
     cost = summary["cost"] + summary["cost_waiting"]
-    return optimum_figures(world.queues, arrivals, cost, end=world.until)
+    matches = [
+        (match.cost, [history.index[ticket] for ticket in match.tickets])
+        for match in history.matches
+        if not match.bots
+    ]
+    return optimum_figures(
+        world.queues,
+        arrivals,
+        cost,
+        end=world.until,
+        first_counted=history.first_counted,
+        matches=matches,
+    )
 
 
 def with_policy(

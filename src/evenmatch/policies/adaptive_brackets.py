@@ -34,6 +34,11 @@ class AdaptiveBrackets(msgspec.Struct, frozen=True, kw_only=True):
     can afford to be, and players never wait for a clock. Two players who are never in reach of
     each other wait for nothing; the queue's `wait_max` ends that.
 
+    When to use:
+        One against one where the population changes over the day: it learns from the matches
+        themselves how small a difference it can insist on, and nobody waits for a clock. Give
+        the queue a `wait_max`: two players out of each other's reach wait for nothing.
+
     Args:
         width: Of the initial brackets, in points; no bracket is ever wider.
         split_at: Matches in a frame from which on a bracket is halved.

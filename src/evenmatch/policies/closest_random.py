@@ -34,6 +34,11 @@ class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
     players who could play at once wait half a round on average. A ticket nobody is within `limit`
     of waits on; the queue's `wait_max` ends that.
 
+    When to use:
+        One against one among few players who shall not meet the same opponent each time, and
+        who accept a fixed wait: half a round on average. Give the queue a `wait_max`: somebody
+        with nobody in reach waits for nothing.
+
     Args:
         every: Seconds between rounds.
         limit: Largest difference of two ratings, in points; other rules of the queue hold too.

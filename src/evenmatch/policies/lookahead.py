@@ -51,6 +51,11 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
     With an infinite horizon nothing has to be guessed, and the plan is the optimum in hindsight.
     A ticket that would expire counts as one that meets a bot, unless the horizon is infinite.
 
+    When to use:
+        One against one where arrivals are known some seconds ahead: matches that end, lobbies
+        that fill, recorded days. In a simulation it shows what such knowledge is worth. Without
+        announcements it is `price`.
+
     Args:
         horizon: Seconds that arrivals are announced ahead; a simulation announces its own. `inf`
             announces all of them at the start.

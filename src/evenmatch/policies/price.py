@@ -41,7 +41,10 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     make good enough meet.
 
     Nothing has to be tuned: rate and distribution are those of the last 50 and 128 arrivals.
-    Choose it for one against one whenever cost and waiting can be compared.
+
+    When to use:
+        One against one, whenever closeness can be weighed against waiting: it is the default of
+        queues with criteria. Where players must never be further apart than a limit, add a rule.
 
     Args:
         c: Pickiness: larger accepts more. Around 1.1 the cost is flat.

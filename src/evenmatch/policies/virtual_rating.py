@@ -38,6 +38,11 @@ class VirtualRating(msgspec.Struct, frozen=True, kw_only=True):
     `toward=median` two who are more than `limit` beyond the median on both sides never meet, and
     the queue's `wait_max` ends their wait.
 
+    When to use:
+        One against one on a ladder with few players at the top, where a match far below is
+        better than none. Have wide matches rated as such: the policy's `is_wide` says which
+        they are, and `evenmatch.rate` takes `wide`.
+
     Args:
         rate: Points a second by which the virtual rating moves.
         limit: Largest difference of a virtual and a real rating, in points.

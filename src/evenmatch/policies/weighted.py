@@ -47,6 +47,11 @@ class Weighted(msgspec.Struct, frozen=True, kw_only=True):
     objects to just that, so set one of the two. With a floor two players may wait for nothing;
     the queue's `wait_max` ends that.
 
+    When to use:
+        Casual play, one against one, where variety matters as much as a close match. Set
+        `every` or `floor`: without them two players alone are matched at once, however far
+        apart. With a `floor` give the queue a `wait_max`.
+
     Args:
         sigma: Difference of ratings at which the weight has fallen to 0.61, in points.
         wait: Growth of the weight per second of the opponent's wait; 0 ignores waits.

@@ -33,6 +33,11 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     instants at which a limit reaches a gap, and never looks over the whole pool; with `every` it
     acts on a clock instead. All rules of the queue hold, whatever their number.
 
+    When to use:
+        One against one by rating, the usual ladder: each player accepts a difference that
+        widens with the wait. It acts at the exact instant at which the limits allow a match,
+        under any number of rules.
+
     Args:
         attribute: The number that is compared.
         limit: Largest gap accepted at once; None takes the queue's first rule on `attribute`,

@@ -8,7 +8,7 @@ import pytest
 
 from evenmatch import Grouping, Player, Ticket, rate, simulate
 from evenmatch.config import parse_scenario
-from evenmatch.errors import ArrivalsError, ConfigError, NotSupported, PolicyError
+from evenmatch.errors import ArrivalsError, ConfigError, PolicyError
 from evenmatch.model.queue import Expansion, Format, Handicap, Queue, Rule, redraw_rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import Arrivals, Distribution, Scenario
@@ -320,9 +320,17 @@ def test_optimum_stands_beside_the_run() -> None:
     assert found["ratio"] >= 1.0 - 1e-9
 
 
-def test_optimum_is_that_of_a_whole_run() -> None:
-    with pytest.raises(NotSupported, match="leave out warmup"):
-        simulate(Scenario((DUEL,), warmup=5.0), arrivals=[], optimum=True)
+@pytest.mark.parametrize("teams", [2, 3])
+def test_optimum_after_a_warmup_is_that_of_the_counted_tickets(teams: int) -> None:
+    queue = Queue(format=Format(players=(1,) * teams))
+    world = Scenario((queue,), Arrivals(rate=1.0, count=90), warmup=30.0)
+
+    found = simulate(world, optimum=True).summary
+
+    cost = found["cost"] + found["cost_waiting"]
+    assert 0 < found["tickets"] < 90
+    assert 0.0 < found["optimum_cost" if teams == 2 else "bound_cost"] <= cost + 1e-9
+    assert found["ratio" if teams == 2 else "gap"] >= (1.0 if teams == 2 else 0.0) - 1e-9
 
 
 def test_scenario_without_arrivals_says_what_to_do() -> None:

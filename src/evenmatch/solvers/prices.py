@@ -1,0 +1,180 @@
+"""A lower bound on any way to put tickets into groups: prices that no group undercuts by much.
+
+Give every ticket a price, at most what it costs to leave it alone. A match costs at least the
+prices of its members plus its reduced cost, and every ticket ends exactly once. So nothing costs
+less than all prices plus the reduced costs of the matches that could be made together. Of the
+full matches each has a last ticket of its own, and those that are complete by a ticket have used
+as many seats of it and the tickets before; the least sum under these limits is found greedily,
+since the limits are nested. The sum is concave in the prices, and is raised by steps along a
+supergradient: tickets in too many of the cheapest matches become cheaper, the others dearer. A
+step is as long as it should be to reach a bound that is hoped for; hope shrinks without success.
+
+Source:
+    Held, Wolfe and Crowder, Validation of subgradient optimization (1974), for the steps;
+    Camerini, Fratta and Maffioli, On improving relaxation methods (1975), for their memory.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenmatch.solvers.groups import SIZE
+from evenmatch.solvers.pairs import Floats, Ints
+from evenmatch.solvers.pricing import cheapest_groups, cheapest_with_bots
+
+STEPS_MAX = 300
+"""Steps of the prices."""
+EFFORT_MAX = 600_000_000
+"""Candidates looked at, in all steps together, before the search ends: about 15 s."""
+SPLITS = 400
+"""Boxes split for one ticket in one step."""
+RISE, FALL = 0.1, 0.85
+"""Part of the target by which a step first hopes to raise the bound, and how hope shrinks."""
+PATIENCE = 4
+"""Steps that gain little after which less is hoped for."""
+GAIN_LEAST = 1e-4
+"""Part of the bound that is not worth hoping for."""
+MEMORY = 0.9
+"""Part of the last direction that a step keeps."""
+
+
+@dataclass(frozen=True)
+class GroupField:
+    """Tickets that may share a match; see `solvers.groups` for the arrays.
+
+    Args:
+        points: Shape (5 + 2 * terms, n), by ascending time.
+        terms: Shape (terms, 5).
+        price: Cost per second and seat.
+        seats: Of a match.
+        ids: Numbers of the tickets among all fields, ascending, shape (n,).
+        bots: Criteria cost of a match with bots, and the wait that brings them; None without.
+    """
+
+    points: Floats
+    terms: Floats
+    price: float
+    seats: int
+    ids: Ints
+    bots: tuple[float, float] | None = None
+
+
+def lower_bound(
+    fields: Sequence[GroupField],
+    alone: Floats,
+    target: float,
+    *,
+    steps_max: int = STEPS_MAX,
+    effort_max: int = EFFORT_MAX,
+) -> float:
+    """Return a cost that no way to match the tickets or to leave them alone goes below.
+
+    Args:
+        fields: Tickets; a number may be in several fields.
+        alone: Cost of each number that stays alone, >= 0; shape (n,).
+        target: A cost that is possible: it says how long steps are, and does not enter the bound.
+        steps_max: Steps of the prices.
+        effort_max: Candidates looked at in all steps before the search ends.
+
+    Complexity:
+        See `pricing.cheapest_groups`, for each step.
+    """
+    seats = _seats(fields, len(alone))
+    effort: Ints = np.array([SPLITS, 0], dtype=np.int64)
+    prices = np.minimum(alone, 0.8 * target * seats / max(1.0, float(seats.sum())))
+    direction: Floats = np.zeros(len(alone))
+    bound, best, idle = -np.inf, prices, 0
+    hope = RISE * target
+    for _ in range(steps_max):
+        found = _priced(fields, prices, seats, effort)
+        if found.bound > bound:
+            idle = idle + 1 if found.bound < bound + 0.1 * hope else 0
+            bound, best = found.bound, prices
+        else:
+            idle += 1
+        if idle >= PATIENCE:
+            hope, idle = FALL * hope, 0
+        if hope < GAIN_LEAST * max(bound, 0.0) or effort[1] > effort_max:
+            break
+        direction = found.slope + MEMORY * direction
+        length = float(direction @ direction)
+        if length == 0.0:
+            break
+        way = (bound + hope - found.bound) / length
+        prices = np.minimum(alone, prices + way * direction + found.surplus * seats)
+    # The best prices are worth a closer look.
+    effort[0] *= 4
+    bound = max(bound, _priced(fields, best, seats, effort).bound)
+    return max(0.0, bound - 1e-9 * (1.0 + abs(bound)))
+
+
+@dataclass(frozen=True)
+class _Priced:
+    """What prices prove, how they should change, and what all seats are priced too high."""
+
+    bound: float
+    slope: Floats
+    surplus: float
+
+
+def _priced(fields: Sequence[GroupField], prices: Floats, seats: Floats, effort: Ints) -> _Priced:
+    slope: Floats = np.ones(len(prices))
+    lacks: Floats = np.zeros(len(prices))
+    by_last: dict[int, Ints] = {}
+    total = float(prices.sum())
+    for field in fields:
+        worths = np.ascontiguousarray(prices[field.ids])
+        least: Floats = np.zeros(len(worths))
+        members: Ints = np.full((len(worths), field.seats), -1, dtype=np.int64)
+        cheapest_groups(
+            field.points, field.terms, field.price, field.seats, worths, effort, least, members
+        )
+        for at in np.flatnonzero(least < lacks[field.ids]).tolist():
+            number = int(field.ids[at])
+            lacks[number] = least[at]
+            by_last[number] = field.ids[members[at][members[at] >= 0]]
+        if field.bots is None:
+            continue
+        cost, wait_max = field.bots
+        cheapest_with_bots(
+            field.points, field.price, field.seats, cost, wait_max, worths, least, members
+        )
+        total += float(least.sum())
+        for row in members[least < 0.0]:
+            slope[field.ids[row[row >= 0]]] -= 1.0
+    seats_least = min((field.seats for field in fields), default=1)
+    chosen = _together(lacks, seats, seats_least)
+    for number in chosen:
+        slope[by_last[number]] -= 1.0
+        total += float(lacks[number])
+    # Where as many matches are chosen as there is room for, lower prices prove the same.
+    is_full = len(chosen) + 2 >= int(seats.sum()) // seats_least
+    surplus = max((float(lacks[number]) for number in chosen), default=0.0) / seats_least
+    return _Priced(total, slope, surplus if is_full else 0.0)
+
+
+def _together(lacks: Floats, seats: Floats, size: int) -> list[int]:
+    """Return the last tickets of the matches that together have the least reduced cost.
+
+    Those complete by a ticket have at least `size` seats each of it and the tickets before.
+    """
+    chosen: list[tuple[float, int]] = []
+    room = 0.0
+    for number, lack in enumerate(lacks.tolist()):
+        room += seats[number]
+        if lack < 0.0:
+            heapq.heappush(chosen, (-lack, number))
+        while len(chosen) * size > room:
+            heapq.heappop(chosen)
+    return sorted(number for _, number in chosen)
+
+
+def _seats(fields: Sequence[GroupField], count: int) -> Floats:
+    seats: Floats = np.ones(count)
+    for field in fields:
+        seats[field.ids] = field.points[SIZE]
+    return seats
