@@ -39,6 +39,12 @@ WHEN = {
     "periodic": "When the queue is busy and one number decides the quality: larger `rounds_of` gives closer matches for longer waits. It takes solo tickets only.",
 }
 """When to use a policy; a policy without an entry stops the build."""
+FIGURES = (
+    "Each figure shows 800 players who come one in two seconds, with ratings around 1500 +- 300 "
+    "and 300 s of patience, under the policy as its name alone chooses it.\n"
+    "A point on the left is a match; on the right are all policies and the best that was "
+    "possible, by how long players waited and how far apart they were."
+)
 SHOWN = {"lookahead": "lookahead:horizon=60"}
 """SPECs of the figures, where the name alone shows little."""
 
@@ -95,10 +101,7 @@ def policies_page() -> str:
         "A name with a dot is imported: `my_policies.neighbours` is `neighbours` of `my_policies`.",
         "[Write a policy](../howto/write-a-policy.md) shows how.",
         "",
-        "Each figure shows 800 players who come one in two seconds, with Glicko ratings around "
-        "1500 +- 300 and 300 s of patience, under the policy as its name alone chooses it.",
-        "A point on the left is a match; on the right are all policies and the best that was "
-        "possible, by how long players waited and how far apart they were.",
+        FIGURES,
         "",
     ]
     for name in sorted(POLICIES):
@@ -107,7 +110,7 @@ def policies_page() -> str:
         lines += [f"## {name}", "", _sentences(doc["summary"]), ""]
         lines += ["**When to use it.**", _sentences(doc["when to use"] or WHEN[name]), ""]
         lines += _parameters(kind, doc["args"])
-        lines += [f"![Matches under {name}, and all policies side by side](policies/{name}.svg)", ""]
+        lines += [f"![Matches under {name}, and all policies](policies/{name}.svg)", ""]
         lines += ["**Complexity.**", _sentences(doc["complexity"]), ""]
         lines += ["**Source.**", _sentences(doc["source"]), ""]
         if doc["differs from the paper"]:

@@ -198,6 +198,7 @@ def look(waiting: Waiting, slot: int, now: float, at_any_cost: bool) -> int:
     partner, most_gain, least_cost = NONE, -np.inf, np.inf
     soon, late = np.inf, np.inf
     nearest, nearness = NONE, 0.0
+    has_rules = waiting[7].shape[0] > 0
     other = counts[OLDEST]
     while other != NONE:
         cost = np.inf
@@ -210,7 +211,7 @@ def look(waiting: Waiting, slot: int, now: float, at_any_cost: bool) -> int:
             limit = worth * scale + numbers[GROW] * numbers[PRICE] * age
             if at_any_cost or links[FLAG, other] == 1:
                 limit = np.inf
-            at = ready_at(waiting, slot, other)
+            at = ready_at(waiting, slot, other) if has_rules else now
             if at <= now:
                 gain = limit - cost
                 if gain >= 0.0 and (gain > most_gain or (gain == most_gain and cost < least_cost)):
@@ -255,19 +256,6 @@ def pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
     forget(waiting, two)
 
 
-@kernel(f"int64({WAITING})", inline=True)
-def _closest(waiting: Waiting) -> int:
-    """Return the player whose nearest partner would do first if arrivals became rarer."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
-    best, close = NONE, 0.0
-    slot = counts[OLDEST]
-    while slot != NONE:
-        if links[PARTNER, slot] != NONE and marks[CLOSE, slot] > close:
-            best, close = slot, marks[CLOSE, slot]
-        slot = links[YOUNGER, slot]
-    return best
-
-
 @kernel(f"float64({WAITING}, int64)", inline=True)
 def silent_until(waiting: Waiting, slot: int) -> float:
     """Return the instant until which silence makes a player's nearest partner good enough."""
@@ -276,20 +264,24 @@ def silent_until(waiting: Waiting, slot: int) -> float:
     return instant
 
 
-@kernel(f"float64({WAITING})", inline=True)
-def _next_instant(waiting: Waiting) -> float:
+@kernel(f"int64({WAITING})", inline=True)
+def note_next(waiting: Waiting) -> int:
+    """Note the next instant of all in `WAKE`; return whose nearest partner silence brings first."""
     points, marks, links, numbers, counts = waiting[:5]
     at = np.inf
+    closest, close = NONE, 0.0
     slot = counts[OLDEST]
     while slot != NONE:
         at = min(at, marks[LOOK, slot])
         if links[FLAG, slot] == 0:
             at = min(at, points[TIME, slot] + numbers[WAIT_MAX])
+        if marks[CLOSE, slot] > close and links[PARTNER, slot] != NONE:
+            closest, close = slot, marks[CLOSE, slot]
         slot = links[YOUNGER, slot]
-    slot = _closest(waiting)
-    if slot != NONE:
-        at = min(at, silent_until(waiting, slot))
-    return at
+    if closest != NONE:
+        at = min(at, silent_until(waiting, closest))
+    numbers[WAKE] = at
+    return closest
 
 
 @kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
@@ -327,12 +319,11 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
                     break
             slot = links[YOUNGER, slot]
         if not again:
-            slot = _closest(waiting)
+            slot = note_next(waiting)
             if slot != NONE:
                 at = silent_until(waiting, slot)
                 if at < now or (at == now and fired):
                     pair(waiting, slot, links[PARTNER, slot], out, found)
                     found += 1
                     again = True
-    numbers[WAKE] = _next_instant(waiting)
     return found
