@@ -30,7 +30,7 @@ TEXT = (
 
 def curves(effort: Effort) -> Part:
     """Return the part of figures 2 and 3."""
-    chosen = seeds(effort, quick=8, full=100)
+    chosen = seeds(effort, quick=5, full=100)
     policies = tuple(spec.format(x) for spec in SPECS.values() for x in CHOICES)
     tasks = [
         Task(world=World(rate=rate), seed=seed, policies=policies, wants_optimum=True)

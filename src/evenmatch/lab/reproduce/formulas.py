@@ -67,7 +67,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 def formulas(effort: Effort) -> list[Part]:
     """Return a part for each numbered formula."""
     statements = sorted([*_greedy(), *_periodic(), *_multi_queue(), *_best()], key=lambda s: s.id)
-    chosen = seeds(effort, quick=8, full=20)
+    chosen = seeds(effort, quick=6, full=20)
     count = 5_000 if effort.quick else 20_000
     parts = []
     for row_id, group in groupby(statements, key=lambda statement: statement.id):
