@@ -299,7 +299,7 @@ def test_longer_ticks_cost_more_and_planning_whole_ticks_costs_less(
     rows = reproduce("schlup", QUICK, ["schlup.ticks"], here).findings.rows
     one_by_one, planned = ([row.simulated or 0.0 for row in rows[at : at + 5]] for at in (0, 5))
     assert one_by_one == sorted(one_by_one)
-    assert planned[:2] < planned[2:4] < planned[4:]
+    assert planned[0] < planned[3] < planned[4]
     assert planned[-1] < one_by_one[-1]
     assert planned == pytest.approx([1.347, 1.370, 1.394, 1.473, 1.603], abs=0.09)
 
