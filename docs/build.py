@@ -34,11 +34,6 @@ SECTION = re.compile(
 
 CLIENT = ("AsyncClient", "Client")
 
-WHEN = {
-    "greedy": "The default, and the yardstick: nobody waits longer than the rules make them. It takes every format, parties, roles of sides, and several rules. Where quality should be bought with waiting, say so by a rule that widens.",
-    "periodic": "When the queue is busy and one number decides the quality: larger `rounds_of` gives closer matches for longer waits. It takes solo tickets only.",
-}
-"""When to use a policy; a policy without an entry stops the build."""
 FIGURES = (
     "Each figure shows 800 players who come one in two seconds, with ratings around 1500 +- 300 "
     "and 300 s of patience, under the policy as its name alone chooses it.\n"
@@ -108,7 +103,7 @@ def policies_page() -> str:
         kind = policy_class(name)
         doc = sections(kind)
         lines += [f"## {name}", "", _sentences(doc["summary"]), ""]
-        lines += ["**When to use it.**", _sentences(doc["when to use"] or WHEN[name]), ""]
+        lines += ["**When to use it.**", _sentences(_required(doc, "when to use", name)), ""]
         lines += _parameters(kind, doc["args"])
         lines += [f"![Matches under {name}, and all policies](policies/{name}.svg)", ""]
         lines += ["**Complexity.**", _sentences(doc["complexity"]), ""]
@@ -116,6 +111,13 @@ def policies_page() -> str:
         if doc["differs from the paper"]:
             lines += ["**Differs from the paper.**", _sentences(doc["differs from the paper"]), ""]
     return _page(lines)
+
+
+def _required(doc: dict[str, Any], section: str, name: str) -> str:
+    if not doc[section]:
+        raise SystemExit(f"{name} has no section {section!r} in its docstring")
+    text: str = doc[section]
+    return text
 
 
 def policy_figures() -> dict[str, str]:

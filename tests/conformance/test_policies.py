@@ -53,6 +53,12 @@ SPECS = [
     "price:c=2,grow=0.5",
     "price:theta=0.2",
     "price:rate=0.5",
+    "periodic:adaptive=true",
+    "multi_queue",
+    "multi_queue:brackets=4",
+    "difference_wait",
+    "difference_wait:factor=0",
+    "difference_wait:factor=8,origin=pair,power=2",
 ]
 
 

@@ -17,7 +17,16 @@ from evenmatch.sim.compiled import Floats, Outcome, play
 from evenmatch.sim.stream import Arrival
 
 DUEL_SPECS = ["price", "price:c=0.7,grow=0.5", "price:theta=0.2", "price:rate=3"]
-GROUP_SPECS: list[str] = []
+GROUP_SPECS = [
+    "greedy",
+    "periodic:rounds_of=3,sort=c0",
+    "periodic:adaptive=true,sort=c0",
+    "difference_wait:factor=3",
+    "difference_wait:factor=1,origin=pair,power=2",
+]
+BY_SCENARIO = ["greedy", "periodic:adaptive=true", "multi_queue", "difference_wait"]
+CELL_SPECS = ["multi_queue", "multi_queue:brackets=3"]
+"""They take criteria with linear scales only."""
 SCALES = (
     Scale(),
     Scale(min=0.25, max=0.5),
@@ -34,7 +43,7 @@ def drawn_queue(rng: np.random.Generator, players: int, spec: str) -> Queue:
             "spread",
             f"c{d}",
             weight=None if rng.random() < 0.5 else float(rng.integers(0, 4)),
-            scale=SCALES[rng.integers(len(SCALES))],
+            scale=SCALES[rng.integers(2 if spec in CELL_SPECS else len(SCALES))],
         )
         for d in range(rng.integers(1, 4))
     )
@@ -99,7 +108,8 @@ def of_outcome(outcome: Outcome) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize(
     ("spec", "players"),
-    [(spec, 2) for spec in DUEL_SPECS] + [(spec, k) for spec in GROUP_SPECS for k in (2, 3, 5)],
+    [(spec, 2) for spec in DUEL_SPECS]
+    + [(spec, k) for spec in GROUP_SPECS + CELL_SPECS for k in (2, 3, 5)],
 )
 def test_compiled_run_makes_the_engines_matches(spec: str, players: int) -> None:
     compared = 0
@@ -123,7 +133,7 @@ def test_compiled_run_makes_the_engines_matches(spec: str, players: int) -> None
     assert compared > 500
 
 
-@pytest.mark.parametrize("spec", DUEL_SPECS[:2])
+@pytest.mark.parametrize("spec", [*DUEL_SPECS[:2], *BY_SCENARIO])
 @pytest.mark.parametrize("on_deadline", ["expire", "bots", "keep"])
 def test_scenario_gives_the_same_history_with_and_without_the_engine(
     spec: str, on_deadline: str, monkeypatch: pytest.MonkeyPatch

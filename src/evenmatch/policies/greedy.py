@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,6 +20,9 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.timers import Timers
 from evenmatch.solvers.fill import STEPS_MAX, Budget, Kind, Problem, complete
+
+if TYPE_CHECKING:
+    from evenmatch.policies.steps import Steps
 
 IMPROVEMENTS_MAX = 32
 """Groups tried for one ticket, each legal sooner than the one before."""
@@ -36,6 +40,10 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
     The newcomer plays with the longest waiting tickets that complete a match with it. Where rules
     widen with the wait, the policy acts again at the instant at which they allow a match.
 
+    When to use:
+        Where only waiting matters, with parties, roles of sides and rules of any kind, and as the
+        yardstick for every other policy. One against one, `price` makes far closer matches.
+
     Source:
         Schlup, Automatic Game Matching, algorithm A_G.
 
@@ -52,6 +60,21 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         """Return a matcher for any format."""
         del seed, memory
         return GreedyMatcher(queue)
+
+    def steps(self, queue: Queue) -> Steps:
+        """Return the compiled steps, which a compiled run takes; single players without rules."""
+        # Loaded here, since the matcher needs no kernels.
+        from evenmatch.policies.steps import Steps
+        from evenmatch.solvers import greedy, play
+        from evenmatch.solvers.waiting import free_slot
+
+        del queue
+        return Steps(play.GREEDY, greedy.arrive, greedy.arrive, greedy.decide, free_slot)
+
+    def numbers(self, queue: Queue) -> dict[int, float]:
+        """Return the parameters of the steps by place: none."""
+        del queue
+        return {}
 
 
 class GreedyMatcher(NoJobs):

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from evenmatch.cost.objective import Objective
-from evenmatch.cost.rules import numbers
-from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.cost.objective import Objective, scaled_numbers
+from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 
+if TYPE_CHECKING:
+    from evenmatch.policies.steps import Steps
+
 ROUNDS_OF_MAX = 10_000
+RATE_OF = 50
+"""Arrivals from which the rate is estimated."""
 
 
 class Periodic(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,16 +29,25 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
 
     The pool is flushed when an arrival fills it to rounds_of * k players, or when the longest
     waiting ticket reaches its deadline. Of m players the first m - m mod k in order of arrival
-    are sorted by the criterion and cut into matches of neighbours; the rest keep their places and
-    deadlines. A match that a hard rule forbids is not made; its tickets wait for the next flush.
+    are sorted by the criterion as it is scaled and cut into matches of neighbours; the rest keep
+    their places and deadlines. A match that a hard rule forbids is not made; its tickets wait for
+    the next flush.
+
+    With `adaptive` each arrival sets the size of a flush anew, by the rate of the last 50
+    arrivals and what waiting costs: n = sqrt(2 a W (k - 1) / (k wait_price)) - 1 players, as the
+    better whole number of matches next to it; W is the sum of weights.
+
+    When to use:
+        Where matches are to start together, in rounds. Otherwise `price` or `multi_queue`: many
+        players wait for the end of a round.
 
     Args:
         rounds_of: Matches per flush, x in the paper; 1 is `greedy`.
         sort: The attribute to sort by; needed with several criteria.
-        adaptive: Reserved.
+        adaptive: Measure the best `rounds_of`, instead of the one given.
 
     Source:
-        Schlup, Automatic Game Matching, algorithm A_PM.
+        Schlup, Automatic Game Matching, algorithm A_PM and eq. (6).
 
     Complexity:
         O(m log m) per flush.
@@ -47,8 +62,40 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of solo tickets."""
         del seed
-        if self.adaptive:
-            raise NotSupported("periodic: adaptive comes with a later version")
+        self._check(queue)
+        rounds_of = None if self.adaptive else self.rounds_of
+        return PeriodicMatcher(queue, rounds_of, self._criterion(queue), memory or {})
+
+    def steps(self, queue: Queue) -> Steps:
+        """Return the compiled steps, which a compiled run takes; single players without rules."""
+        # Loaded here, since the matcher needs no kernels.
+        from evenmatch.policies.steps import Steps
+        from evenmatch.solvers import periodic, play
+        from evenmatch.solvers.waiting import free_slot
+
+        del queue
+        arrive, decide = periodic.arrive, periodic.decide
+        return Steps(play.PERIODIC, arrive, arrive, decide, free_slot, samples=RATE_OF)
+
+    def numbers(self, queue: Queue) -> dict[int, float]:
+        """Return the parameters of the steps by place.
+
+        Raises:
+            ConfigError: The policy cannot work on this queue.
+        """
+        from evenmatch.solvers import periodic
+
+        self._check(queue)
+        criterion = self._criterion(queue)
+        return {
+            periodic.FULL: float(self.rounds_of * queue.format.k),
+            periodic.SORT: -1.0 if criterion is None else float(queue.criteria.index(criterion)),
+            periodic.IS_ADAPTIVE: float(self.adaptive),
+            periodic.FLUSHED_AT: -1.0,
+            periodic.SEATS: float(queue.format.k),
+        }
+
+    def _check(self, queue: Queue) -> None:
         if not 1 <= self.rounds_of <= ROUNDS_OF_MAX:
             raise ConfigError(
                 f"periodic: rounds_of must be 1 to {ROUNDS_OF_MAX}, got {self.rounds_of}"
@@ -57,38 +104,49 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(
                 f"policy periodic takes solo tickets: give queue {queue.name} party_sizes = [1]"
             )
-        return PeriodicMatcher(queue, self.rounds_of, self._attribute(queue), memory or {})
 
-    def _attribute(self, queue: Queue) -> str | None:
-        names = [each.attribute for each in queue.criteria if each.kind != "rematch"]
+    def _criterion(self, queue: Queue) -> Criterion | None:
+        """Return the criterion to sort by; None if there is none."""
+        known: dict[str, Criterion] = {}
+        for each in queue.criteria:
+            if each.kind != "rematch":
+                known.setdefault(each.attribute, each)
         if self.sort is not None:
-            if self.sort not in names:
+            if self.sort not in known:
                 raise ConfigError(
                     f"periodic: sort must be the attribute of a criterion of queue "
-                    f"{queue.name} ({', '.join(names) or 'it has none'}), got {self.sort}"
+                    f"{queue.name} ({', '.join(known) or 'it has none'}), got {self.sort}"
                 )
-            return self.sort
-        if len(set(names)) > 1:
+            return known[self.sort]
+        if len(known) > 1:
             raise ConfigError(
-                f"periodic sorts by one criterion and queue {queue.name} has {len(names)}: "
-                f"choose one, e.g. periodic:sort={names[0]}"
+                f"periodic sorts by one criterion and queue {queue.name} has {len(known)}: "
+                f"choose one, e.g. periodic:sort={next(iter(known))}"
             )
-        return names[0] if names else None
+        return next(iter(known.values()), None)
 
 
 class PeriodicMatcher(NoJobs):
     """The waiting tickets in order of arrival, and when the pool was last flushed."""
 
-    def __init__(self, queue: Queue, rounds_of: int, attribute: str | None, memory: Memory) -> None:
+    def __init__(
+        self, queue: Queue, rounds_of: int | None, criterion: Criterion | None, memory: Memory
+    ) -> None:
         self._objective = Objective(queue)
+        self._queue = queue.name
         self._k = queue.format.k
-        self._full = rounds_of * self._k
+        self._price = queue.price
+        self._weight = _weight(queue)
+        self._is_adaptive = rounds_of is None
+        self._full: int = memory.get("full") or (rounds_of or 1) * self._k
+        self._arrivals: deque[float] = deque(memory.get("arrivals", ()), RATE_OF)
         self._wait_max = math.inf if queue.wait_max is None else queue.wait_max
-        self._attribute = attribute
+        self._criterion = criterion
         self._pool: dict[str, Ticket] = {}
         self._newest = 0
         self._flushed_at: float = memory.get("flushed_at", -1.0)
         self._flushed_to: int = memory.get("flushed_to", 0)
+        self._known_to: int = memory.get("known_to", 0)
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in."""
@@ -97,6 +155,8 @@ class PeriodicMatcher(NoJobs):
             return
         last = next(reversed(self._pool.values()), None)
         self._pool[entry.id] = entry
+        if entry.sequence > max(self._newest, self._known_to):
+            self._arrive(entry.enqueued_at)
         self._newest = max(self._newest, entry.sequence)
         if last is not None and entry.age_key < last.age_key:
             self._pool = {t.id: t for t in sorted(self._pool.values(), key=lambda t: t.age_key)}
@@ -116,8 +176,25 @@ class PeriodicMatcher(NoJobs):
         return Decision(wake_at=deadline)
 
     def memory(self) -> Memory:
-        """Return when and up to which ticket the pool was flushed."""
-        return {"flushed_at": self._flushed_at, "flushed_to": self._flushed_to}
+        """Return when and up to which ticket the pool was flushed, and what sets its size."""
+        known: dict[str, object] = {"flushed_at": self._flushed_at, "flushed_to": self._flushed_to}
+        if self._is_adaptive:
+            newest = max(self._newest, self._known_to)
+            known |= {"full": self._full, "arrivals": list(self._arrivals), "known_to": newest}
+        return known
+
+    def _arrive(self, at: float) -> None:
+        """Set the size of a flush by the rate, if it is to be measured."""
+        if not self._is_adaptive:
+            return
+        # Loaded here, since a given size needs no kernels.
+        from evenmatch.solvers.periodic import best_rounds
+        from evenmatch.solvers.waiting import measured_rate
+
+        span = at - self._arrivals[0] if self._arrivals else 0.0
+        rate = measured_rate(len(self._arrivals), span, self._price)
+        self._full = self._k * int(best_rounds(rate, self._k, self._weight, self._price))
+        self._arrivals.append(at)
 
     def _deadline(self) -> float:
         """Return the first deadline after the last flush; inf if there is none."""
@@ -131,9 +208,9 @@ class PeriodicMatcher(NoJobs):
         self._flushed_at, self._flushed_to = now, self._newest
         count = len(self._pool) - len(self._pool) % self._k
         tickets = list(islice(self._pool.values(), count))
-        attribute = self._attribute
-        if attribute is not None:
-            tickets.sort(key=lambda ticket: numbers(ticket, attribute)[0])
+        by = self._criterion
+        if by is not None:
+            tickets.sort(key=lambda ticket: scaled_numbers(by, self._queue, ticket)[0])
         groups = []
         for start in range(0, count, self._k):
             group = sorted(tickets[start : start + self._k], key=lambda t: t.age_key)
@@ -143,3 +220,9 @@ class PeriodicMatcher(NoJobs):
                 for ticket in group:
                     del self._pool[ticket.id]
         return tuple(groups)
+
+
+def _weight(queue: Queue) -> float:
+    """Return the sum of the weights of a queue's criteria."""
+    k, count = queue.format.k, len(queue.criteria)
+    return math.fsum(k / count if c.weight is None else c.weight for c in queue.criteria)

@@ -20,8 +20,10 @@ from evenmatch.policies.base import FunctionPolicy, Policy
 POLICIES: dict[str, str] = {
     "adaptive_brackets": "AdaptiveBrackets",
     "closest_random": "ClosestRandom",
+    "difference_wait": "DifferenceWait",
     "greedy": "Greedy",
     "lookahead": "Lookahead",
+    "multi_queue": "MultiQueue",
     "periodic": "Periodic",
     "price": "Price",
     "virtual_rating": "VirtualRating",

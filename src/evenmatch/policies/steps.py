@@ -99,6 +99,16 @@ def check_solo(queue: Queue, policy: str, *, is_duel: bool) -> None:
         )
 
 
+def check_without_rules(queue: Queue, policy: str) -> None:
+    """Raise ConfigError if a queue has rules or sides."""
+    if queue.rules or queue.format.sides:
+        which = "rules" if queue.rules else "sides"
+        raise ConfigError(
+            f"policy {policy} knows neither rules nor sides; queue {queue.name} has {which}: "
+            f"choose window or greedy"
+        )
+
+
 class StepMatcher(NoJobs):
     """Tickets in the slots of a pool.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers import price
+from evenmatch.solvers import difference_wait, greedy, multi_queue, periodic, price
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.waiting import (
@@ -23,6 +23,7 @@ from evenmatch.solvers.waiting import (
     YOUNGER,
     Ints,
     Waiting,
+    free_slot,
     take_slot,
 )
 
@@ -42,6 +43,12 @@ def arrive(kind: int, waiting: Waiting, slot: int, now: float) -> None:
     """Let a policy take note of a newcomer."""
     if kind == PRICE:
         price.arrive(waiting, slot, now)
+    elif kind == PERIODIC:
+        periodic.arrive(waiting, slot, now)
+    elif kind == MULTI_QUEUE:
+        multi_queue.arrive(waiting, slot, now)
+    elif kind == DIFFERENCE_WAIT:
+        difference_wait.arrive(waiting, slot, now)
 
 
 @kernel(f"int64(int64, {WAITING}, float64, boolean, int64[:,::1])", inline=True)
@@ -50,6 +57,14 @@ def decide(kind: int, waiting: Waiting, now: float, fired: bool, out: Ints) -> i
     found = 0
     if kind == PRICE:
         found = price.decide(waiting, now, fired, out)
+    elif kind == GREEDY:
+        found = greedy.decide(waiting, now, fired, out)
+    elif kind == PERIODIC:
+        found = periodic.decide(waiting, now, fired, out)
+    elif kind == MULTI_QUEUE:
+        found = multi_queue.decide(waiting, now, fired, out)
+    elif kind == DIFFERENCE_WAIT:
+        found = difference_wait.decide(waiting, now, fired, out)
     return found
 
 
@@ -58,6 +73,10 @@ def leave(kind: int, waiting: Waiting, slot: int) -> None:
     """Let a player go whom the policy has not matched."""
     if kind == PRICE:
         price.forget(waiting, slot)
+    elif kind == DIFFERENCE_WAIT:
+        difference_wait.leave(waiting, slot)
+    elif kind in (GREEDY, PERIODIC, MULTI_QUEUE):
+        free_slot(waiting, slot)
 
 
 @kernel(f"int64({WAITING}, int64)", inline=True)

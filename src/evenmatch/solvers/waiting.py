@@ -198,22 +198,25 @@ def free_slot(waiting: Waiting, slot: int) -> None:
     counts[SIZE] -= 1
 
 
+@kernel("float64(int64, float64, float64)", inline=True)
+def measured_rate(known: int, span: float, price: float) -> float:
+    """Return the rate of n arrivals in a span that ends now, tickets per second.
+
+    It is (n + 1) / (span + prior), where the prior is the seconds that cost a tenth of one: it
+    says something before the second arrival and little after the tenth.
+    """
+    return (known + 1.0) / (span + PRIOR / price)
+
+
 @kernel(f"float64({WAITING}, float64)", inline=True)
 def arrival_rate(waiting: Waiting, now: float) -> float:
-    """Return the rate of the last `RATE_OF` arrivals, tickets per second.
-
-    With n arrivals since the instant `first` it is (n + 1) / (now - first + prior), where the
-    prior is the seconds that cost a tenth of one: it says something before the second arrival
-    and little after the tenth.
-    """
+    """Return the rate of the last `RATE_OF` arrivals, tickets per second."""
     numbers, counts, samples = waiting[3], waiting[4], waiting[9]
     room = samples.shape[1]
     noted = counts[NOTED]
     known = min(noted, RATE_OF, room)
-    prior = PRIOR / numbers[PRICE]
-    if known == 0:
-        return 1.0 / prior
-    return (known + 1.0) / (now - samples[0, (noted - known) % room] + prior)
+    span = now - samples[0, (noted - known) % room] if known > 0 else 0.0
+    return measured_rate(known, span, numbers[PRICE])
 
 
 @kernel(f"void({WAITING}, int64, float64)", inline=True)

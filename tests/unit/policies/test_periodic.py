@@ -3,17 +3,21 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import Criterion, Queue
+from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import NOTHING, Decision, Matcher
-from evenmatch.policies.periodic import Periodic
+from evenmatch.policies.periodic import ROUNDS_OF_MAX, Periodic
+from evenmatch.solvers.periodic import best_rounds
 from evenmatch.testing import queue, rule, ticket
+from evenmatch.theory.schlup import periodic_cost, schlup
 
-RATING = Criterion("spread", "rating")
-PING = Criterion("spread", "ping")
+RATING = Criterion("spread", "rating", scale=Scale(max=4000.0))
+PING = Criterion("spread", "ping", scale=Scale(max=100.0))
 
 
 def enter(at_work: Matcher, *tickets: Ticket) -> Decision:
@@ -226,9 +230,53 @@ def test_queue_that_it_cannot_work_on_is_refused(
     assert str(caught.value) == sentence
 
 
-def test_adaptive_rounds_come_later() -> None:
-    with pytest.raises(NotSupported, match="adaptive comes with a later version"):
-        Periodic(adaptive=True).matcher(queue(), seed=1)
+def test_values_beyond_the_scale_count_as_its_end() -> None:
+    at_work = Periodic(rounds_of=2).matcher(queue(criteria=(RATING,)), seed=1)
+
+    # Both outliers stand at 4000, and so they keep the order of arrival.
+    assert groups(enter(at_work, *arrivals(9000, 1, 5000, 2))) == [("t2", "t4"), ("t1", "t3")]
+
+
+@pytest.mark.parametrize(("rate", "rounds"), [(0.1, 1), (1.0, 1), (10.0, 4)])
+def test_adaptive_rounds_follow_the_rate(rate: float, rounds: int) -> None:
+    in_queue = queue(criteria=(RATING,), wait_max=5.0)
+    at_work = Periodic(adaptive=True).matcher(in_queue, seed=1)
+    sizes = []
+    for i in range(1, 201):
+        at_work.enter(ticket(f"t{i}", i, at=i / rate, sequence=i), i / rate)
+        sizes += [len(at_work.decide(i / rate).matches)]
+
+    # The last 50 arrivals count as 51 in a span that is 0.5 s longer, and so lag a little.
+    assert [size for size in sizes if size][-1] == rounds
+    best = schlup(k=2, rate=rate, wait_max=5.0)["rounds_of"]
+    assert best is not None
+    assert abs(rounds - best) <= 1
+
+
+@given(
+    rate=st.floats(0.01, 1e4), k=st.integers(2, 12), wait_max=st.floats(0.1, 1e3), data=st.data()
+)
+def test_best_rounds_are_those_of_theory(
+    rate: float, k: int, wait_max: float, data: st.DataObject
+) -> None:
+    found = best_rounds(rate, float(k), float(k), 1.0 / wait_max)
+    other = data.draw(st.integers(1, ROUNDS_OF_MAX))
+
+    def cost(x: float) -> float:
+        return periodic_cost(x * k, k=k, rate=rate, wait_max=wait_max)
+
+    assert cost(found) <= cost(other) * (1 + 1e-12)
+
+
+def test_adaptive_matcher_restored_half_way_knows_the_rate() -> None:
+    in_queue = queue(criteria=(RATING,), wait_max=5.0)
+    before = Periodic(adaptive=True).matcher(in_queue, seed=1)
+    enter(before, *arrivals(1, 2, 3))
+
+    after = Periodic(adaptive=True).matcher(in_queue, seed=1, memory=before.memory())
+
+    assert before.memory()["arrivals"] == [1.0, 2.0, 3.0]
+    assert after.memory() == before.memory()
 
 
 def test_criterion_that_compares_no_numbers_is_none_to_sort_by() -> None:

@@ -1,0 +1,133 @@
+"""`multi_queue`: one queue for each bracket of the criteria; the overdue take their neighbours."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.queue import Queue
+from evenmatch.policies.base import Matcher, Memory
+from evenmatch.policies.steps import StepMatcher, Steps, check_solo, check_without_rules
+from evenmatch.solvers import multi_queue, play
+from evenmatch.solvers.waiting import free_slot
+
+CRITERIA_MAX, BRACKETS_MAX = multi_queue.CRITERIA_MAX, multi_queue.BRACKETS_MAX
+STEPS = Steps(
+    kind=play.MULTI_QUEUE,
+    arrive=multi_queue.arrive,
+    come_back=multi_queue.come_back,
+    decide=multi_queue.decide,
+    leave=free_slot,
+    samples=64,
+    learnt=tuple(range(multi_queue.BRACKETS, multi_queue.BRACKETS + CRITERIA_MAX)),
+)
+SCALES = ("linear", "percentile")
+"""Scales that bring values, not gaps, to [0, 1]."""
+
+
+class MultiQueue(msgspec.Struct, frozen=True, kw_only=True):
+    """Cut each criterion into brackets, and match players of one cell as soon as they are enough.
+
+    A player of scaled value v stands in bracket min(r - 1, floor(v r)) of a criterion with r
+    brackets. The k-th player of a cell completes a match of its k longest waiting. A ticket whose
+    deadline has come plays with its own cell, then with those one bracket away, then two, and so
+    on, the longest waiting of each ring first; where fewer than k wait in all, the engine decides
+    (`on_deadline`). Without a deadline cells just fill.
+
+    Without `brackets` the best number of brackets is set by the rate of the last 50 arrivals and
+    what waiting costs: r = (2 a W / (k D (k + 1) wait_price)) ^ (1/(D + 1)) rounded to the better
+    neighbour, W the sum of weights. It is reconsidered at each arrival and changes when others
+    are expected to cost at least 2 % less; then everyone moves to his new cell, and cells that
+    are full play at once, that of the longest waiting first.
+
+    When to use:
+        For matches of more than two players whose criteria lie evenly between 0 and 1, and when
+        players should see brackets that can be explained. For one against one `price` costs less.
+
+    Args:
+        brackets: r for all criteria, or one number for each joined by `+`; 1 is `greedy`. None
+            lets the measured rate decide.
+        adaptive: Says the same as leaving `brackets` out.
+
+    Source:
+        Schlup, Automatic Game Matching, algorithm A_MQ and eq. (9).
+
+    Differs from the paper:
+        Eq. (9) is printed for any number D of criteria and holds for one. With several, a
+        bracket's rate is a / r^D, as in `theory.schlup.r_opt`.
+
+    Complexity:
+        O(n) for each arrival and each overdue ticket.
+    """
+
+    fills = False
+
+    brackets: tuple[int, ...] = ()
+    adaptive: bool = False
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        """Return a matcher for teams of one player."""
+        del seed
+        return StepMatcher(queue, "multi_queue", STEPS, self.numbers(queue), memory)
+
+    def steps(self, queue: Queue) -> Steps:
+        """Return the compiled steps."""
+        del queue
+        return STEPS
+
+    def numbers(self, queue: Queue) -> dict[int, float]:
+        """Return the parameters of the steps by place.
+
+        Raises:
+            ConfigError: A parameter is out of range, a criterion is not scaled to [0, 1], or the
+                queue has another format, or rules.
+        """
+        check_solo(queue, "multi_queue", is_duel=False)
+        check_without_rules(queue, "multi_queue")
+        _check_scales(queue)
+        numbers = {
+            multi_queue.IS_ADAPTIVE: float(not self.brackets),
+            multi_queue.SEATS: float(queue.format.k),
+        }
+        for place, count in enumerate(self._by_criterion(queue)):
+            numbers[multi_queue.BRACKETS + place] = float(count)
+        return numbers
+
+    def _by_criterion(self, queue: Queue) -> tuple[int, ...]:
+        """Return the brackets of each criterion; none if they are to be measured."""
+        given, count = self.brackets, len(queue.criteria)
+        if not given:
+            return ()
+        if self.adaptive:
+            raise ConfigError("multi_queue: give brackets or adaptive=true, not both")
+        if len(given) not in (1, count):
+            raise ConfigError(
+                f"multi_queue: brackets must be one number, or one for each of the {count} "
+                f"criteria of queue {queue.name}, got {len(given)}"
+            )
+        if any(not 1 <= each <= BRACKETS_MAX for each in given):
+            raise ConfigError(
+                f"multi_queue: brackets must be 1 to {BRACKETS_MAX}, "
+                f"got {'+'.join(map(str, given))}"
+            )
+        found = given * count if len(given) == 1 else given
+        if math.prod(found) > multi_queue.CELLS_MAX:
+            raise ConfigError(f"multi_queue: {math.prod(found):.0e} cells are too many: cut less")
+        return found
+
+
+def _check_scales(queue: Queue) -> None:
+    if len(queue.criteria) > CRITERIA_MAX:
+        raise ConfigError(
+            f"multi_queue takes up to {CRITERIA_MAX} criteria, "
+            f"queue {queue.name} has {len(queue.criteria)}"
+        )
+    for criterion in queue.criteria:
+        if criterion.scale.kind not in SCALES:
+            raise ConfigError(
+                f"multi_queue cuts values between 0 and 1 into brackets, and criterion "
+                f"{criterion.attribute} of queue {queue.name} has the scale "
+                f"{criterion.scale.kind}: give it a linear scale with min and max"
+            )

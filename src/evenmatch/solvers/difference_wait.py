@@ -1,0 +1,241 @@
+"""The steps of `difference_wait`: tentative groups, which the unlike have to wait for longer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import TIME, Floats
+from evenmatch.solvers.tentative import (
+    COST,
+    DROPPED,
+    DUE,
+    FIRST_NUMBER_AFTER,
+    GOES,
+    NEW,
+    ROLE,
+    SEEK,
+    dissolve,
+    find,
+    mend,
+    rows_to_work_in,
+    take,
+)
+from evenmatch.solvers.waiting import (
+    FLAG,
+    NONE,
+    OLDEST,
+    PARTNER,
+    SEQUENCE,
+    SIZE,
+    WAIT_MAX,
+    WAITING,
+    WAKE,
+    WEIGHT,
+    YOUNGER,
+    Ints,
+    Waiting,
+    free_slot,
+    round_up,
+)
+
+FACTOR, POWER, IS_FROM_ARRIVAL, SEATS, IS_WHOLE, IS_DUE = range(
+    FIRST_NUMBER_AFTER, FIRST_NUMBER_AFTER + 6
+)
+"""Numbers: of the wait factor * distance ** power, in seconds; whether it counts from the arrival
+of the oldest; players of a match; whether all groups are known to be whole; whether a group is to
+be made definitive at once."""
+AT_ONCE = -1.0
+"""An instant before all others."""
+
+
+@kernel(f"void({WAITING}, int64, float64)")
+def arrive(waiting: Waiting, slot: int, now: float) -> None:  # noqa: ARG001
+    """Note that a newcomer looks for a group."""
+    waiting[1][SEEK, slot], waiting[1][ROLE, slot] = NEW, 0.0
+
+
+@kernel(f"void({WAITING}, int64)")
+def leave(waiting: Waiting, slot: int) -> None:
+    """Let a player go; the rest of his group look for another one."""
+    waiting[1][SEEK, slot] = GOES
+    dissolve(waiting, slot)
+    free_slot(waiting, slot)
+
+
+@kernel(f"void({WAITING}, float64, int64[:,::1], int64, float64)")
+def _join(waiting: Waiting, now: float, out: Ints, row: int, cost: float) -> None:
+    """Make a group of the players in a row, and say when it becomes definitive."""
+    points, marks, links, numbers = waiting[:4]
+    seats = out.shape[1]
+    take(waiting, out, row)
+    oldest = np.inf
+    for seat in range(seats):
+        oldest = min(oldest, points[TIME, out[row, seat]])
+    distance = cost / numbers[WEIGHT] if numbers[WEIGHT] > 0.0 else 0.0
+    start = oldest if numbers[IS_FROM_ARRIVAL] != 0.0 else now
+    due = start + round_up(numbers[FACTOR] * distance ** numbers[POWER])
+    due = min(due, oldest + numbers[WAIT_MAX])
+    if due <= now:
+        due = AT_ONCE
+        numbers[IS_DUE] = 1.0
+    for seat in range(seats):
+        member = out[row, seat]
+        links[PARTNER, member] = out[row, (seat + 1) % seats]
+        marks[COST, member], marks[SEEK, member] = cost, np.inf
+        marks[DUE, member] = due
+
+
+@kernel(f"void({WAITING}, int64[:,::1], int64)", inline=True)
+def _write(waiting: Waiting, out: Ints, row: int) -> None:
+    """Put the players of a match in the order of age, and let them go."""
+    points, _, links = waiting[:3]
+    for seat in range(out.shape[1]):
+        slot, at = out[row, seat], seat
+        while at > 0 and (
+            points[TIME, out[row, at - 1]] > points[TIME, slot]
+            or (
+                points[TIME, out[row, at - 1]] == points[TIME, slot]
+                and links[SEQUENCE, out[row, at - 1]] > links[SEQUENCE, slot]
+            )
+        ):
+            out[row, at] = out[row, at - 1]
+            at -= 1
+        out[row, at] = slot
+    for seat in range(out.shape[1]):
+        free_slot(waiting, out[row, seat])
+
+
+@kernel(f"int64({WAITING})", inline=True)
+def _seeker(waiting: Waiting) -> int:
+    """Return who looks next: one who was dropped, one of enough who are free, or a newcomer.
+
+    Of each kind it is the oldest. If nobody has to look, the next instant is noted.
+    """
+    points, marks, links, numbers, counts = waiting[:5]
+    oldest, newcomer, free, wake = NONE, NONE, 0, np.inf
+    slot: int = counts[OLDEST]
+    while slot != NONE:
+        if marks[SEEK, slot] == DROPPED:
+            return slot
+        if marks[SEEK, slot] == NEW:
+            if newcomer == NONE:
+                newcomer = slot
+        elif marks[COST, slot] == np.inf:
+            free += 1
+            if oldest == NONE:
+                oldest = slot
+            if links[FLAG, slot] == 0:
+                wake = min(wake, points[TIME, slot] + numbers[WAIT_MAX])
+        else:
+            wake = min(wake, marks[DUE, slot])
+        slot = links[YOUNGER, slot]
+    numbers[WAKE] = wake
+    return oldest if free >= numbers[SEATS] else newcomer
+
+
+@kernel(f"int64({WAITING}, float64, boolean)", inline=True)
+def _due(waiting: Waiting, now: float, fired: bool) -> int:
+    """Return the oldest player whose group has become definitive."""
+    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    slot: int = counts[OLDEST]
+    while slot != NONE:
+        due = marks[DUE, slot]
+        if due < now or (due == now and fired):
+            return slot
+        slot = links[YOUNGER, slot]
+    return NONE
+
+
+@kernel(f"void({WAITING})", inline=True)
+def _note_wake(waiting: Waiting) -> None:
+    """Note when the next group becomes definitive, or somebody without one is overdue."""
+    points, marks, links, numbers, counts = waiting[:5]
+    wake = np.inf
+    slot = counts[OLDEST]
+    while slot != NONE:
+        wake = min(wake, marks[DUE, slot])
+        if marks[COST, slot] == np.inf and links[FLAG, slot] == 0:
+            wake = min(wake, points[TIME, slot] + numbers[WAIT_MAX])
+        slot = links[YOUNGER, slot]
+    numbers[WAKE] = wake
+
+
+@kernel(f"int64({WAITING}, float64, boolean)", inline=True)
+def _overdue(waiting: Waiting, now: float, fired: bool) -> int:
+    """Note who is overdue, and return the oldest without a group if players for one are there."""
+    points, marks, links, numbers, counts = waiting[:5]
+    slot = counts[OLDEST]
+    while slot != NONE:
+        deadline = points[TIME, slot] + numbers[WAIT_MAX]
+        if links[FLAG, slot] == 0 and (deadline > now or (deadline == now and not fired)):
+            return NONE
+        links[FLAG, slot] = 1
+        if marks[COST, slot] == np.inf and counts[SIZE] >= numbers[SEATS]:
+            return slot
+        slot = links[YOUNGER, slot]
+    return NONE
+
+
+@kernel(f"int64({WAITING}, int64[:,::1], int64, float64, boolean)", inline=True)
+def _commit(waiting: Waiting, out: Ints, found: int, now: float, fired: bool) -> int:
+    """Write down all groups that have become definitive; return the number of matches so far."""
+    links, numbers = waiting[2], waiting[3]
+    numbers[IS_DUE] = 0.0
+    slot = _due(waiting, now, fired)
+    while slot != NONE:
+        for seat in range(out.shape[1]):
+            out[found, seat] = slot
+            slot = links[PARTNER, slot]
+        _write(waiting, out, found)
+        found += 1
+        slot = _due(waiting, now, fired)
+    return found
+
+
+@kernel(f"int64({WAITING}, float64, int64[:,::1], int64, float64[:,::1])", inline=True)
+def _rearrange(waiting: Waiting, now: float, out: Ints, found: int, near: Floats) -> int:
+    """Let everybody look who has to; return the number of matches so far."""
+    marks, numbers = waiting[1], waiting[3]
+    slot = _seeker(waiting)
+    while slot != NONE:
+        if marks[SEEK, slot] == NEW and numbers[IS_DUE] != 0.0:
+            # What the newcomer before made definitive is not to be changed by this one.
+            found = _commit(waiting, out, found, now, False)
+        marks[SEEK, slot] = np.inf
+        cost = find(waiting, slot, False, out, found, near)
+        if cost < np.inf:
+            _join(waiting, now, out, found, cost)
+        slot = _seeker(waiting)
+    return found
+
+
+@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
+def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+    """Make the matches of an instant; return how many.
+
+    Complexity:
+        O(n + k^2) for each player who looks for a group.
+    """
+    numbers = waiting[3]
+    near = rows_to_work_in(out.shape[1], waiting[5].shape[0])
+    found = 0
+    if numbers[IS_WHOLE] == 0.0:
+        numbers[IS_WHOLE] = 1.0
+        mend(waiting)
+    again = True
+    while again:
+        found = _rearrange(waiting, now, out, found, near)
+        is_late = numbers[WAKE] <= now
+        if is_late:
+            found = _commit(waiting, out, found, now, fired)
+        slot = _overdue(waiting, now, fired)
+        again = slot != NONE
+        if again:
+            find(waiting, slot, True, out, found, near)
+            take(waiting, out, found)
+            _write(waiting, out, found)
+            found += 1
+        elif is_late:
+            _note_wake(waiting)
+    return found

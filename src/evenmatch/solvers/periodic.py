@@ -1,0 +1,131 @@
+"""The steps of `periodic` for single players without rules: collect, sort, cut."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import FIRST_VALUE, TIME
+from evenmatch.solvers.waiting import (
+    FIRST_NUMBER,
+    NONE,
+    OLDEST,
+    PRICE,
+    SIZE,
+    WAIT_MAX,
+    WAITING,
+    WAKE,
+    WEIGHT,
+    YOUNGER,
+    Ints,
+    Waiting,
+    arrival_rate,
+    free_slot,
+    note_arrival,
+)
+
+FULL, SORT, IS_ADAPTIVE, FLUSHED_AT, SEATS = range(FIRST_NUMBER, FIRST_NUMBER + 5)
+"""Numbers: players that make a flush; the term to sort by, -1 for none; whether the measured rate
+sets `FULL`; the last flush; players of a match."""
+ROUNDS_OF_MAX = 10_000
+
+
+@kernel("float64(float64, float64, float64, float64, float64)", inline=True)
+def _cost(rounds: float, rate: float, k: float, weight: float, price: float) -> float:
+    """Return the expected cost of a match in rounds of so many matches: Schlup, eq. (5)."""
+    n = rounds * k
+    return weight * (k - 1.0) / (n + 1.0) + price * k * (n - 1.0) / (2.0 * rate)
+
+
+@kernel("float64(float64, float64, float64, float64)")
+def best_rounds(rate: float, k: float, weight: float, price: float) -> float:
+    """Return how many matches a round should hold.
+
+    Args:
+        rate: Tickets per second.
+        k: Players of a match.
+        weight: Sum of the weights of the criteria; k in the paper.
+        price: Cost of a player-second; 1/wait_max in the paper.
+
+    Source:
+        Schlup, eq. (6): n = sqrt(2 a (k - 1) wait_max) - 1. The cost is convex in n, so that the
+        best whole number of matches is next to n / k.
+    """
+    low = 1.0
+    if weight > 0.0:
+        low = math.sqrt(2.0 * rate * weight * (k - 1.0) / (k * price)) - 1.0
+        low = min(max(1.0, np.floor(low / k)), float(ROUNDS_OF_MAX))
+        high = min(low + 1.0, float(ROUNDS_OF_MAX))
+        if _cost(high, rate, k, weight, price) < _cost(low, rate, k, weight, price):
+            low = high
+    return low
+
+
+@kernel(f"void({WAITING}, int64, float64)")
+def arrive(waiting: Waiting, slot: int, now: float) -> None:
+    """Set the size of a round by the rate, if it is to be measured."""
+    numbers = waiting[3]
+    if numbers[IS_ADAPTIVE] != 0.0:
+        rate, k = arrival_rate(waiting, now), numbers[SEATS]
+        numbers[FULL] = k * best_rounds(rate, k, numbers[WEIGHT], numbers[PRICE])
+        note_arrival(waiting, slot, now)
+
+
+@kernel(f"float64({WAITING})", inline=True)
+def _next_deadline(waiting: Waiting) -> float:
+    """Return the first deadline after the last flush; infinity if there is none."""
+    points, _, links, numbers, counts = waiting[:5]
+    slot = counts[OLDEST]
+    while slot != NONE and points[TIME, slot] + numbers[WAIT_MAX] <= numbers[FLUSHED_AT]:
+        slot = links[YOUNGER, slot]
+    return np.inf if slot == NONE else points[TIME, slot] + numbers[WAIT_MAX]
+
+
+@kernel(f"int64({WAITING}, float64, int64[:,::1])")
+def _flush(waiting: Waiting, now: float, out: Ints) -> int:
+    """Sort the first players by age that make whole matches, and cut; return how many matches."""
+    points, _, links, numbers, counts = waiting[:5]
+    numbers[FLUSHED_AT] = now
+    seats = out.shape[1]
+    found = counts[SIZE] // seats
+    slots = np.empty(found * seats, dtype=np.int64)
+    values = np.zeros(found * seats)
+    slot = counts[OLDEST]
+    for place in range(found * seats):
+        slots[place] = slot
+        if numbers[SORT] >= 0.0:
+            values[place] = points[FIRST_VALUE + int(numbers[SORT]), slot]
+        slot = links[YOUNGER, slot]
+    # Stable, so that equal values keep the order of age.
+    order = np.argsort(values, kind="mergesort")
+    for match in range(found):
+        for seat in range(seats):
+            place = order[match * seats + seat]
+            at = seat
+            while at > 0 and order[match * seats + at - 1] > place:
+                order[match * seats + at] = order[match * seats + at - 1]
+                at -= 1
+            order[match * seats + at] = place
+        for seat in range(seats):
+            out[match, seat] = slots[order[match * seats + seat]]
+            free_slot(waiting, out[match, seat])
+    return found
+
+
+@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
+def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+    """Flush when the pool is full or the longest waiting is overdue; return how many matches.
+
+    Complexity:
+        O(m log m) for a flush of m players, O(1) otherwise.
+    """
+    numbers, counts = waiting[3], waiting[4]
+    deadline = _next_deadline(waiting)
+    found = 0
+    if counts[SIZE] >= numbers[FULL] or deadline < now or (deadline == now and fired):
+        found = _flush(waiting, now, out)
+        deadline = _next_deadline(waiting)
+    numbers[WAKE] = deadline
+    return found

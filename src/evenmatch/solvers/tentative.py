@@ -1,0 +1,209 @@
+"""Tentative groups: rings of partners, each of which costs less than all that it breaks.
+
+A player looks for a group among the nearest others. It takes a player out of another group if it
+costs less, and so a round of changes always ends. Between two players this is: the nearest who is
+free or strictly closer than to his mate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats, shape_gap, shaped
+from evenmatch.solvers.waiting import (
+    FIRST_NUMBER,
+    NONE,
+    OLDEST,
+    PARTNER,
+    SEQUENCE,
+    SIZE,
+    WAITING,
+    YOUNGER,
+    Ints,
+    Waiting,
+)
+
+SEARCH = FIRST_NUMBER
+"""Number: the search that is on."""
+FIRST_NUMBER_AFTER = FIRST_NUMBER + 1
+DUE, COST, SEEK, ROLE = range(4)
+"""Marks: when the group becomes definitive; what it costs in criteria, infinite without one;
+whether the player is to look for one; what he is while somebody looks."""
+DROPPED, NEW, GOES = 0.0, 1.0, 2.0
+"""Who was dropped looks first; a newcomer is not seen by others before he has looked; who goes to
+another group or to a match does not look."""
+MEMBER, REFUSES = 0.0, 0.5
+"""Roles, added to the number of the search; any other number is no role in this search."""
+ANYONE, THE_WILLING, THE_FREE = range(3)
+"""Who may be asked: also from better groups; from worse groups; who has none."""
+LOW, HIGH, COSTS, WHO = range(4)
+"""Rows to work in: the range of each criterion; the nearest players and what each would cost."""
+NEAR = 4
+"""Players that are looked at for each seat; between two players the nearest is enough."""
+TRIES = 4
+"""Groups that are tried for a player; the members who would rather stay are left out in turn."""
+
+
+@kernel("float64[:,::1](int64, int64)")
+def rows_to_work_in(seats: int, terms: int) -> Floats:
+    """Return the rows that `find` works in."""
+    others = seats - 1
+    return np.empty((4, max(others if others == 1 else NEAR * others, terms)))
+
+
+@kernel(f"void({WAITING}, int64)", inline=True)
+def dissolve(waiting: Waiting, slot: int) -> None:
+    """Free a player and all others of his group; the oldest who does not go looks for another."""
+    points, marks, links = waiting[:3]
+    oldest, member = NONE, slot
+    while member != NONE:
+        following = links[PARTNER, member]
+        links[PARTNER, member] = NONE
+        marks[COST, member], marks[DUE, member] = np.inf, np.inf
+        if marks[SEEK, member] != GOES and (
+            oldest == NONE
+            or points[TIME, member] < points[TIME, oldest]
+            or (
+                points[TIME, member] == points[TIME, oldest]
+                and links[SEQUENCE, member] < links[SEQUENCE, oldest]
+            )
+        ):
+            oldest = member
+        member = following
+    if oldest != NONE:
+        marks[SEEK, oldest] = DROPPED
+
+
+@kernel(f"void({WAITING})", inline=True)
+def mend(waiting: Waiting) -> None:
+    """Dissolve groups of which a member did not come back after a restart."""
+    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    slot = counts[OLDEST]
+    while slot != NONE:
+        younger = links[YOUNGER, slot]
+        if marks[COST, slot] < np.inf:
+            partner = links[PARTNER, slot]
+            if partner == NONE or marks[COST, partner] == np.inf:
+                dissolve(waiting, slot)
+                younger = counts[OLDEST]
+        slot = younger
+
+
+@kernel(f"void({WAITING}, int64[:,::1], int64)", inline=True)
+def take(waiting: Waiting, out: Ints, row: int) -> None:
+    """Take the players in a row out of their groups."""
+    marks, links = waiting[1], waiting[2]
+    for seat in range(out.shape[1]):
+        marks[SEEK, out[row, seat]] = GOES
+    for seat in range(out.shape[1]):
+        if links[PARTNER, out[row, seat]] != NONE:
+            dissolve(waiting, out[row, seat])
+
+
+@kernel("float64(float64[:,::1], float64[:,::1], float64[:,::1], int64)", inline=True)
+def _cost_with(points: Floats, terms: Floats, near: Floats, slot: int) -> float:
+    """Return what a group costs in criteria with one more player."""
+    cost = 0.0
+    for term in range(terms.shape[0]):
+        value = points[FIRST_VALUE + term, slot]
+        gap = max(near[HIGH, term], value) - min(near[LOW, term], value)
+        cost += terms[term, 0] * shaped(terms, term, gap)
+    return cost
+
+
+@kernel(f"int64({WAITING}, int64, int64, float64[:,::1])", inline=True)
+def _look(waiting: Waiting, slot: int, whom: int, near: Floats) -> int:
+    """Write down the nearest players who may be asked, by distance and age; return how many."""
+    points, marks, links, numbers, counts, terms = waiting[:6]
+    search = numbers[SEARCH]
+    count, room = 0, near.shape[1]
+    other = counts[OLDEST]
+    while other != NONE:
+        if marks[SEEK, other] != NEW and marks[ROLE, other] < search and other != slot:
+            cost = 0.0
+            for term in range(terms.shape[0]):
+                gap = abs(points[FIRST_VALUE + term, other] - points[FIRST_VALUE + term, slot])
+                cost += terms[term, 0] * shape_gap(
+                    terms[term, 1], terms[term, 2], terms[term, 3], terms[term, 4], gap
+                )
+            is_asked = whom == ANYONE or (
+                cost < marks[COST, other] and (whom != THE_FREE or marks[COST, other] == np.inf)
+            )
+            if is_asked and (count < room or cost < near[COSTS, room - 1]):
+                at = min(count, room - 1)
+                while at > 0 and near[COSTS, at - 1] > cost:
+                    near[COSTS, at], near[WHO, at] = near[COSTS, at - 1], near[WHO, at - 1]
+                    at -= 1
+                near[COSTS, at], near[WHO, at] = cost, other
+                count = min(count + 1, room)
+        other = links[YOUNGER, other]
+    return count
+
+
+@kernel(f"float64({WAITING}, int64, int64, int64, int64[:,::1], int64, float64[:,::1])")
+def _grow(
+    waiting: Waiting, slot: int, whom: int, count: int, out: Ints, row: int, near: Floats
+) -> float:
+    """Write down a group that adds the next cheapest of the nearest to one; return its cost.
+
+    Returns:
+        Infinity if there are too few whose present group costs more.
+    """
+    points, marks, terms = waiting[0], waiting[1], waiting[5]
+    search = waiting[3][SEARCH]
+    for term in range(terms.shape[0]):
+        near[LOW, term] = near[HIGH, term] = points[FIRST_VALUE + term, slot]
+    out[row, 0] = slot
+    cost = 0.0
+    for seat in range(1, out.shape[1]):
+        best, cost = NONE, np.inf
+        for i in range(count):
+            other = int(near[WHO, i])
+            if marks[ROLE, other] < search:
+                found = _cost_with(points, terms, near, other)
+                if found < cost and (whom == ANYONE or found < marks[COST, other]):
+                    best, cost = other, found
+        if best == NONE:
+            cost = np.inf
+            break
+        out[row, seat] = best
+        marks[ROLE, best] = search + MEMBER
+        for term in range(terms.shape[0]):
+            value = points[FIRST_VALUE + term, best]
+            near[LOW, term] = min(near[LOW, term], value)
+            near[HIGH, term] = max(near[HIGH, term], value)
+    for i in range(count):
+        if marks[ROLE, int(near[WHO, i])] == search + MEMBER:
+            marks[ROLE, int(near[WHO, i])] = 0.0
+    return cost
+
+
+@kernel(f"float64({WAITING}, int64, boolean, int64[:,::1], int64, float64[:,::1])")
+def find(
+    waiting: Waiting, slot: int, at_any_cost: bool, out: Ints, row: int, near: Floats
+) -> float:
+    """Write down the group that a player finds; return its cost, infinity if there is none."""
+    marks, numbers, counts = waiting[1], waiting[3], waiting[4]
+    if counts[SIZE] < out.shape[1]:
+        return np.inf
+    numbers[SEARCH] += 1.0
+    whom = ANYONE if at_any_cost else THE_WILLING
+    count = _look(waiting, slot, whom, near)
+    for _ in range(TRIES):
+        cost = _grow(waiting, slot, whom, count, out, row, near)
+        if cost == np.inf:
+            break
+        is_willing = True
+        for seat in range(1, out.shape[1]):
+            member = out[row, seat]
+            if not at_any_cost and marks[COST, member] <= cost:
+                marks[ROLE, member] = numbers[SEARCH] + REFUSES
+                is_willing = False
+        if is_willing:
+            return cost
+    if out.shape[1] == 2:
+        # Where nobody is willing nobody is free.
+        return np.inf
+    count = _look(waiting, slot, THE_FREE, near)
+    return _grow(waiting, slot, THE_FREE, count, out, row, near)
