@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,7 +18,12 @@ from evenmatch.sim.compiled import Floats, Outcome, play
 from evenmatch.sim.stream import Arrival
 
 DUEL_SPECS = ["price", "price:c=0.7,grow=0.5", "price:theta=0.2", "price:rate=3"]
+DUEL_SPECS += ["delay_greedy", "delay_greedy:factor=0.3", "delay_greedy:factor=0"]
+LINE_SPECS = ["gap_value", "gap_value:rate=3"]
 GROUP_SPECS = [
+    "group_price",
+    "group_price:theta=1",
+    "group_price:grow=0.5",
     "greedy",
     "periodic:rounds_of=3,sort=c0",
     "periodic:adaptive=true,sort=c0",
@@ -47,6 +53,8 @@ def drawn_queue(rng: np.random.Generator, players: int, spec: str) -> Queue:
         )
         for d in range(rng.integers(1, 4))
     )
+    if spec in LINE_SPECS:
+        criteria = (msgspec.structs.replace(criteria[0], weight=criteria[0].weight or None),)
     wait_max = float(rng.choice([0.5, 2.0, 5.0])) if rng.random() < 0.7 else None
     return Queue(
         "main",
@@ -108,7 +116,7 @@ def of_outcome(outcome: Outcome) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize(
     ("spec", "players"),
-    [(spec, 2) for spec in DUEL_SPECS]
+    [(spec, 2) for spec in DUEL_SPECS + LINE_SPECS]
     + [(spec, k) for spec in GROUP_SPECS + CELL_SPECS for k in (2, 3, 5)],
 )
 def test_compiled_run_makes_the_engines_matches(spec: str, players: int) -> None:

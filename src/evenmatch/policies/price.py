@@ -103,11 +103,11 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
             price.GROW: grow,
             price.KNOWN_RATE: self.rate or 0.0,
             price.DIMENSIONS: 0.0 if self.theta is not None else float(len(counted)),
-            price.DENSITY: _density(counted),
+            price.DENSITY: density(counted),
         }
 
 
-def _density(terms: Floats) -> float:
+def density(terms: Floats) -> float:
     """Return how likely a uniform player costs at most T over T ** dimensions; 0: not uniform."""
     if any(shape != CAPPED for shape in terms[:, 1]):
         return 0.0

@@ -20,8 +20,11 @@ from evenmatch.policies.base import FunctionPolicy, Policy
 POLICIES: dict[str, str] = {
     "adaptive_brackets": "AdaptiveBrackets",
     "closest_random": "ClosestRandom",
+    "delay_greedy": "DelayGreedy",
     "difference_wait": "DifferenceWait",
+    "gap_value": "GapValue",
     "greedy": "Greedy",
+    "group_price": "GroupPrice",
     "lookahead": "Lookahead",
     "multi_queue": "MultiQueue",
     "periodic": "Periodic",

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers import difference_wait, greedy, multi_queue, periodic, price
+from evenmatch.solvers import (
+    delay_greedy,
+    difference_wait,
+    gap_value,
+    greedy,
+    group_price,
+    multi_queue,
+    periodic,
+    price,
+)
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
 from evenmatch.solvers.waiting import (
@@ -43,6 +52,12 @@ def arrive(kind: int, waiting: Waiting, slot: int, now: float) -> None:
     """Let a policy take note of a newcomer."""
     if kind == PRICE:
         price.arrive(waiting, slot, now)
+    elif kind == DELAY_GREEDY:
+        delay_greedy.arrive(waiting, slot, now)
+    elif kind == GROUP_PRICE:
+        group_price.arrive(waiting, slot, now)
+    elif kind == GAP_VALUE:
+        gap_value.arrive(waiting, slot, now)
     elif kind == PERIODIC:
         periodic.arrive(waiting, slot, now)
     elif kind == MULTI_QUEUE:
@@ -57,6 +72,12 @@ def decide(kind: int, waiting: Waiting, now: float, fired: bool, out: Ints) -> i
     found = 0
     if kind == PRICE:
         found = price.decide(waiting, now, fired, out)
+    elif kind == DELAY_GREEDY:
+        found = delay_greedy.decide(waiting, now, fired, out)
+    elif kind == GROUP_PRICE:
+        found = group_price.decide(waiting, now, fired, out)
+    elif kind == GAP_VALUE:
+        found = gap_value.decide(waiting, now, fired, out)
     elif kind == GREEDY:
         found = greedy.decide(waiting, now, fired, out)
     elif kind == PERIODIC:
@@ -73,6 +94,12 @@ def leave(kind: int, waiting: Waiting, slot: int) -> None:
     """Let a player go whom the policy has not matched."""
     if kind == PRICE:
         price.forget(waiting, slot)
+    elif kind == DELAY_GREEDY:
+        delay_greedy.leave(waiting, slot)
+    elif kind == GROUP_PRICE:
+        group_price.leave(waiting, slot)
+    elif kind == GAP_VALUE:
+        gap_value.leave(waiting, slot)
     elif kind == DIFFERENCE_WAIT:
         difference_wait.leave(waiting, slot)
     elif kind in (GREEDY, PERIODIC, MULTI_QUEUE):

@@ -28,7 +28,8 @@ Waiting: TypeAlias = tuple[
 
     points   (rows, slots)    see above
     marks    (MARKS, slots)   what a policy notes about each slot
-    links    (LINKS, slots)   sequence, neighbours by age, partner; and the stack of free slots
+    links    (LINKS, slots)   sequence, neighbours by age, partner; the stack of free slots; and
+                              neighbours by value where a policy keeps them
     numbers  (NUMBERS,)       the policy's parameters and what it knows, see `policies`' own rows
     counts   (COUNTS,)        see below
     terms    (terms, 5)       of the cost, see `solvers.pairs`
@@ -42,8 +43,8 @@ WAITING = (
     "float64[:,::1], float64[::1], float64[:,::1], float64[:,::1], float64[:,::1]))"
 )
 
-SEQUENCE, OLDER, YOUNGER, PARTNER, FLAG, FREE = range(6)
-LINKS = 6
+SEQUENCE, OLDER, YOUNGER, PARTNER, FLAG, FREE, LEFT, RIGHT = range(8)
+LINKS = 8
 SIZE, OLDEST, YOUNGEST, FREE_TOP, NEWEST, NOTED = range(6)
 COUNTS = 8
 MARKS = 4
@@ -217,6 +218,23 @@ def arrival_rate(waiting: Waiting, now: float) -> float:
     known = min(noted, RATE_OF, room)
     span = now - samples[0, (noted - known) % room] if known > 0 else 0.0
     return measured_rate(known, span, numbers[PRICE])
+
+
+@kernel(f"float64({WAITING}, float64)", inline=True)
+def settled_rate(waiting: Waiting, now: float) -> float:
+    """Return the rate of the last `RATE_OF` arrivals; the guess before them fades with each.
+
+    It is (n + 1) / (now - first + prior / (n + 1)): closer than `arrival_rate` where arrivals are
+    many in the time that costs a tenth of one.
+    """
+    numbers, counts, samples = waiting[3], waiting[4], waiting[9]
+    prior = PRIOR / numbers[PRICE]
+    noted = counts[NOTED]
+    room = samples.shape[1]
+    known = min(noted, RATE_OF, room)
+    if known == 0:
+        return 1.0 / prior
+    return (known + 1.0) / (now - samples[0, (noted - known) % room] + prior / (known + 1.0))
 
 
 @kernel(f"void({WAITING}, int64, float64)", inline=True)

@@ -1,0 +1,191 @@
+"""The steps of `delay_greedy`: a pair meets when both waits together reach its distance, in cost.
+
+The instant of a pair is known as soon as both are there, so each player keeps one timer: the
+earliest instant of all its pairs at the time it last looked. Whoever looked last at a pair knows
+of it; so the earliest timer of all is the earliest pair.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import TIME, pair_cost
+from evenmatch.solvers.waiting import (
+    FIRST_NUMBER,
+    FLAG,
+    NONE,
+    OLDEST,
+    PARTNER,
+    SEQUENCE,
+    WAIT_MAX,
+    WAITING,
+    WAKE,
+    YOUNGER,
+    Ints,
+    Waiting,
+    free_slot,
+    is_due,
+    ready_at,
+    round_up,
+)
+
+SECONDS = FIRST_NUMBER
+"""Number: how long both wait together for each unit of cost."""
+MEETS = 0
+"""Mark: the instant at which a player meets its partner."""
+STALE = -1.0
+"""An instant before all others: the player has to look around again."""
+
+
+@kernel(f"float64({WAITING}, int64, int64, boolean)", inline=True)
+def meets_at(waiting: Waiting, one: int, two: int, is_overdue: bool) -> float:
+    """Return the instant at which two players have waited long enough for each other.
+
+    Someone whose deadline has passed waits for nothing but the rules.
+    """
+    points, _, links, numbers, _, terms, gates = waiting[:7]
+    cost = pair_cost(points, terms, gates, 0.0, one, two)
+    if cost == np.inf:
+        return np.inf
+    at = ready_at(waiting, one, two)
+    if is_overdue or links[FLAG, one] == 1 or links[FLAG, two] == 1:
+        return at
+    later = max(points[TIME, one], points[TIME, two])
+    waited = later - min(points[TIME, one], points[TIME, two])
+    owed = 0.5 * (numbers[SECONDS] * cost - waited)
+    return max(at, later + round_up(max(owed, 0.0)))
+
+
+@kernel(f"void({WAITING}, int64)")
+def look(waiting: Waiting, slot: int) -> None:
+    """Note the earliest instant at which a player and another may meet; ties to the older."""
+    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    partner, soonest = NONE, np.inf
+    other = counts[OLDEST]
+    while other != NONE:
+        if other != slot:
+            at = meets_at(waiting, other, slot, False)
+            if at < soonest:
+                partner, soonest = other, at
+        other = links[YOUNGER, other]
+    marks[MEETS, slot], links[PARTNER, slot] = soonest, partner
+
+
+@kernel(f"int64({WAITING}, int64, float64)")
+def cheapest(waiting: Waiting, slot: int, now: float) -> int:
+    """Return whom a player at its deadline can play with at the least cost now."""
+    points, _, links, _, counts, terms, gates = waiting[:7]
+    partner, least = NONE, np.inf
+    other = counts[OLDEST]
+    while other != NONE:
+        if other != slot:
+            cost = pair_cost(points, terms, gates, 0.0, other, slot)
+            if cost < least and ready_at(waiting, other, slot) <= now:
+                partner, least = other, cost
+        other = links[YOUNGER, other]
+    return partner
+
+
+@kernel(f"void({WAITING}, int64, float64)")
+def arrive(waiting: Waiting, slot: int, now: float) -> None:  # noqa: ARG001
+    """Find out when a newcomer meets somebody; all steps are told the time, it is not needed."""
+    look(waiting, slot)
+
+
+@kernel(f"void({WAITING}, int64)")
+def leave(waiting: Waiting, slot: int) -> None:
+    """Let a player go; whoever would have met it looks around again."""
+    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    free_slot(waiting, slot)
+    other = counts[OLDEST]
+    while other != NONE:
+        if links[PARTNER, other] == slot:
+            links[PARTNER, other] = NONE
+            marks[MEETS, other] = STALE
+        other = links[YOUNGER, other]
+
+
+@kernel(f"int64({WAITING}, float64, boolean)", inline=True)
+def _first_due(waiting: Waiting, now: float, fired: bool) -> int:
+    """Return the player with the earliest timer if it is due, the oldest of equals."""
+    points, marks, links, _, counts = waiting[:5]
+    first, soonest = NONE, np.inf
+    slot = counts[OLDEST]
+    while slot != NONE:
+        if marks[MEETS, slot] == STALE:
+            look(waiting, slot)
+        at = marks[MEETS, slot]
+        if at < soonest and is_due(at, points[TIME, slot], now, fired):
+            first, soonest = slot, at
+        slot = links[YOUNGER, slot]
+    return first
+
+
+@kernel(f"int64({WAITING}, float64, boolean)", inline=True)
+def _first_overdue(waiting: Waiting, now: float, fired: bool) -> int:
+    """Return the oldest player whose deadline has come and was not noticed yet."""
+    points, links, numbers, counts = waiting[0], waiting[2], waiting[3], waiting[4]
+    slot: int = counts[OLDEST]
+    while slot != NONE:
+        deadline = points[TIME, slot] + numbers[WAIT_MAX]
+        if links[FLAG, slot] == 0 and (deadline < now or (deadline == now and fired)):
+            return slot
+        slot = links[YOUNGER, slot]
+    return slot
+
+
+@kernel(f"void({WAITING}, int64, int64, int64[:,::1], int64)", inline=True)
+def _pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
+    """Write down a match, the older player first, and let both go."""
+    points, links = waiting[0], waiting[2]
+    is_older = points[TIME, one] < points[TIME, two] or (
+        points[TIME, one] == points[TIME, two] and links[SEQUENCE, one] < links[SEQUENCE, two]
+    )
+    out[count, 0], out[count, 1] = (one, two) if is_older else (two, one)
+    leave(waiting, one)
+    leave(waiting, two)
+
+
+@kernel(f"float64({WAITING})", inline=True)
+def _next_instant(waiting: Waiting) -> float:
+    points, marks, links, numbers, counts = waiting[:5]
+    at = np.inf
+    slot = counts[OLDEST]
+    while slot != NONE:
+        at = min(at, marks[MEETS, slot])
+        if links[FLAG, slot] == 0:
+            at = min(at, points[TIME, slot] + numbers[WAIT_MAX])
+        slot = links[YOUNGER, slot]
+    return at
+
+
+@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
+def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+    """Make the matches of an instant, and note in `WAKE` when to ask again.
+
+    Returns:
+        Their number; their slots, which are free now, are in the rows of `out`.
+
+    Complexity:
+        O(n) for each match and for each player who looks around again.
+    """
+    marks, links, numbers = waiting[1], waiting[2], waiting[3]
+    found = 0
+    while True:
+        slot = _first_due(waiting, now, fired)
+        if slot != NONE:
+            _pair(waiting, slot, links[PARTNER, slot], out, found)
+            found += 1
+            continue
+        slot = _first_overdue(waiting, now, fired)
+        if slot == NONE:
+            break
+        links[FLAG, slot] = 1
+        marks[MEETS, slot] = STALE
+        partner = cheapest(waiting, slot, now)
+        if partner != NONE:
+            _pair(waiting, slot, partner, out, found)
+            found += 1
+    numbers[WAKE] = _next_instant(waiting)
+    return found

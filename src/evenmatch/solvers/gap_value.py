@@ -1,0 +1,351 @@
+"""The steps of `gap_value`: a pair meets when that is cheaper than what both are worth waiting.
+
+The players who wait lie on a line, in the order of the one criterion. What the pool will still
+cost is a sum over the gaps between neighbours and the two ends; a wide gap is cheaper than two
+narrow ones, for whoever arrives in it finds somebody near. A pair is made when its own cost and
+what the others will then cost are less than the present sum. Lengths are in units of
+
+    L(x) = T(x) / weight, where T solves rate * E[(T - cost(x, Y))+] = c^2 * wait_price
+
+which is c/sqrt(weight rate wait_max) for uniform players; Y are the last arrivals.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.line import (
+    FALLS,
+    HIGH_END,
+    IS_BOUNDED,
+    LINKED,
+    LOW_END,
+    LOWEST,
+    age_value,
+    between,
+    change,
+    link,
+    link_all,
+    unlink,
+)
+from evenmatch.solvers.pairs import FIRST_VALUE, TIME, pair_cost
+from evenmatch.solvers.price import (
+    AT_ONCE,
+    DIMENSIONS,
+    KNOWN_RATE,
+    LAST,
+    LOOK,
+    RATE_NOW,
+    SAMPLES,
+    WORTH,
+    at_rate,
+    most,
+)
+from evenmatch.solvers.waiting import (
+    FLAG,
+    LEFT,
+    NONE,
+    NOTED,
+    OLDEST,
+    RIGHT,
+    SEQUENCE,
+    SIZE,
+    WAIT_MAX,
+    WAITING,
+    WAKE,
+    YOUNGER,
+    Ints,
+    Waiting,
+    is_due,
+    note_arrival,
+    ready_at,
+    round_up,
+    settled_rate,
+)
+
+PICKINESS = 0.9
+"""c: a little less than 1, since the rate is measured."""
+REACH = 8
+"""Neighbours that a player looks at on its right until one may play."""
+FALLS_MAX = 128.0
+SILENCE, FALL = 4.0, 0.7
+"""After n mean intervals without an arrival 4 / n of the rate is believed, in steps."""
+
+__all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
+
+
+@kernel(f"void({WAITING}, int64, float64)", inline=True)
+def _enter(waiting: Waiting, slot: int, at: float) -> None:
+    """Note a player's length at rate 1, and when it looks around first."""
+    marks, numbers, counts, terms = waiting[1], waiting[3], waiting[4], waiting[5]
+    rate = numbers[RATE_NOW]
+    worth = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
+    marks[WORTH, slot] = worth / terms[0, 0]
+    marks[LOOK, slot] = at
+    if numbers[LINKED] == counts[SIZE] - 1:
+        link(waiting, slot)
+
+
+@kernel(f"void({WAITING}, int64, float64)")
+def arrive(waiting: Waiting, slot: int, now: float) -> None:
+    """Note a newcomer."""
+    points, numbers, counts, samples = waiting[0], waiting[3], waiting[4], waiting[9]
+    rate = numbers[KNOWN_RATE]
+    if rate <= 0.0:
+        rate = settled_rate(waiting, now)
+    numbers[RATE_NOW], numbers[LAST], numbers[FALLS] = rate, now, 0.0
+    _enter(waiting, slot, points[TIME, slot])
+    note_arrival(waiting, slot, now)
+    low, high = 0.0, 1.0
+    if numbers[IS_BOUNDED] == 0.0:
+        known = min(counts[NOTED], samples.shape[1])
+        low, high = samples[1, :known].min(), samples[1, :known].max()
+    numbers[LOW_END], numbers[HIGH_END] = low, high
+
+
+@kernel(f"void({WAITING}, int64, float64)")
+def come_back(waiting: Waiting, slot: int, now: float) -> None:
+    """Note a player who has been here before: no new arrival."""
+    _enter(waiting, slot, now)
+
+
+@kernel(f"void({WAITING}, int64)")
+def leave(waiting: Waiting, slot: int) -> None:
+    """Let a player go who was not matched; the others look around again."""
+    marks, counts = waiting[1], waiting[4]
+    unlink(waiting, slot)
+    if counts[OLDEST] != NONE:
+        marks[LOOK, counts[OLDEST]] = AT_ONCE
+
+
+@kernel(f"UniTuple(float64, 2)({WAITING}, int64, int64)", inline=True)
+def _pair_up(waiting: Waiting, left: int, right: int) -> tuple[float, float]:
+    """Return what a pair costs itself and from when on it may play; both inf if never."""
+    points, terms, gates = waiting[0], waiting[5], waiting[6]
+    cost = pair_cost(points, terms, gates, 0.0, left, right)
+    if cost == np.inf:
+        return np.inf, np.inf
+    return cost, ready_at(waiting, left, right)
+
+
+@kernel(f"float64({WAITING})", inline=True)
+def believed_rate(waiting: Waiting) -> float:
+    """Return the rate that is believed after a silence."""
+    numbers = waiting[3]
+    rate: float = numbers[RATE_NOW]
+    return rate * FALL ** numbers[FALLS]
+
+
+@kernel(f"float64({WAITING})", inline=True)
+def silent_until(waiting: Waiting) -> float:
+    """Return the instant at which silence lowers the rate once more; inf if that is in vain."""
+    numbers, counts = waiting[3], waiting[4]
+    if counts[SIZE] < 2 or numbers[FALLS] >= FALLS_MAX:
+        return np.inf
+    fallen = numbers[RATE_NOW] * FALL ** (numbers[FALLS] + 1.0)
+    instant: float = numbers[LAST] + round_up(SILENCE / fallen)
+    return instant
+
+
+@kernel(f"Tuple((int64, float64))({WAITING}, int64, float64, float64)")
+def _further(waiting: Waiting, left: int, scale: float, now: float) -> tuple[int, float]:
+    """Return the first player beyond the next one on the right with whom one may play, and the sum.
+
+    When a rule will let it play with one of those it passes, the player looks around again.
+    """
+    marks, links = waiting[1], waiting[2]
+    right = links[RIGHT, links[RIGHT, left]]
+    for _ in range(REACH - 1):
+        if right == NONE:
+            break
+        cost, at = _pair_up(waiting, left, right)
+        if at < np.inf:
+            total = cost + change(waiting, left, right, scale, now)
+            if at <= now:
+                return right, total
+            if total < 0.0:
+                marks[LOOK, left] = min(marks[LOOK, left], at)
+        right = links[RIGHT, right]
+    return NONE, 0.0
+
+
+@kernel(f"UniTuple(int64, 2)({WAITING}, float64)")
+def best_pair(waiting: Waiting, now: float) -> tuple[int, int]:
+    """Return the pair of neighbours that makes the pool cheapest, left one first; or `NONE` twice.
+
+    Neighbours are those who may ever play; each player notes when a rule lets it play with one.
+
+    Complexity:
+        O(n), times `REACH` at most where rules keep neighbours apart.
+    """
+    points, marks, links, numbers, _, terms, gates, rules = waiting[:8]
+    scale = 1.0 / math.sqrt(believed_rate(waiting))
+    first, second, least = NONE, NONE, 0.0
+    left = int(numbers[LOWEST])
+    if left == NONE:
+        return first, second
+    right = links[RIGHT, left]
+    before, here = (
+        between(points, marks, numbers, terms, NONE, left, scale),
+        between(points, marks, numbers, terms, left, right, scale),
+    )
+    age = age_value(points, numbers, left, now)
+    while right != NONE:
+        marks[LOOK, left] = np.inf
+        beyond = between(points, marks, numbers, terms, right, links[RIGHT, right], scale)
+        wider = between(
+            points, marks, numbers, terms, links[LEFT, left], links[RIGHT, right], scale
+        )
+        next_age = age_value(points, numbers, right, now)
+        cost, at = pair_cost(points, terms, gates, 0.0, left, right), now
+        if cost == np.inf:
+            at = np.inf
+        elif rules.shape[0] > 0:
+            at = ready_at(waiting, left, right)
+        total = cost + terms[0, 0] * (wider - (before + here + beyond)) - (age + next_age)
+        if at <= now:
+            if total < least:
+                first, second, least = left, right, total
+        else:
+            if at < np.inf and total < 0.0:
+                marks[LOOK, left] = at
+            other, total = _further(waiting, left, scale, now)
+            if total < least:
+                first, second, least = left, other, total
+        before, here, age = here, beyond, next_age
+        left, right = right, links[RIGHT, right]
+    marks[LOOK, left] = np.inf
+    return first, second
+
+
+@kernel(f"boolean({WAITING}, int64, int64)", inline=True)
+def _is_before(waiting: Waiting, one: int, two: int) -> bool:
+    """Return whether a player is left of another one of the same value."""
+    points, links = waiting[0], waiting[2]
+    slot = links[LEFT, two]
+    while slot != NONE and points[FIRST_VALUE, slot] == points[FIRST_VALUE, two]:
+        if slot == one:
+            return True
+        slot = links[LEFT, slot]
+    return False
+
+
+@kernel(f"int64({WAITING}, int64, float64)")
+def partner_of(waiting: Waiting, slot: int, now: float) -> int:
+    """Return whom a player plays with at any cost; note when a rule allows somebody, if nobody.
+
+    Complexity:
+        O(n).
+    """
+    points, marks, links, _, counts = waiting[:5]
+    scale = 1.0 / math.sqrt(believed_rate(waiting))
+    partner, least, soon = NONE, np.inf, np.inf
+    other = counts[OLDEST]
+    while other != NONE:
+        if other != slot:
+            left, right = slot, other
+            is_left = points[FIRST_VALUE, other] < points[FIRST_VALUE, slot]
+            if points[FIRST_VALUE, other] == points[FIRST_VALUE, slot]:
+                is_left = _is_before(waiting, other, slot)
+            if is_left:
+                left, right = other, slot
+            cost, at = _pair_up(waiting, left, right)
+            if at > now:
+                soon = min(soon, at)
+            else:
+                total = cost + change(waiting, left, right, scale, now)
+                if total < least:
+                    partner, least = other, total
+        other = links[YOUNGER, other]
+    marks[LOOK, slot] = min(marks[LOOK, slot], soon)
+    return partner
+
+
+@kernel(f"void({WAITING}, int64, int64, int64[:,::1], int64)", inline=True)
+def _pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
+    """Write down a match, the older player first, and let both go."""
+    points, links = waiting[0], waiting[2]
+    is_older = points[TIME, one] < points[TIME, two] or (
+        points[TIME, one] == points[TIME, two] and links[SEQUENCE, one] < links[SEQUENCE, two]
+    )
+    out[count, 0], out[count, 1] = (one, two) if is_older else (two, one)
+    unlink(waiting, one)
+    unlink(waiting, two)
+
+
+@kernel(f"boolean({WAITING}, float64, boolean)", inline=True)
+def _is_anything_due(waiting: Waiting, now: float, fired: bool) -> bool:
+    """Return whether somebody looks around now, or silence lowers the rate."""
+    points, marks, links, numbers, counts = waiting[:5]
+    due = False
+    slot = counts[OLDEST]
+    while slot != NONE:
+        due = due or is_due(marks[LOOK, slot], points[TIME, slot], now, fired)
+        slot = links[YOUNGER, slot]
+    at = silent_until(waiting)
+    while at < now or (at == now and fired):
+        numbers[FALLS] += 1.0
+        due = True
+        at = silent_until(waiting)
+    return due
+
+
+@kernel(f"UniTuple(int64, 2)({WAITING}, float64, boolean, boolean)", inline=True)
+def _overdue_pair(waiting: Waiting, now: float, is_looking: bool, fired: bool) -> tuple[int, int]:
+    """Return the oldest player whose deadline has come, or had come before, and its partner."""
+    points, _, links, numbers, counts = waiting[:5]
+    slot = counts[OLDEST]
+    while slot != NONE:
+        deadline = points[TIME, slot] + numbers[WAIT_MAX]
+        is_new = links[FLAG, slot] == 0 and (deadline < now or (deadline == now and fired))
+        if is_new or (is_looking and links[FLAG, slot] == 1):
+            links[FLAG, slot] = 1
+            partner = partner_of(waiting, slot, now)
+            if partner != NONE:
+                return slot, partner
+        slot = links[YOUNGER, slot]
+    return NONE, NONE
+
+
+@kernel(f"float64({WAITING})", inline=True)
+def _next_instant(waiting: Waiting) -> float:
+    points, marks, links, numbers, counts = waiting[:5]
+    at = silent_until(waiting)
+    slot = counts[OLDEST]
+    while slot != NONE:
+        at = min(at, marks[LOOK, slot])
+        if links[FLAG, slot] == 0:
+            at = min(at, points[TIME, slot] + numbers[WAIT_MAX])
+        slot = links[YOUNGER, slot]
+    return at
+
+
+@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
+def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+    """Make the matches of an instant, and note in `WAKE` when to ask again.
+
+    Returns:
+        Their number; their slots, which are free now, are in the rows of `out`.
+
+    Complexity:
+        O(n) for each match and each instant at which somebody looks around.
+    """
+    link_all(waiting)
+    found = 0
+    is_looking = _is_anything_due(waiting, now, fired)
+    while True:
+        one, two = NONE, NONE
+        if is_looking:
+            one, two = best_pair(waiting, now)
+        if one == NONE:
+            one, two = _overdue_pair(waiting, now, is_looking, fired)
+        if one == NONE:
+            break
+        _pair(waiting, one, two, out, found)
+        found += 1
+        is_looking = True
+    waiting[3][WAKE] = _next_instant(waiting)
+    return found

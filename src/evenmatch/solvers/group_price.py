@@ -1,0 +1,257 @@
+"""The steps of `group_price`: k players meet when a match costs no more than they would pay.
+
+A newcomer grows a group: it takes in whoever widens the group's box least, until k are together.
+What players would pay is known from the box that would be worth waiting for, see `policies`. As
+in `price`, groups are made at arrivals, and later only where a rule lets somebody play, at a
+deadline, or after a silence so long that arrivals must have become rarer.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from evenmatch.solvers.growth import SLACK, believed_rate, cost_of, grow_group, note_close
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
+from evenmatch.solvers.price import (
+    CLOSE,
+    DIMENSIONS,
+    GROW,
+    GUESS,
+    KNOWN_RATE,
+    LAST,
+    LOOK,
+    RATE_NOW,
+    SAMPLES,
+    THETA,
+    WORTH,
+    at_rate,
+    most,
+    silent_until,
+)
+from evenmatch.solvers.waiting import (
+    FLAG,
+    NONE,
+    OLDEST,
+    PRICE,
+    SEQUENCE,
+    SIZE,
+    WAIT_MAX,
+    WAITING,
+    WAKE,
+    YOUNGER,
+    Ints,
+    Waiting,
+    free_slot,
+    is_due,
+    note_arrival,
+    settled_rate,
+)
+
+FACTOR = GUESS + 1
+"""Number: what a group would pay, per T of its players. The other numbers are those of `price`."""
+PART = 0.82
+"""Part of the price of a box that is asked of criteria; ages and the pickier half add the rest."""
+
+__all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
+
+
+@kernel(f"float64({WAITING}, int64)", inline=True)
+def _worth(waiting: Waiting, slot: int) -> float:
+    """Return what a group of players like this one would pay, at rate 1."""
+    numbers = waiting[3]
+    if numbers[THETA] >= 0.0:
+        return numbers[THETA]
+    rate = numbers[RATE_NOW]
+    return numbers[FACTOR] * most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
+
+
+@kernel(f"void({WAITING}, int64, float64)")
+def arrive(waiting: Waiting, slot: int, now: float) -> None:
+    """Note what a newcomer would pay, and that it has not looked around yet."""
+    points, marks, numbers = waiting[0], waiting[1], waiting[3]
+    rate = numbers[KNOWN_RATE]
+    if numbers[THETA] < 0.0 and rate <= 0.0:
+        rate = settled_rate(waiting, now)
+    numbers[RATE_NOW], numbers[LAST] = rate, now
+    marks[WORTH, slot] = _worth(waiting, slot)
+    marks[LOOK, slot] = points[TIME, slot]
+    marks[CLOSE, slot] = 0.0
+    note_arrival(waiting, slot, now)
+
+
+@kernel(f"void({WAITING}, int64, float64)")
+def come_back(waiting: Waiting, slot: int, now: float) -> None:
+    """Note the same for a player who has been here before: no new arrival."""
+    marks = waiting[1]
+    marks[WORTH, slot] = _worth(waiting, slot)
+    marks[LOOK, slot] = now
+    marks[CLOSE, slot] = 0.0
+
+
+@kernel(f"void({WAITING}, int64)", inline=True)
+def leave(waiting: Waiting, slot: int) -> None:
+    """Let a player go."""
+    free_slot(waiting, slot)
+
+
+@kernel(f"boolean({WAITING}, int64, float64, boolean, int64[::1], float64[:,::1])")
+def look(
+    waiting: Waiting, slot: int, now: float, at_any_cost: bool, group: Ints, box: Floats
+) -> bool:
+    """Return whether the group that a player grows is worth its cost now.
+
+    If not, it is noted when the player looks around again.
+    """
+    points, marks, links, numbers, counts = waiting[:5]
+    seats = group.shape[0]
+    marks[LOOK, slot], marks[CLOSE, slot] = np.inf, 0.0
+    if counts[SIZE] < seats:
+        return False
+    if grow_group(waiting, slot, NONE, now, at_any_cost, group, box) < seats:
+        return False
+    cost = cost_of(waiting, box)
+    ages, worths, highest = 0.0, 0.0, 0.0
+    for seat in range(seats):
+        ages += now - points[TIME, group[seat]]
+        worths += marks[WORTH, group[seat]]
+        highest = max(highest, marks[WORTH, group[seat]])
+        at_any_cost = at_any_cost or links[FLAG, group[seat]] == 1
+    worth = 0.5 * (worths / seats + highest)
+    rate = believed_rate(waiting, now)
+    limit = worth / at_rate(rate, numbers[DIMENSIONS]) + numbers[GROW] * numbers[PRICE] * ages
+    if at_any_cost or cost <= limit * SLACK:
+        return True
+    note_close(waiting, slot, worth / cost, rate)
+    return False
+
+
+@kernel(f"boolean({WAITING}, int64, float64, int64[::1], float64[:,::1])", inline=True)
+def _with_overdue(waiting: Waiting, slot: int, now: float, group: Ints, box: Floats) -> bool:
+    """Return whether a player can play at any cost with the oldest whose deadline has passed."""
+    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    other = counts[OLDEST]
+    if counts[SIZE] < group.shape[0]:
+        return False
+    while other != NONE:
+        if links[FLAG, other] == 1 and other != slot:
+            at = marks[LOOK, slot]
+            size = grow_group(waiting, slot, other, now, True, group, box)
+            marks[LOOK, slot] = min(at, marks[LOOK, slot])
+            if size > 1:
+                return size == group.shape[0]
+        other = links[YOUNGER, other]
+    return False
+
+
+@kernel(f"void({WAITING}, int64[::1])", inline=True)
+def _match(waiting: Waiting, group: Ints) -> None:
+    """Sort a group by age and let it go."""
+    points, links = waiting[0], waiting[2]
+    for seat in range(1, group.shape[0]):
+        slot, at = group[seat], seat
+        while at > 0 and (
+            points[TIME, group[at - 1]] > points[TIME, slot]
+            or (
+                points[TIME, group[at - 1]] == points[TIME, slot]
+                and links[SEQUENCE, group[at - 1]] > links[SEQUENCE, slot]
+            )
+        ):
+            group[at] = group[at - 1]
+            at -= 1
+        group[at] = slot
+    for seat in range(group.shape[0]):
+        free_slot(waiting, group[seat])
+
+
+@kernel(f"int64({WAITING})", inline=True)
+def _closest(waiting: Waiting) -> int:
+    """Return the player whose group would do first if arrivals became rarer."""
+    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    best, close = NONE, 0.0
+    slot = counts[OLDEST]
+    while slot != NONE:
+        if marks[CLOSE, slot] > close:
+            best, close = slot, marks[CLOSE, slot]
+        slot = links[YOUNGER, slot]
+    return best
+
+
+@kernel(f"boolean({WAITING}, float64, boolean, int64[::1], float64[:,::1])", inline=True)
+def _next_match(waiting: Waiting, now: float, fired: bool, group: Ints, box: Floats) -> bool:
+    """Find one match of this instant; return whether there is one."""
+    points, marks, links, numbers, counts = waiting[:5]
+    slot = counts[OLDEST]
+    while slot != NONE:
+        if is_due(marks[LOOK, slot], points[TIME, slot], now, fired):
+            if look(waiting, slot, now, links[FLAG, slot] == 1, group, box):
+                return True
+            if numbers[WAIT_MAX] < np.inf and _with_overdue(waiting, slot, now, group, box):
+                return True
+        deadline = points[TIME, slot] + numbers[WAIT_MAX]
+        if links[FLAG, slot] == 0 and (deadline < now or (deadline == now and fired)):
+            links[FLAG, slot] = 1
+            if look(waiting, slot, now, True, group, box):
+                return True
+        slot = links[YOUNGER, slot]
+    slot = _closest(waiting)
+    while slot != NONE:
+        at = silent_until(waiting, slot)
+        if not (at < now or (at == now and fired)):
+            return False
+        if look(waiting, slot, now, False, group, box):
+            return True
+        slot = _closest(waiting)
+    return False
+
+
+@kernel(f"float64({WAITING})", inline=True)
+def _next_instant(waiting: Waiting) -> float:
+    points, marks, links, numbers, counts = waiting[:5]
+    at = np.inf
+    slot = counts[OLDEST]
+    while slot != NONE:
+        at = min(at, marks[LOOK, slot])
+        if links[FLAG, slot] == 0:
+            at = min(at, points[TIME, slot] + numbers[WAIT_MAX])
+        slot = links[YOUNGER, slot]
+    slot = _closest(waiting)
+    if slot != NONE:
+        at = min(at, silent_until(waiting, slot))
+    return at
+
+
+@kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
+def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
+    """Make the matches of an instant, and note in `WAKE` when to ask again.
+
+    Returns:
+        Their number; their slots, which are free now, are in the rows of `out`.
+
+    Complexity:
+        O(k * n) for each player who looks around.
+    """
+    box = np.empty((2, waiting[0].shape[0] - FIRST_VALUE))
+    found = 0
+    while found < out.shape[0] and _next_match(waiting, now, fired, out[found], box):
+        _match(waiting, out[found])
+        found += 1
+    waiting[3][WAKE] = _next_instant(waiting)
+    return found
+
+
+def factors(seats: int, dimensions: int) -> tuple[float, float]:
+    """Return (c, factor): T solves rate * E[(T - cost)+] = c^2 * price; the group pays factor * T.
+
+    Args:
+        seats: Players of a match.
+        dimensions: Criteria that count.
+    """
+    if dimensions == 0:
+        return 1.0, 1.0
+    root = math.factorial(dimensions) ** (1.0 / dimensions)
+    ball = (seats + 1) * root / (2 * dimensions * (seats - 1))
+    c = math.sqrt(ball * dimensions * seats * (seats - 1) / (2 * (dimensions + 1)))
+    return c, PART * (1.0 + dimensions**-1.5 / (seats - 1)) / ball
