@@ -10,9 +10,11 @@ from cyclopts import Parameter
 
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
+from evenmatch.cli.progress import progress
 from evenmatch.cli.runs import Request, averaged, save, work
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.figures import best_of, figure, figures_of, group_tables, with_width
+from evenmatch.lab.floor import floor_of
 from evenmatch.sim.metrics import Summary
 
 
@@ -33,6 +35,9 @@ def compare(
     rules: Path | None = None,
 ) -> None:
     """Play a scenario under several policies that meet the same arrivals.
+
+    Where theory knows it, the floor is added: the least that any policy without foreknowledge
+    costs (one queue of duels, one uniform criterion, a constant rate).
 
     For example:
 
@@ -60,11 +65,20 @@ def compare(
     results = work(request, list(policy))
     save(request, results)
     summaries = [averaged(request, group) for group in results]
+    with progress("computing the floor", 1):
+        floor = None if arrivals is not None else floor_of(results[0][0].task.scenario)
     if json:
         runs_by_policy = zip(policy, summaries, strict=True)
-        print_json({"runs": [{"policy": spec, **summary} for spec, summary in runs_by_policy]})
+        lines = [{"policy": spec, **summary} for spec, summary in runs_by_policy]
+        print_json({"runs": lines, "floor": floor})
     else:
         _print_table(policy, summaries, request)
+        if floor is not None:
+            console().print(
+                f"\nno policy without foreknowledge costs less than "
+                f"{floor['cost_per_match']:.4g} per match in the long run",
+                soft_wrap=True,
+            )
 
 
 def _print_table(policies: Sequence[str], summaries: Sequence[Summary], request: Request) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from evenmatch.lab.reproduce.row import Line
+
 Floats = NDArray[np.float64]
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b4b8a", "#444444")
@@ -274,6 +276,42 @@ def plot_trade(points: Sequence[tuple[str, str, float, float]], *, quality: bool
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
     return draw_svg("trade", draw)
+
+
+def plot_lines(name: str, x: str, y: str, lines: Sequence[Line]) -> str:
+    """Draw figures over a parameter: marks with half-widths where they were simulated.
+
+    Args:
+        name: Starts the ids inside the figure.
+        x: What the horizontal axis shows.
+        y: What the vertical axis shows.
+        lines: What is drawn; a formula has the colour of what it is the formula of.
+    """
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        colors: dict[str, str] = {}
+        for line in lines:
+            about = line.name.removesuffix(", formula")
+            color = colors.setdefault(about, COLORS[len(colors) % len(COLORS)])
+            if line.is_theory:
+                axes.plot(line.xs, line.ys, ":", color=color, label=line.name, lw=1.6)
+            else:
+                widths = line.widths or None
+                axes.errorbar(line.xs, line.ys, widths, fmt="o-", ms=4, color=color,
+                              label=line.name, capsize=2)  # fmt: skip
+        axes.set_ylim(bottom=0.0)
+        axes.set(xlabel=x, ylabel=y)
+        if len(lines) > 1:
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+    return draw_svg(name, draw)
+
+
+def as_file(svg: str) -> str:
+    """Return a figure that stands inside a page as a file of its own."""
+    names = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    return svg.replace("<svg", f"<svg {names}", 1) + "\n"
 
 
 def _percent(value: float, _: object = None) -> str:

@@ -34,18 +34,10 @@ def render(title: str, names: Sequence[str], results: Sequence[tuple[Summary, Ru
     Raises:
         NotSupported: jinja2 or matplotlib is not installed.
     """
-    check_installed()
-    import jinja2
-
     summaries = [summary for summary, _ in results]
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     labels = [name or _own_policies(run) for name, (_, run) in zip(names, results, strict=True)]
-    return environment.get_template(TEMPLATE).render(
+    return page(
+        TEMPLATE,
         title=title,
         names=labels,
         rows=_rows(summaries),
@@ -56,8 +48,33 @@ def render(title: str, names: Sequence[str], results: Sequence[tuple[Summary, Ru
     )
 
 
-def check_installed() -> None:
+def page(template: str, **values: Any) -> str:
+    """Return a page of our own as HTML that loads nothing from anywhere.
+
+    Args:
+        template: One of the templates beside this module.
+        values: What it shows; all text is escaped unless the template says otherwise.
+
+    Raises:
+        NotSupported: jinja2 or matplotlib is not installed.
+    """
+    check_installed()
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(**values)
+
+
+def check_installed(option: str = "--report") -> None:
     """Refuse a report before the long work, rather than after it, where it cannot be made.
+
+    Args:
+        option: What asks for it.
 
     Raises:
         NotSupported: jinja2 or matplotlib is not installed.
@@ -65,7 +82,7 @@ def check_installed() -> None:
     missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
     if missing:
         raise NotSupported(
-            f"--report needs {' and '.join(missing)}: pip install 'evenmatch[report]'"
+            f"{option} needs {' and '.join(missing)}: pip install 'evenmatch[report]'"
         )
 
 

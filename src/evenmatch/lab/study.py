@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,6 +18,9 @@ import numpy as np
 from evenmatch.lab.simulate import Run, simulate
 from evenmatch.model.scenario import Scenario
 from evenmatch.sim.metrics import Summary
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 CONFIDENCE = 0.95
 T_975 = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004)
@@ -84,26 +87,46 @@ def execute_all(
 ) -> list[Result]:
     """Do tasks, several at a time, and return the results in the order of the tasks.
 
-    The results do not depend on how many processes there are.
-
     Args:
         tasks: What to do.
         on_done: Called after each task.
-        executor: Where to do them; by default a process for each processor, and none for one task.
+        executor: See `map_all`.
 
     Raises:
         MatchmakingError: The first error of a task; the rest is given up.
     """
+    return map_all(execute, tasks, on_done, executor)
+
+
+def map_all(
+    function: Callable[[Given], Made],
+    items: Sequence[Given],
+    on_done: Callable[[], None] = lambda: None,
+    executor: Executor | None = None,
+) -> list[Made]:
+    """Call a function with each item, several at a time, and return the results in their order.
+
+    The results do not depend on how many processes there are.
+
+    Args:
+        function: A module's function, so that another process can import it.
+        items: What to call it with; small values, they are sent to the processes.
+        on_done: Called after each item.
+        executor: Where to do it; by default a process for each processor, and none for one item.
+
+    Raises:
+        MatchmakingError: The first error of a call; the rest is given up.
+    """
     if executor is not None:
-        return list(_ticked(executor.map(execute, tasks), on_done))
-    workers = min(len(tasks), os.cpu_count() or 1)
+        return list(_ticked(executor.map(function, items), on_done))
+    workers = min(len(items), os.cpu_count() or 1)
     if workers <= 1:
-        return list(_ticked(map(execute, tasks), on_done))
+        return list(_ticked(map(function, items), on_done))
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts) as pool:
         try:
             with _interrupts_blocked():
-                results = pool.map(execute, tasks)
+                results = pool.map(function, items)
             return list(_ticked(results, on_done))
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -130,7 +153,7 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _ticked(results: Iterator[Result], on_done: Callable[[], None]) -> Iterator[Result]:
+def _ticked(results: Iterator[Made], on_done: Callable[[], None]) -> Iterator[Made]:
     for result in results:
         on_done()
         yield result
@@ -157,11 +180,16 @@ def _merged(nodes: Sequence[Mapping[str, Any]]) -> tuple[Summary, Summary]:
         if values and isinstance(values[0], Mapping):
             means[key], widths[key] = _merged(values)
         else:
-            means[key], widths[key] = _mean_and_width(values)
+            means[key], widths[key] = mean_and_width(values)
     return means, widths
 
 
-def _mean_and_width(values: Sequence[float]) -> tuple[float | None, float | None]:
+def mean_and_width(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Return the mean of values and the half-width of its 95 % confidence interval.
+
+    >>> mean_and_width([1.0, 1.0, 4.0])[0]
+    2.0
+    """
     count = len(values)
     if not count:
         return None, None

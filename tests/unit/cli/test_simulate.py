@@ -34,6 +34,7 @@ mean = 1500.0
 deviation = 350.0
 """
 WINDOW = "window:limit=50,rate=5"
+PAIRS = str(Path(__file__).parents[3] / "scenarios" / "schlup.toml")
 
 
 @pytest.fixture
@@ -145,7 +146,8 @@ def test_compare_gives_a_summary_of_each_policy(
     matches = tmp_path / "m.jsonl"
     specs = ("--policy", "greedy", "--policy", WINDOW)
     found = summary_of(capsys, "compare", scenario, *specs, "--matches", str(matches))
-    assert list(found) == ["runs"]
+    assert list(found) == ["runs", "floor"]
+    assert found["floor"] is None, "its ratings are not uniform"
     assert [run["policy"] for run in found["runs"]] == ["greedy", WINDOW]
     assert found["runs"][0] == {"policy": "greedy"} | summary_of(capsys, "simulate", scenario)
     assert {row["policy"] for row in lines(matches)} == {"greedy", WINDOW}
@@ -346,3 +348,26 @@ def test_interrupted_runs_print_no_traceback(scenario: str, after: float) -> Non
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=30.0)
     assert (process.returncode, errors) == (130, "")
+
+
+def test_compare_tells_the_floor_where_theory_knows_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {"cost_per_match": 0.25, "cost_per_player": 0.125, "error_per_match": 0.0}
+    monkeypatch.setattr("evenmatch.cli.compare.floor_of", lambda _: known)
+    given = ["compare", PAIRS, "--policy", "greedy"]
+    assert main([*given, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["floor"] == known
+    assert main(given) == 0
+    sentence = "no policy without foreknowledge costs less than 0.25 per match"
+    assert sentence in capsys.readouterr().out
+
+
+def test_recorded_arrivals_have_no_floor(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arrivals = tmp_path / "a.csv"
+    arrivals.write_text("at,c0\n0,0.1\n1,0.2\n")
+    given = ["compare", PAIRS, "--arrivals", str(arrivals)]
+    assert main([*given, "--policy", "greedy", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["floor"] is None

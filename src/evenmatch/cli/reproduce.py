@@ -1,0 +1,108 @@
+"""`evenmatch reproduce`: do a paper again, statement by statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from evenmatch.cli.options import Whole
+from evenmatch.cli.output import console, print_json
+from evenmatch.cli.progress import progress
+from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.lab.reproduce.paper import Reproduction
+from evenmatch.lab.reproduce.row import Effort
+
+SEED_MAX = 2**62
+
+
+def reproduce(
+    paper: str,
+    /,
+    *,
+    quick: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    out: Path | None = None,
+    seed: Whole = 0,
+    only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+) -> None:
+    """Do a paper again: each of its statements beside what is computed and simulated.
+
+    For example:
+
+        evenmatch reproduce schlup --quick --out schlup
+
+    Args:
+        paper: `schlup` (Automatic Game Matching) or `gamedev` (the thread "Matching players in an
+            online 1vs1 game").
+        quick: Take fewer and shorter sequences: a minute rather than many.
+        json: Print one JSON object and nothing else.
+        out: Write report.html, rows.csv, rows.json, figures and scenarios into this folder.
+        seed: Sequence i is drawn from seed + i.
+        only: Id of rows, such as schlup.table3; the others are left out. May be repeated.
+    """
+    if find_spec("numba") is None:
+        raise NotSupported("reproduce needs more packages: pip install 'evenmatch[solve]'")
+    if not 0 <= seed <= SEED_MAX:
+        raise ConfigError(f"--seed must be from 0 to {SEED_MAX}, got {seed}")
+    if out is not None:
+        _check_folder(out)
+    done = _work(paper, Effort(quick, seed), only)
+    if out is not None:
+        from evenmatch.lab.reproduce.folder import write_folder
+
+        write_folder(out, done, _command(paper, done.effort, only))
+    if json:
+        print_json(done.as_json())
+    else:
+        _print(done, out)
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse what cannot be written, before the long work rather than after it."""
+    from evenmatch.lab.report import check_installed
+
+    check_installed("--out")
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"--out: {out} is a file; name a folder")
+    if not out.absolute().parent.is_dir():
+        raise ConfigError(f"--out: {out} cannot be made: the folder above it does not exist")
+
+
+def _work(paper: str, effort: Effort, only: Sequence[str]) -> Reproduction:
+    from evenmatch.lab.reproduce.paper import parts_of, reproduce, task_count
+    from evenmatch.lab.study import map_all
+
+    total = task_count(parts_of(paper, effort, only))
+    with progress(f"reproducing {paper}", total) as on_done:
+
+        def map_(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+            return map_all(function, items, on_done)
+
+        return reproduce(paper, effort, only, map_)
+
+
+def _command(paper: str, effort: Effort, only: Sequence[str]) -> str:
+    words = ["evenmatch reproduce", paper, *(f"--only {each}" for each in only)]
+    return " ".join([*words, *(["--quick"] if effort.quick else []), f"--seed {effort.seed}"])
+
+
+def _print(done: Reproduction, out: Path | None) -> None:
+    from rich.table import Table
+
+    screen = console()
+    for each in done.findings.tables:
+        screen.print(f"\n{each.title}", style="bold", soft_wrap=True)
+        screen.print(each.text, style="dim", soft_wrap=True)
+        table = Table(box=None, pad_edge=False)
+        for place, head in enumerate(each.heads):
+            is_text = not place or head == "setting"
+            table.add_column(head, justify="left" if is_text else "right", overflow="fold")
+        for line in each.lines:
+            table.add_row(*line)
+        screen.print(table)
+    if out is not None:
+        screen.print(f"\nall rows, figures and scenarios: {out / 'report.html'}", soft_wrap=True)

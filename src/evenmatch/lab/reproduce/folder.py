@@ -1,0 +1,109 @@
+"""What `--out` writes: the page, the rows, the figures with their numbers, the scenarios."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from evenmatch.errors import ConfigError
+from evenmatch.lab.plots import as_file, plot_lines
+from evenmatch.lab.report import page
+from evenmatch.lab.reproduce.paper import Reproduction
+from evenmatch.lab.reproduce.row import Plot, Row
+from evenmatch.lab.reproduce.words import HEADS, line_of
+
+TEMPLATE = "reproduction.html.j2"
+TITLES = {
+    "schlup": "Automatic Game Matching, done again",
+    "gamedev": "Matching players in an online 1vs1 game, done again",
+}
+
+
+def write_folder(folder: Path, done: Reproduction, command: str) -> None:
+    """Write all files of a reproduction.
+
+    Args:
+        folder: Made where it does not exist; files of the same names are replaced.
+        done: What to write.
+        command: The one that was given, for the page.
+
+    Raises:
+        ConfigError: A file cannot be written.
+        NotSupported: jinja2 or matplotlib is not installed.
+    """
+    try:
+        for name, text in _files(done, command):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--out: {folder} cannot be written: {error.strerror or error}") from None
+
+
+def _files(done: Reproduction, command: str) -> Iterator[tuple[str, str]]:
+    findings = done.findings
+    yield "rows.json", json.dumps(done.as_json(), ensure_ascii=False, indent=1) + "\n"
+    yield "rows.csv", _csv_of_rows(findings.rows)
+    drawn = []
+    for plot in findings.plots:
+        svg = plot_lines(plot.name, plot.x, plot.y, plot.lines)
+        yield f"figures/{plot.name}.svg", as_file(svg)
+        yield f"figures/{plot.name}.csv", _csv_of_plot(plot)
+        drawn.append({"title": plot.title, "text": plot.text, "svg": svg})
+    for name, text in findings.scenarios.items():
+        yield f"scenarios/{name}", text
+    yield (
+        "report.html",
+        page(
+            TEMPLATE,
+            title=TITLES[done.paper],
+            text=_sentence(done),
+            command=command,
+            plots=drawn,
+            tables=findings.tables,
+            heads=HEADS,
+            rows=[line_of(row) for row in findings.rows],
+        ),
+    )
+
+
+def _sentence(done: Reproduction) -> str:
+    counts: dict[str, int] = {}
+    for row in done.findings.rows:
+        if row.verdict is not None:
+            counts[row.verdict] = counts.get(row.verdict, 0) + 1
+    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+    return f"{len(done.findings.rows)} rows. Of what is printed: {told}."
+
+
+def _csv_of_rows(rows: Sequence[Row]) -> str:
+    fields = [field.name for field in msgspec.structs.fields(Row)]
+    lines = [fields]
+    for row in rows:
+        plain = msgspec.to_builtins(row)
+        plain["params"] = json.dumps(plain["params"])
+        lines.append(["" if plain[name] is None else str(plain[name]) for name in fields])
+    return _csv(lines)
+
+
+def _csv_of_plot(plot: Plot) -> str:
+    """Return the numbers of a figure: a line for each point."""
+    lines = [["line", plot.x, plot.y, "half_width"]]
+    for line in plot.lines:
+        widths = line.widths or ("",) * len(line.xs)
+        lines += [
+            [line.name, repr(x), repr(y), str(width)]
+            for x, y, width in zip(line.xs, line.ys, widths, strict=True)
+        ]
+    return _csv(lines)
+
+
+def _csv(lines: Sequence[Sequence[str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()

@@ -1,0 +1,176 @@
+"""The papers by name: their parts, done together, and the rows that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.lab.reproduce.ahead import lookahead, ticks
+from evenmatch.lab.reproduce.curves import curves
+from evenmatch.lab.reproduce.examples import examples
+from evenmatch.lab.reproduce.formulas import formulas
+from evenmatch.lab.reproduce.groups import groups
+from evenmatch.lab.reproduce.population import population
+from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row, Table
+from evenmatch.lab.reproduce.table3 import table3
+from evenmatch.lab.study import map_all
+
+# The longest first, so that no processor is left with one at the end.
+PAPERS: dict[str, Callable[[Effort], list[Part]]] = {
+    "schlup": lambda effort: [
+        table3(effort),
+        lookahead(effort),
+        *formulas(effort),
+        curves(effort),
+        ticks(effort),
+        groups(effort),
+    ],
+    "gamedev": lambda effort: [*population(effort), *examples(effort)],
+}
+LATER = ("wu", "galactron", "xu")
+
+Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""Calls a function with each of the items and returns the results in their order."""
+
+
+class Reproduction(msgspec.Struct, frozen=True):
+    """A paper done again.
+
+    Args:
+        paper: Its short name.
+        effort: How much work was spent.
+        findings: All parts together; every row has its command.
+    """
+
+    paper: str
+    effort: Effort
+    findings: Findings
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        return {
+            "paper": self.paper,
+            "seed": self.effort.seed,
+            "quick": self.effort.quick,
+            "rows": [msgspec.to_builtins(row) for row in self.findings.rows],
+        }
+
+
+def parts_of(paper: str, effort: Effort, only: Sequence[str] = ()) -> list[Part]:
+    """Return the parts of a paper.
+
+    Args:
+        paper: One of `PAPERS`.
+        effort: How much work to spend.
+        only: Ids of rows; parts without them are left out. Empty means all.
+
+    Raises:
+        NotSupported: The paper comes with a later version.
+        ConfigError: There is no such paper, or it has no such row.
+    """
+    if paper in LATER:
+        raise NotSupported(
+            f"reproduce {paper} comes with a later version; there are {', '.join(PAPERS)}"
+        )
+    if paper not in PAPERS:
+        raise ConfigError(f"paper must be one of {', '.join(PAPERS)}, got {paper[:64]}")
+    parts = PAPERS[paper](effort)
+    known = [each for part in parts for each in part.ids]
+    for wanted in only:
+        if wanted not in known:
+            raise ConfigError(f"--only must be one of {', '.join(known)}, got {wanted[:64]}")
+    return [part for part in parts if not only or set(only) & set(part.ids)]
+
+
+def task_count(parts: Sequence[Part]) -> int:
+    """Return how many tasks there are to do."""
+    return sum(len(part.tasks) for part in parts)
+
+
+def reproduce(
+    paper: str,
+    effort: Effort,
+    only: Sequence[str] = (),
+    map_: Map = map_all,
+) -> Reproduction:
+    """Do a paper again.
+
+    Args:
+        paper: One of `PAPERS`.
+        effort: How much work to spend.
+        only: Ids of the rows wanted; empty means all.
+        map_: Where the work is done; by default a process for each processor.
+
+    Raises:
+        MatchmakingError: See `parts_of`.
+    """
+    parts = parts_of(paper, effort, only)
+    work = [(part.work, task) for part in parts for task in part.tasks]
+    results = map_(_do, work)
+    found, start = [], 0
+    for part in parts:
+        found.append(part.finish(results[start : start + len(part.tasks)]))
+        start += len(part.tasks)
+    return Reproduction(paper, effort, _together(found, paper, effort, only))
+
+
+def _do(work: tuple[Callable[[Any], Any], Any]) -> Any:
+    function, task = work
+    return function(task)
+
+
+def _together(
+    found: Sequence[Findings], paper: str, effort: Effort, only: Sequence[str]
+) -> Findings:
+    """Return all findings as one, with the command of each row."""
+    options = " --quick" * effort.quick + f" --seed {effort.seed}"
+    rows = [
+        msgspec.structs.replace(
+            row, command=f"evenmatch reproduce {paper} --only {row.id}{options}"
+        )
+        for each in found
+        for row in each.rows
+        if not only or row.id in only
+    ]
+    return Findings(
+        tuple(sorted(rows, key=lambda row: order(row.id))),
+        _joined([table for each in found for table in each.tables]),
+        tuple(plot for each in found for plot in each.plots),
+        _scenarios(found, rows),
+    )
+
+
+def _joined(tables: Sequence[Table]) -> tuple[Table, ...]:
+    """Return the tables; those of one title become one."""
+    lines: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for each in tables:
+        lines[each.title] = lines.get(each.title, ()) + each.lines
+    first = {each.title: each for each in reversed(tables)}
+    return tuple(
+        msgspec.structs.replace(first[title], lines=those) for title, those in lines.items()
+    )
+
+
+def _scenarios(found: Sequence[Findings], rows: Sequence[Row]) -> dict[str, str]:
+    """Return the scenarios that rows name, and the files of arrivals that these read."""
+    known = {name: text for each in found for name, text in each.scenarios.items()}
+    named = {row.scenario: known[row.scenario] for row in rows if row.scenario is not None}
+    read = {
+        name: text
+        for name, text in known.items()
+        if any(f'file = "{name}"' in scenario for scenario in named.values())
+    }
+    return named | read
+
+
+def order(row_id: str) -> tuple[int, str]:
+    """Return the key that puts numbered formulas first, in their order.
+
+    >>> sorted(["schlup.table3", "schlup.9", "schlup.10"], key=order)
+    ['schlup.9', 'schlup.10', 'schlup.table3']
+    """
+    place = row_id.partition(".")[2]
+    return (int(place), "") if place.isdigit() else (1000, place)

@@ -1,0 +1,30 @@
+"""From measured sequences to estimates and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evenmatch.lab.reproduce.measure import Estimate, Measured, ratio
+from evenmatch.lab.reproduce.row import Effort
+
+
+def cost_per_match(measured: Sequence[Measured], policy: str) -> Estimate:
+    """Return what a match costs under a policy."""
+    return ratio([m.costs[policy] for m in measured], [m.matches[policy] for m in measured])
+
+
+def cost_over_optimum(measured: Sequence[Measured], policy: str) -> Estimate:
+    """Return what a policy costs, times the optimum in hindsight."""
+    return ratio([m.costs[policy] for m in measured], optima(measured))
+
+
+def optima(measured: Sequence[Measured]) -> list[float]:
+    """Return the optimum of each sequence."""
+    found = [each.optimum for each in measured]
+    assert None not in found, "the task asked for the optimum"
+    return [each for each in found if each is not None]
+
+
+def seeds(effort: Effort, *, quick: int, full: int) -> range:
+    """Return the seeds of the sequences."""
+    return range(effort.seed, effort.seed + (quick if effort.quick else full))

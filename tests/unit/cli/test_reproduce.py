@@ -1,0 +1,59 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from evenmatch.cli.main import BAD_INPUT, main
+
+
+def test_json_is_one_object_with_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--only", "gamedev.chance", "--quick", "--json", "--seed", "3"]
+    assert main(["reproduce", "gamedev", *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found) == ["paper", "seed", "quick", "rows"]
+    assert (found["paper"], found["seed"], found["quick"]) == ("gamedev", 3, True)
+    (row, _) = found["rows"]
+    assert row["printed"] == 0.03
+    assert row["simulated"] is None
+    assert row["command"] == "evenmatch reproduce gamedev --only gamedev.chance --quick --seed 3"
+
+
+def test_people_get_tables_and_are_told_of_the_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    options = ["--only", "gamedev.points", "--quick", "--out", str(out)]
+    assert main(["reproduce", "gamedev", *options]) == 0
+    printed = capsys.readouterr().out
+    assert "The thread's examples" in printed
+    assert "wrong in print" not in printed
+    assert str(out / "report.html") in printed
+    assert (out / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["wu"], "reproduce wu comes with a later version; there are schlup, gamedev"),
+        (["nobody"], "paper must be one of schlup, gamedev, got nobody"),
+        (["schlup", "--only", "schlup.99"], "--only must be one of schlup."),
+        (["schlup", "--seed", "-1"], "--seed must be from 0 to"),
+        (["schlup", "--seed", "1.5"], "--seed must be a whole number, got 1.5"),
+        (["schlup", "--out", "/dev/null"], "--out: /dev/null is a file; name a folder"),
+        (["schlup", "--out", "/nowhere/at/all"], "the folder above it does not exist"),
+        ([], "PAPER requires an argument"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *options]) == BAD_INPUT
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert sentence in told.err
+    assert told.err.count("\n") == 1
+
+
+def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["reproduce", "--help"])
+    assert "evenmatch reproduce schlup --quick --out schlup" in capsys.readouterr().out
