@@ -266,7 +266,7 @@ def sections(thing: Any) -> dict[str, Any]:
     parts = SECTION.split(text)
     known = ("when to use", "args", "source", "complexity", "returns", "raises")
     found: dict[str, Any] = dict.fromkeys((*known, "differs from the paper"), "")
-    paragraphs = parts[0].strip().split("\n\n")
+    paragraphs = parts[0].strip("\n").rstrip().split("\n\n")
     found["summary"] = "\n\n".join(map(_paragraph, paragraphs))
     for title, body in zip(parts[1::2], parts[2::2], strict=True):
         found[title.lower()] = _joined(inspect.cleandoc(body))
@@ -287,6 +287,8 @@ def _joined(text: str) -> str:
 
 
 def _paragraph(text: str) -> str:
+    if all(line.startswith("    ") for line in text.splitlines()):
+        return f"```text\n{inspect.cleandoc(text)}\n```"
     return f"```pycon\n{text.strip()}\n```" if text.startswith(">>>") else _joined(text)
 
 

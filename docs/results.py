@@ -32,8 +32,8 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 TABLES = {
-    "scenarios/halo.toml": ("greedy", "periodic", "window", "window:limit=2,rate=0.1"),
-    "scenarios/duel.toml": ("greedy", "periodic", "window"),
+    "scenarios/halo.toml": ("greedy", "periodic", "window:limit=2,rate=0.1", "price"),
+    "scenarios/duel.toml": ("greedy", "periodic", "window", "price"),
 }
 COLUMNS = {
     "matches": "{matches:,}",
@@ -41,6 +41,7 @@ COLUMNS = {
     "wait, 99 % below": "{wait[p99]:.1f} s",
     "quality, mean": "{quality[mean]:.4f}",
     "cost per match": "{cost_per_match:.4g}",
+    "times the best possible": "{ratio:.3f}",
     "unmatched": "{unmatched}",
 }
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
@@ -103,7 +104,7 @@ def results_table() -> str:
     lines.append("|---|---|" + "--:|" * len(COLUMNS))
     for scenario, policies in TABLES.items():
         options = [word for policy in policies for word in ("--policy", policy)]
-        output = run(["compare", scenario, *options, "--json"], ROOT)
+        output = run(["compare", scenario, *options, "--optimum", "--json"], ROOT)
         for row in json.loads(output)["runs"]:
             row["unmatched"] = row["expired"] + row["cancelled"] + row["unfinished"]
             cells = [_cell(form, row) for form in COLUMNS.values()]
