@@ -20,9 +20,9 @@ from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import attribute_of
 from evenmatch.policies.columns import term
 from evenmatch.sim.stream import Arrival
-from evenmatch.solvers.groups import GATE
+from evenmatch.solvers.bounds.groups import GATE
+from evenmatch.solvers.bounds.prices import GroupField
 from evenmatch.solvers.pairs import Floats, Ints
-from evenmatch.solvers.prices import GroupField
 
 SLACK = 1e-9
 """Part by which a limit on a bounded gap is widened, against rounding."""

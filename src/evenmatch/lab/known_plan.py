@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from evenmatch.solvers.bounds.prices import GroupField
+from evenmatch.solvers.bounds.regroup import improved
 from evenmatch.solvers.pairs import Ints
-from evenmatch.solvers.prices import GroupField
-from evenmatch.solvers.regroup import improved
 
 PlayedMatch = tuple[float, Sequence[int]]
 """What a full match cost, and the indices of its tickets."""

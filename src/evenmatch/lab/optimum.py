@@ -33,9 +33,9 @@ from evenmatch.lab.left_alone import costs_alone
 from evenmatch.lab.pair_fields import QueueField, queue_field
 from evenmatch.model.queue import Queue
 from evenmatch.sim.stream import Arrival
+from evenmatch.solvers.bounds.prices import lower_bound
 from evenmatch.solvers.matching import ROUNDS_MAX, pair_up
 from evenmatch.solvers.pairs import Floats, Ints
-from evenmatch.solvers.prices import lower_bound
 
 EXACT_MAX = 20_000
 """Tickets up to which the optimum is proved unless the caller says otherwise."""

@@ -11,10 +11,10 @@ from evenmatch.cost.valid import GAPS, SECONDS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.bracket_tree import BracketTree
-from evenmatch.policies.clock import RoundClock
-from evenmatch.policies.pairing import PairMatcher, Waiting
-from evenmatch.policies.rated import check_duel, check_number, rating_rule
+from evenmatch.policies.parts.bracket_tree import BracketTree
+from evenmatch.policies.parts.clock import RoundClock
+from evenmatch.policies.parts.pairing import PairMatcher, Waiting
+from evenmatch.policies.parts.rated import check_duel, check_number, rating_rule
 
 MATCHES_MAX = 1_000_000
 """Largest `split_at`."""

@@ -28,7 +28,7 @@ from evenmatch.errors import ConfigError, PolicyError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.clock import RoundClock
+from evenmatch.policies.parts.clock import RoundClock
 
 Memory = Mapping[str, Any]
 """Plain data (numbers, strings, lists, dicts) that entering the tickets again cannot restore."""

@@ -14,9 +14,15 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.chance import Chance
-from evenmatch.policies.clock import RoundClock
-from evenmatch.policies.rated import RATING, check_duel, check_number, rating_limits, rating_rule
+from evenmatch.policies.parts.chance import Chance
+from evenmatch.policies.parts.clock import RoundClock
+from evenmatch.policies.parts.rated import (
+    RATING,
+    check_duel,
+    check_number,
+    rating_limits,
+    rating_rule,
+)
 
 CANDIDATES_MAX = 1_000_000
 

@@ -1,4 +1,4 @@
-"""From the tickets of a queue of single players to the arrays of `solvers.waiting`."""
+"""From the tickets of a queue of single players to the arrays of `solvers.steps.waiting`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.solvers.pairs import CAPPED, LOG, RAW
-from evenmatch.solvers.waiting import BY_CURVE, BY_RATE, BY_STEPS, NEVER
+from evenmatch.solvers.steps.waiting import BY_CURVE, BY_RATE, BY_STEPS, NEVER
 
 GAPS = ("spread", "mean_gap", "imbalance")
 """Kinds of criteria and rules that compare numbers; between two players all are the gap."""
 
 Table = tuple[Floats, Floats, Floats, Floats]
-"""(terms, gates, rules, steps), see `solvers.waiting`."""
+"""(terms, gates, rules, steps), see `solvers.steps.waiting`."""
 
 
 class Columns:

@@ -8,7 +8,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
-from evenmatch.solvers import delay_greedy, play
+from evenmatch.solvers.steps import delay_greedy, play
 
 STEPS = Steps(
     kind=play.DELAY_GREEDY,

@@ -10,7 +10,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.steps import StepMatcher, Steps, check_solo, check_without_rules
-from evenmatch.solvers import difference_wait, play, tentative
+from evenmatch.solvers.steps import difference_wait, play, tentative
 
 STEPS = Steps(
     kind=play.DIFFERENCE_WAIT,

@@ -10,7 +10,7 @@ from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
 from evenmatch.policies.price import density
 from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
-from evenmatch.solvers import gap_value, line, play, price
+from evenmatch.solvers.steps import gap_value, line, play, price
 
 BOUNDED = ("linear", "percentile")
 """Scales whose values lie in [0, 1]."""

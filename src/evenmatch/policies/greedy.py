@@ -18,7 +18,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.timers import Timers
+from evenmatch.policies.parts.timers import Timers
 from evenmatch.solvers.fill import STEPS_MAX, Budget, Kind, Problem, complete
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         """Return the compiled steps, which a compiled run takes; single players without rules."""
         # Loaded here, since the matcher needs no kernels.
         from evenmatch.policies.steps import Steps
-        from evenmatch.solvers import greedy, play
-        from evenmatch.solvers.waiting import free_slot
+        from evenmatch.solvers.steps import greedy, play
+        from evenmatch.solvers.steps.waiting import free_slot
 
         del queue
         return Steps(play.GREEDY, greedy.arrive, greedy.arrive, greedy.decide, free_slot)

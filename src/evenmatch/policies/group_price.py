@@ -10,7 +10,7 @@ from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
 from evenmatch.policies.price import density
 from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
-from evenmatch.solvers import group_price, play, price
+from evenmatch.solvers.steps import group_price, play, price
 
 GROW = 0.2
 STEPS = Steps(

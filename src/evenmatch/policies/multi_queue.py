@@ -16,8 +16,8 @@ from evenmatch.policies.steps import (
     check_solo,
     check_without_rules,
 )
-from evenmatch.solvers import multi_queue, play
-from evenmatch.solvers.waiting import free_slot
+from evenmatch.solvers.steps import multi_queue, play
+from evenmatch.solvers.steps.waiting import free_slot
 
 CRITERIA_MAX, BRACKETS_MAX = multi_queue.CRITERIA_MAX, multi_queue.BRACKETS_MAX
 STEPS = Steps(

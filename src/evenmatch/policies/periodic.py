@@ -70,8 +70,8 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
         """Return the compiled steps, which a compiled run takes; single players without rules."""
         # Loaded here, since the matcher needs no kernels.
         from evenmatch.policies.steps import Steps
-        from evenmatch.solvers import periodic, play
-        from evenmatch.solvers.waiting import free_slot
+        from evenmatch.solvers.steps import periodic, play
+        from evenmatch.solvers.steps.waiting import free_slot
 
         del queue
         arrive, decide = periodic.arrive, periodic.decide
@@ -83,7 +83,7 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             ConfigError: The policy cannot work on this queue.
         """
-        from evenmatch.solvers import periodic
+        from evenmatch.solvers.steps import periodic
 
         self._check(queue)
         criterion = self._criterion(queue)
@@ -193,8 +193,8 @@ class PeriodicMatcher(NoJobs):
         if not self._is_adaptive:
             return
         # Loaded here, since a given size needs no kernels.
-        from evenmatch.solvers.periodic import best_rounds
-        from evenmatch.solvers.waiting import measured_rate
+        from evenmatch.solvers.steps.periodic import best_rounds
+        from evenmatch.solvers.steps.waiting import measured_rate
 
         span = at - self._arrivals[0] if self._arrivals else 0.0
         rate = measured_rate(len(self._arrivals), span, self._price)

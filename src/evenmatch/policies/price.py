@@ -10,8 +10,8 @@ from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
 from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
-from evenmatch.solvers import play, price
 from evenmatch.solvers.pairs import CAPPED
+from evenmatch.solvers.steps import play, price
 
 GROW = 0.05
 STEPS = Steps(

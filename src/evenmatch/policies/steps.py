@@ -18,7 +18,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Memory, NoJobs
 from evenmatch.policies.columns import Columns
 from evenmatch.solvers.pairs import FIRST_VALUE, SIDE
-from evenmatch.solvers.waiting import (
+from evenmatch.solvers.steps.waiting import (
     COUNTS,
     FLAG,
     FREE_TOP,
@@ -49,7 +49,7 @@ class Steps(msgspec.Struct, frozen=True):
     """The step functions of one policy.
 
     Args:
-        kind: What `solvers.play` calls the policy.
+        kind: What `solvers.steps.play` calls the policy.
         arrive: (waiting, slot, now): note a newcomer, whose values stand in the slot.
         come_back: The same for a ticket that has been here before.
         decide: (waiting, now, fired, out) -> number of matches, their slots in the rows of `out`.

@@ -13,8 +13,8 @@ from evenmatch.cost.valid import LIMITS, RATES
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.pairing import PairMatcher, Soonest, Waiting, is_due
-from evenmatch.policies.rated import any_rating, check_duel, check_number
+from evenmatch.policies.parts.pairing import PairMatcher, Soonest, Waiting, is_due
+from evenmatch.policies.parts.rated import any_rating, check_duel, check_number
 
 RECENT_MAX = 1_000
 """Entries whose median a newcomer's virtual rating goes to."""

@@ -17,11 +17,11 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.chance import Chance
-from evenmatch.policies.clock import RoundClock
-from evenmatch.policies.opponents import Opponents
-from evenmatch.policies.pairing import PairMatcher, Waiting
-from evenmatch.policies.rated import RATING, any_rating, check_duel, check_number
+from evenmatch.policies.parts.chance import Chance
+from evenmatch.policies.parts.clock import RoundClock
+from evenmatch.policies.parts.opponents import Opponents
+from evenmatch.policies.parts.pairing import PairMatcher, Waiting
+from evenmatch.policies.parts.rated import RATING, any_rating, check_duel, check_number
 
 WAIT_COUNTED_MAX = 3600.0
 """Seconds of an opponent's wait that count, so that no weight grows without end."""

@@ -14,9 +14,9 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule, Sample, Unit
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.candidates import Partner, Waiting, candidates_for
-from evenmatch.policies.clock import RoundClock
-from evenmatch.policies.timers import Timers
+from evenmatch.policies.parts.candidates import Partner, Waiting, candidates_for
+from evenmatch.policies.parts.clock import RoundClock
+from evenmatch.policies.parts.timers import Timers
 
 THREAD_LIMIT = 150.0
 THREAD_RATE = 2.0

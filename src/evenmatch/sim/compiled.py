@@ -21,8 +21,8 @@ from evenmatch.policies.base import Policy
 from evenmatch.policies.columns import Columns, term
 from evenmatch.policies.steps import make_pool
 from evenmatch.sim.compilable import Stepped, why_not
-from evenmatch.solvers import play as kernels
-from evenmatch.solvers.waiting import CLOCK, FREE_TOP, grow
+from evenmatch.solvers.steps import play as kernels
+from evenmatch.solvers.steps.waiting import CLOCK, FREE_TOP, grow
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -95,8 +95,10 @@ def cache_key() -> str:
 
     cpu: Any = codegen
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    folder = Path(__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        name = path.relative_to(folder).as_posix()
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     for fact in (numba.__version__, platform.machine(), cpu.get_host_cpu_features()):
         digest.update(str(fact).encode() + b"\0")
     return digest.hexdigest()[:16]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evenmatch.policies.arrival_rate import ArrivalRate
-from evenmatch.solvers.waiting import RATE_OF
+from evenmatch.policies.parts.arrival_rate import ArrivalRate
+from evenmatch.solvers.steps.waiting import RATE_OF
 
 
 def test_guess_is_ten_arrivals_in_the_time_that_costs_one_and_fades() -> None:

@@ -14,9 +14,9 @@ from evenmatch.model.queue import Criterion, Format, Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 from evenmatch.policies import lookahead
-from evenmatch.policies.arrival_rate import ArrivalRate
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory
 from evenmatch.policies.lookahead import Lookahead, LookaheadMatcher
+from evenmatch.policies.parts.arrival_rate import ArrivalRate
 from evenmatch.policies.price import Price
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.history import CANCELLED, History

@@ -13,7 +13,7 @@ from evenmatch.policies.base import Decision, Matcher
 from evenmatch.policies.multi_queue import MultiQueue
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.compiled import Outcome, play
-from evenmatch.solvers.multi_queue import best_brackets
+from evenmatch.solvers.steps.multi_queue import best_brackets
 from evenmatch.testing import queue, rule, ticket
 from evenmatch.theory.schlup import multi_queue_cost, r_opt
 

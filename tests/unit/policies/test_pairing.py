@@ -12,7 +12,7 @@ from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.adaptive_brackets import AdaptiveBrackets
 from evenmatch.policies.base import Policy, rules_of
-from evenmatch.policies.bracket_tree import BracketTree
+from evenmatch.policies.parts.bracket_tree import BracketTree
 from evenmatch.policies.virtual_rating import VirtualRating
 from evenmatch.policies.weighted import Weighted
 from evenmatch.testing import queue, rule, ticket

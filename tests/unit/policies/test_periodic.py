@@ -12,7 +12,7 @@ from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import NOTHING, Decision, Matcher
 from evenmatch.policies.periodic import ROUNDS_OF_MAX, Periodic
-from evenmatch.solvers.periodic import best_rounds
+from evenmatch.solvers.steps.periodic import best_rounds
 from evenmatch.testing import queue, rule, ticket
 from evenmatch.theory.schlup import periodic_cost, schlup
 

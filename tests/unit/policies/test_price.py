@@ -10,7 +10,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.policies.base import NOTHING, Decision, Matcher
 from evenmatch.policies.price import Price
-from evenmatch.solvers.price import SILENCE
+from evenmatch.solvers.steps.price import SILENCE
 from evenmatch.testing import rule, ticket
 
 SKILL = Criterion("spread", "rating", weight=2.0, scale=Scale(min=0.0, max=1000.0))

@@ -13,7 +13,7 @@ from evenmatch.policies.columns import Columns
 from evenmatch.policies.price import STEPS
 from evenmatch.policies.steps import make_pool
 from evenmatch.solvers.pairs import FIRST_VALUE, SIDE, pair_cost
-from evenmatch.solvers.waiting import (
+from evenmatch.solvers.steps.waiting import (
     FREE_TOP,
     NONE,
     OLDER,

@@ -12,10 +12,10 @@ import math
 
 import numpy as np
 
-from evenmatch.solvers.growth import SLACK, believed_rate, cost_of, grow_group, note_close
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
-from evenmatch.solvers.price import (
+from evenmatch.solvers.steps.growth import SLACK, believed_rate, cost_of, grow_group, note_close
+from evenmatch.solvers.steps.price import (
     CLOSE,
     DIMENSIONS,
     GROW,
@@ -31,7 +31,7 @@ from evenmatch.solvers.price import (
     most,
     silent_until,
 )
-from evenmatch.solvers.waiting import (
+from evenmatch.solvers.steps.waiting import (
     FLAG,
     NONE,
     OLDEST,

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers import (
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
+from evenmatch.solvers.steps import (
     delay_greedy,
     difference_wait,
     gap_value,
@@ -18,9 +20,7 @@ from evenmatch.solvers import (
     periodic,
     price,
 )
-from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats
-from evenmatch.solvers.waiting import (
+from evenmatch.solvers.steps.waiting import (
     CLOCK,
     FREE_TOP,
     NONE,

@@ -12,8 +12,8 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats, shaped
-from evenmatch.solvers.price import GUESS, WORTH
-from evenmatch.solvers.waiting import (
+from evenmatch.solvers.steps.price import GUESS, WORTH
+from evenmatch.solvers.steps.waiting import (
     LEFT,
     NONE,
     OLDEST,

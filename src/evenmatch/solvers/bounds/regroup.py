@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from evenmatch.solvers.groups import FIRST_LOW, SIZE, term_cost
+from evenmatch.solvers.bounds.groups import FIRST_LOW, SIZE, term_cost
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import TIME, UNTIL, Floats, Ints
 
@@ -60,7 +60,7 @@ def regroup(
     """Exchange tickets between groups until they cost less, by simulated annealing.
 
     Args:
-        points: The field, see `solvers.groups`; all sizes are 1.
+        points: The field, see `solvers.bounds.groups`; all sizes are 1.
         terms: Its terms.
         price: Cost per second and seat.
         groups: Shape (groups, members): tickets; changed in place.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.waiting import OLDEST, SIZE, WAITING, Ints, Waiting, free_slot
+from evenmatch.solvers.steps.waiting import OLDEST, SIZE, WAITING, Ints, Waiting, free_slot
 
 
 @kernel(f"void({WAITING}, int64, float64)", inline=True)

@@ -1,13 +1,13 @@
 """The matches that prices say are missing: for each ticket, full ones and ones with bots.
 
-See `solvers.groups` for the arrays.
+See `solvers.bounds.groups` for the arrays.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers.groups import FIRST_LOW, SIZE, candidates, least_reduced, term_cost
+from evenmatch.solvers.bounds.groups import FIRST_LOW, SIZE, candidates, least_reduced, term_cost
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import TIME, UNTIL, Floats, Ints
 

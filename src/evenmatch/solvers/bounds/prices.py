@@ -22,9 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenmatch.solvers.groups import SIZE
+from evenmatch.solvers.bounds.groups import SIZE
+from evenmatch.solvers.bounds.pricing import cheapest_groups, cheapest_with_bots
 from evenmatch.solvers.pairs import Floats, Ints
-from evenmatch.solvers.pricing import cheapest_groups, cheapest_with_bots
 
 STEPS_MAX = 300
 """Steps of the prices."""
@@ -44,7 +44,7 @@ MEMORY = 0.9
 
 @dataclass(frozen=True)
 class GroupField:
-    """Tickets that may share a match; see `solvers.groups` for the arrays.
+    """Tickets that may share a match; see `solvers.bounds.groups` for the arrays.
 
     Args:
         points: Shape (5 + 2 * terms, n), by ascending time.

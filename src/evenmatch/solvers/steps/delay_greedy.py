@@ -11,7 +11,7 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import TIME, pair_cost
-from evenmatch.solvers.waiting import (
+from evenmatch.solvers.steps.waiting import (
     FIRST_NUMBER,
     FLAG,
     NONE,

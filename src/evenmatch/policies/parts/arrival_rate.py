@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from evenmatch.solvers.waiting import RATE_OF, measured_rate
+from evenmatch.solvers.steps.waiting import RATE_OF, measured_rate
 
 
 class ArrivalRate:
@@ -16,7 +16,7 @@ class ArrivalRate:
         memory: What `memory()` said before a restart.
 
     Source:
-        `solvers.waiting.measured_rate`; the span ends now, so that silence lowers the estimate.
+        `solvers.steps.waiting.measured_rate`; the span ends now: silence lowers the estimate.
     """
 
     def __init__(self, price: float, memory: Sequence[float] = ()) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, SIDE, TIME, Floats, shaped
-from evenmatch.solvers.price import (
+from evenmatch.solvers.steps.price import (
     CLOSE,
     DIMENSIONS,
     GROW,
@@ -19,7 +19,7 @@ from evenmatch.solvers.price import (
     WORTH,
     at_rate,
 )
-from evenmatch.solvers.waiting import (
+from evenmatch.solvers.steps.waiting import (
     EITHER,
     NONE,
     OLDEST,

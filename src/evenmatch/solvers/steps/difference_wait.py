@@ -6,7 +6,7 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import TIME, Floats
-from evenmatch.solvers.tentative import (
+from evenmatch.solvers.steps.tentative import (
     COST,
     DROPPED,
     DUE,
@@ -21,7 +21,7 @@ from evenmatch.solvers.tentative import (
     rows_to_work_in,
     take,
 )
-from evenmatch.solvers.waiting import (
+from evenmatch.solvers.steps.waiting import (
     FLAG,
     NONE,
     OLDEST,

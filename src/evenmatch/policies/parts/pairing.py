@@ -16,8 +16,8 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, NoJobs
-from evenmatch.policies.rated import RATING, rating_limits
-from evenmatch.policies.timers import Timers
+from evenmatch.policies.parts.rated import RATING, rating_limits
+from evenmatch.policies.parts.timers import Timers
 from evenmatch.solvers.age_tree import NONE, AgeTree
 
 

@@ -17,7 +17,8 @@ import math
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.line import (
+from evenmatch.solvers.pairs import FIRST_VALUE, TIME, pair_cost
+from evenmatch.solvers.steps.line import (
     FALLS,
     HIGH_END,
     IS_BOUNDED,
@@ -31,8 +32,7 @@ from evenmatch.solvers.line import (
     link_all,
     unlink,
 )
-from evenmatch.solvers.pairs import FIRST_VALUE, TIME, pair_cost
-from evenmatch.solvers.price import (
+from evenmatch.solvers.steps.price import (
     AT_ONCE,
     DIMENSIONS,
     KNOWN_RATE,
@@ -44,7 +44,7 @@ from evenmatch.solvers.price import (
     at_rate,
     most,
 )
-from evenmatch.solvers.waiting import (
+from evenmatch.solvers.steps.waiting import (
     FLAG,
     LEFT,
     NONE,

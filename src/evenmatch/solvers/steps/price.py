@@ -17,7 +17,7 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, LOG, RAW, TIME, Floats, pair_cost, shaped
-from evenmatch.solvers.waiting import (
+from evenmatch.solvers.steps.waiting import (
     FIRST_NUMBER,
     FLAG,
     NONE,
