@@ -61,10 +61,16 @@ def drawn_queue(rng: np.random.Generator, players: int, spec: str) -> Queue:
         Format((1,) * players),
         criteria,
         wait_max=wait_max,
-        wait_price=None if rng.random() < 0.5 else float(rng.choice([0.1, 1.0])),
+        wait_price=_price(rng, spec),
         on_deadline=rng.choice(["expire", "bots", "keep"]) if wait_max else "expire",
         policy=spec,
     )
+
+
+def _price(rng: np.random.Generator, spec: str) -> float | None:
+    # Where nothing is weighed, waiting may cost nothing.
+    prices = [0.1, 1.0, 0.0] if "theta" in spec or spec.startswith("difference") else [0.1, 1.0]
+    return None if rng.random() < 0.5 else float(rng.choice(prices))
 
 
 def drawn_arrivals(rng: np.random.Generator, criteria: int) -> tuple[Floats, Floats]:

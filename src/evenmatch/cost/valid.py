@@ -71,6 +71,8 @@ LIMITS = Bounds(0.0, 1e15, "between 0 and 1e15")
 VALUES = Bounds(-1e15, 1e15, "between -1e15 and 1e15")
 GAPS = Bounds(1e-9, 1e15, "between 1e-9 and 1e15")
 SHARES = Bounds(0.0, 1.0, "between 0 and 1")
+FACTORS = Bounds(1e-6, 1e6, "between 1e-6 and 1e6")
+POWERS = Bounds(0.0, 100.0, "between 0 and 100")
 
 
 def check_queue(queue: Queue) -> None:

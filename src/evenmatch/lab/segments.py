@@ -21,9 +21,7 @@ from evenmatch.policies.base import Policy
 from evenmatch.sim.history import WAITING
 from evenmatch.sim.stream import Arrival
 from evenmatch.solvers.matching import pair_up
-
-LEFT_OUT = 1e7
-"""What being left alone costs in the search for pairs: more than any pair."""
+from evenmatch.solvers.pairs import FIRST_VALUE, TIME
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -65,12 +63,6 @@ def pieces(
     return [_piece(queue, arrivals[start : start + length], policy) for start in starts]
 
 
-def mean_ratio(found: Sequence[Piece]) -> tuple[float, float]:
-    """Return the mean of the pieces' ratios and its standard error."""
-    ratios = np.array([piece.ratio for piece in found])
-    return float(ratios.mean()), float(ratios.std(ddof=1) / math.sqrt(len(ratios)))
-
-
 def _piece(queue: Queue, arrivals: Sequence[Arrival], policy: str | Policy) -> Piece:
     first = math.floor(arrivals[0].at)
     last = arrivals[-1].at - first
@@ -94,7 +86,13 @@ def _pair_up(queue: Queue, arrivals: Sequence[Arrival]) -> tuple[float, list[int
     if len(arrivals) < 2:
         return 0.0, list(range(len(arrivals)))
     found = queue_field((queue,), 0, arrivals, None)
-    mates = pair_up([found.field], np.full(len(arrivals), LEFT_OUT)).mates
+    # Being left alone costs more than any pair, so that at most one is.
+    points = found.field.points
+    widest = [float(np.ptp(points[row])) for row in range(FIRST_VALUE, points.shape[0])]
+    terms = found.field.terms[:, 0].tolist()
+    most = math.fsum(weight * gap for weight, gap in zip(terms, widest, strict=False))
+    most += queue.price * float(np.ptp(points[TIME]))
+    mates = pair_up([found.field], np.full(len(arrivals), 1.0 + most)).mates
     one = np.flatnonzero(mates > np.arange(len(arrivals)))
     costs, _ = found.judge(one, mates[one])
     return math.fsum(costs.tolist()), np.flatnonzero(mates < 0).tolist()

@@ -75,9 +75,9 @@ class AdaptiveBrackets(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(
                 f"adaptive_brackets: split_at must be 1 to {MATCHES_MAX}, got {self.split_at}"
             )
-        if not 0 <= self.merge_below <= self.split_at:
+        if not 1 <= self.merge_below <= self.split_at:
             raise ConfigError(
-                f"adaptive_brackets: merge_below must be 0 to split_at ({self.split_at}), "
+                f"adaptive_brackets: merge_below must be 1 to split_at ({self.split_at}), "
                 f"got {self.merge_below}"
             )
         known = memory or {}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from evenmatch.errors import ConfigError
+from evenmatch.cost.valid import WEIGHTS
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
+from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
 from evenmatch.solvers.steps import delay_greedy, play
 
@@ -65,8 +66,7 @@ class DelayGreedy(msgspec.Struct, frozen=True, kw_only=True):
             ConfigError: A parameter is out of range, or the queue has another format.
         """
         check_solo(queue, "delay_greedy", is_duel=True)
-        if not 0.0 <= self.factor < float("inf"):
-            raise ConfigError(f"delay_greedy: factor must be a number >= 0, got {self.factor}")
+        check_number("delay_greedy: factor", self.factor, WEIGHTS)
         if self.factor > 0.0:
             check_priced(queue, "delay_greedy", " or factor=0")
         return {delay_greedy.SECONDS: self.factor / queue.price if self.factor > 0.0 else 0.0}

@@ -6,9 +6,11 @@ from typing import Literal
 
 import msgspec
 
+from evenmatch.cost.valid import POWERS, WAITS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
+from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.steps import StepMatcher, Steps, check_solo, check_without_rules
 from evenmatch.solvers.steps import difference_wait, play, tentative
 
@@ -57,7 +59,7 @@ class DifferenceWait(msgspec.Struct, frozen=True, kw_only=True):
 
     Differs from the paper:
         It leaves open who is taken, from when the wait counts and what happens with more than two
-        players or several criteria; see above.
+        players or several criteria; see above. A mean gap of a group is judged by its spread.
 
     Complexity:
         O(n + k^2) for each ticket that looks for a match: a newcomer and those it drops.
@@ -87,9 +89,8 @@ class DifferenceWait(msgspec.Struct, frozen=True, kw_only=True):
         """
         check_solo(queue, "difference_wait", is_duel=False)
         check_without_rules(queue, "difference_wait")
-        for name, value in (("factor", self.factor), ("power", self.power)):
-            if not 0.0 <= value < float("inf"):
-                raise ConfigError(f"difference_wait: {name} must be a number >= 0, got {value}")
+        check_number("difference_wait: factor", self.factor, WAITS)
+        check_number("difference_wait: power", self.power, POWERS)
         if self.origin not in ("arrival", "pair"):
             raise ConfigError(
                 f"difference_wait: origin must be arrival or pair, got {self.origin!r}"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from evenmatch.cost.valid import RATES
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
+from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.price import density
 from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
 from evenmatch.solvers.steps import gap_value, line, play, price
@@ -95,8 +97,8 @@ class GapValue(msgspec.Struct, frozen=True, kw_only=True):
                 number of criteria, or waiting that costs nothing.
         """
         check_solo(queue, "gap_value", is_duel=True)
-        if self.rate is not None and not 0.0 < self.rate < float("inf"):
-            raise ConfigError(f"gap_value: rate must be a number > 0, got {self.rate}")
+        if self.rate is not None:
+            check_number("gap_value: rate", self.rate, RATES)
         terms = Columns(queue, "gap_value").table[0]
         if len(terms) != 1 or not terms[0, 0] > 0.0:
             raise ConfigError(

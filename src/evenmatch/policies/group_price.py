@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from evenmatch.cost.valid import LIMITS, WEIGHTS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
+from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.price import density
 from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
 from evenmatch.solvers.steps import group_price, play, price
@@ -107,9 +109,8 @@ class GroupPrice(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def _check(self, queue: Queue) -> None:
-        for name, value in (("theta", self.theta or 0.0), ("grow", self.grow)):
-            if not 0.0 <= value < float("inf"):
-                raise ConfigError(f"group_price: {name} must be a number >= 0, got {value}")
+        check_number("group_price: theta", self.theta or 0.0, LIMITS)
+        check_number("group_price: grow", self.grow, WEIGHTS)
         if self.theta is None:
             check_priced(queue, "group_price", " or give theta")
         if queue.format.k == 2:

@@ -49,6 +49,8 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
     Until somebody is announced, as in a server today, and with horizon 0, this is `price`.
     With an infinite horizon nothing has to be guessed, and the plan is the optimum in hindsight.
     A ticket that would expire counts as one that meets a bot, unless the horizon is infinite.
+    Then leaving someone alone costs no more than its wait until the last arrival, and without a
+    deadline the cheapest plan may be that hardly anybody plays: give such a queue a `wait_max`.
 
     When to use:
         One against one where arrivals are known some seconds ahead: matches that end, lobbies

@@ -55,7 +55,7 @@ class MultiQueue(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         brackets: r for all criteria, or one number for each joined by `+`; 1 is `greedy`. None
             lets the measured rate decide.
-        adaptive: Says the same as leaving `brackets` out.
+        adaptive: Whether the measured rate decides; None means yes unless `brackets` are given.
 
     Source:
         Schlup, Automatic Game Matching, algorithm A_MQ and eq. (9).
@@ -71,7 +71,7 @@ class MultiQueue(msgspec.Struct, frozen=True, kw_only=True):
     fills = False
 
     brackets: tuple[int, ...] = ()
-    adaptive: bool = False
+    adaptive: bool | None = None
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for teams of one player."""
@@ -106,6 +106,8 @@ class MultiQueue(msgspec.Struct, frozen=True, kw_only=True):
     def _by_criterion(self, queue: Queue) -> tuple[int, ...]:
         """Return the brackets of each criterion; none if they are to be measured."""
         given, count = self.brackets, len(queue.criteria)
+        if not given and self.adaptive is False:
+            raise ConfigError("multi_queue: adaptive=false needs brackets, e.g. brackets=6")
         if not given:
             return ()
         if self.adaptive:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from evenmatch.cost.scale import Floats
-from evenmatch.errors import ConfigError
+from evenmatch.cost.valid import FACTORS, LIMITS, RATES, WEIGHTS
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
+from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
 from evenmatch.solvers.pairs import CAPPED
 from evenmatch.solvers.steps import play, price
@@ -89,14 +90,14 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
         grow = self.grow
         if grow is None:
             grow = GROW if self.theta is None else 0.0
-        _check("c", self.c, above=0.0)
-        _check("grow", grow)
+        check_number("price: c", self.c, FACTORS)
+        check_number("price: grow", grow, WEIGHTS)
         if self.theta is None:
             check_priced(queue, "price", " or give theta")
         else:
-            _check("theta", self.theta)
+            check_number("price: theta", self.theta, LIMITS)
         if self.rate is not None:
-            _check("rate", self.rate, above=0.0)
+            check_number("price: rate", self.rate, RATES)
         terms = Columns(queue, "price").table[0]
         counted = terms[terms[:, 0] > 0.0]
         return {
@@ -117,10 +118,3 @@ def density(terms: Floats) -> float:
     for dimension, weight in enumerate(terms[:, 0].tolist(), 1):
         density *= 2.0 / (dimension * weight)
     return density
-
-
-def _check(name: str, value: float, above: float | None = None) -> None:
-    if above is not None and not value > above:
-        raise ConfigError(f"price: {name} must be > {above:g}, got {value}")
-    if not 0.0 <= value < float("inf"):
-        raise ConfigError(f"price: {name} must be a number >= 0, got {value}")

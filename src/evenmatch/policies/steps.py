@@ -151,8 +151,9 @@ class StepMatcher(NoJobs):
         self._tickets: dict[int, Ticket] = {}
         self._slots: dict[str, int] = {}
         self._known: dict[int, list[float | None]] = {}
-        # Partners by sequence, until they have entered too.
-        self._expected: dict[int, list[int]] = {}
+        # While tickets come back: the slots of those who have, and who waits for which partner.
+        self._recalled: dict[int, int] = {}
+        self._expecting: dict[int, list[int]] = {}
         if memory:
             self._restore(memory)
 
@@ -187,7 +188,9 @@ class StepMatcher(NoJobs):
         slot = self._slots.pop(entry_id, None)
         if slot is not None:
             self._steps.leave(self._waiting, slot)
-            self._columns.release(self._tickets.pop(slot))
+            ticket = self._tickets.pop(slot)
+            self._columns.release(ticket)
+            self._recalled.pop(ticket.sequence, None)
 
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Let the steps make the matches of this instant."""
@@ -199,6 +202,7 @@ class StepMatcher(NoJobs):
             for ticket in tickets:
                 del self._slots[ticket.id]
                 self._columns.release(ticket)
+                self._recalled.pop(ticket.sequence, None)
             matches.append(Grouping(tuple(ticket.id for ticket in tickets)))
         return Decision(tuple(matches), float(waiting[3][WAKE]))
 
@@ -233,15 +237,19 @@ class StepMatcher(NoJobs):
         self._known = {int(row[0]): row for row in memory["tickets"]}
 
     def _recall(self, sequence: int, slot: int) -> None:
-        """Note about a ticket what the earlier matcher had noted."""
+        """Note about a ticket what the earlier matcher had noted; partners enter in any order."""
         _, marks, links = self._waiting[:3]
         _, flag, partner, *noted = self._known.pop(sequence)
         links[FLAG, slot] = 1 if flag else 0
         marks[:, slot] = [math.inf if mark is None else mark for mark in noted]
-        if partner:
-            self._expected.setdefault(int(partner), []).append(slot)
-        # Partners may enter in any order.
-        for waiting_slot in list(self._tickets):
-            ticket = self._tickets[waiting_slot]
-            for follower in self._expected.pop(ticket.sequence, ()):
-                links[PARTNER, follower] = waiting_slot
+        self._recalled[sequence] = slot
+        if partner in self._recalled:
+            links[PARTNER, slot] = self._recalled[int(partner or 0)]
+        elif partner:
+            self._expecting.setdefault(int(partner), []).append(sequence)
+        for follower in self._expecting.pop(sequence, ()):
+            if follower in self._recalled:
+                links[PARTNER, self._recalled[follower]] = slot
+        if not self._known:
+            self._recalled.clear()
+            self._expecting.clear()

@@ -63,7 +63,6 @@ def play(
     times: Floats,
     values: Floats,
     *,
-    seed: int = 0,
     on_done: Callable[[int], None] = lambda _: None,
 ) -> Outcome:
     """Run arrivals through a queue in compiled code.
@@ -73,7 +72,6 @@ def play(
         policy: One with steps.
         times: Shape (n,): instants of arrival in seconds, ascending.
         values: Shape (criteria, n): attribute values in the order of the queue's criteria.
-        seed: Not used: no policy with steps draws.
         on_done: Called with the number of arrivals played so far, at times.
 
     Raises:
@@ -82,7 +80,6 @@ def play(
     Complexity:
         That of the policy's steps; memory O(n).
     """
-    del seed
     if reason := why_not(queue, policy):
         raise NotSupported(f"a compiled run of queue {queue.name} is not to be had: {reason}")
     assert isinstance(policy, Stepped)

@@ -243,7 +243,7 @@ def _refined(field: Field, out: Ints, graph: _Graph) -> tuple[Ints, Ints]:
     costs = out[2] / (2.0 * graph.scale)
     assert field.refine is not None
     true = field.refine(out[0], out[1], costs)
-    is_legal = np.isfinite(true)
+    is_legal = true * graph.scale < USELESS
     even = np.where(is_legal, 2 * np.rint(np.where(is_legal, true, 0.0) * graph.scale), 0)
     even = even.astype(np.int64)
     lack = out[3] - (even - out[2])
@@ -257,7 +257,7 @@ def _refined(field: Field, out: Ints, graph: _Graph) -> tuple[Ints, Ints]:
 def _integers(field: Field, one: Ints, two: Ints, costs: Floats, scale: float) -> Ints:
     if field.refine is not None:
         costs = field.refine(one, two, costs)
-    legal = np.isfinite(costs)
+    legal = costs * scale < USELESS
     even = 2 * np.rint(costs[legal] * scale).astype(np.int64)
     pairs: Ints = np.vstack([one[legal], two[legal], even])
     return pairs
@@ -305,3 +305,7 @@ def _mend(edges: Ints, duals: Ints, mates: Ints, starts: Ints, slots: Ints) -> N
         duals[v] = need
         if partner >= 0 and mates[partner] < 0:
             mates[v], mates[partner] = partner, v
+
+
+USELESS = 2.0 ** (PRECISION_BITS + 2)
+"""A pair whose scaled cost is this large costs more than leaving any two alone: no pair at all."""

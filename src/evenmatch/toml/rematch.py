@@ -22,7 +22,12 @@ def build_rematch_criterion(shape: CriterionShape, at: Place) -> Criterion:
     """
     _refuse_keys(shape, CRITERION_KEYS, at, "which takes attribute, weight and matches")
     matches = 1 if shape.matches is None else shape.matches
-    return Criterion("rematch", shape.attribute or RECENT, shape.weight, matches=matches)
+    return Criterion(
+        "rematch",
+        RECENT if shape.attribute is None else shape.attribute,
+        shape.weight,
+        matches=matches,
+    )
 
 
 def build_rematch_rule(shape: RuleShape, at: Place, wait_end: float | None) -> Rule:
@@ -50,7 +55,12 @@ def build_rematch_rule(shape: RuleShape, at: Place, wait_end: float | None) -> R
             f"{wait_end:g} s; leave every out to divide the wait evenly"
         )
     matches = 1 if shape.matches is None else shape.matches
-    return redraw_rule(redraws, every=every, matches=matches, attribute=shape.attribute or RECENT)
+    return redraw_rule(
+        redraws,
+        every=every,
+        matches=matches,
+        attribute=RECENT if shape.attribute is None else shape.attribute,
+    )
 
 
 def refuse_rematch_keys(shape: CriterionShape | RuleShape, at: Place) -> None:

@@ -259,3 +259,23 @@ def test_rematches_which_follow_from_earlier_matches_are_refused(queue: Queue) -
 
 def test_no_arrivals_cost_nothing() -> None:
     assert optimum([SCHLUP], []).cost == 0.0
+
+
+@pytest.mark.parametrize("price", [3e-6, 1e-9, 0.0])
+def test_pairs_far_dearer_than_being_alone_are_no_pairs(price: float) -> None:
+    raw = Criterion("spread", "rating", weight=2.0, scale=Scale("none"))
+    queue = Queue(criteria=(raw,), wait_max=10.0, wait_price=price)
+    rng = np.random.default_rng(4)
+    arrivals = [
+        Arrival(
+            float(at),
+            NewTicket((Player(str(i), attributes={"rating": float(rng.normal(1500, 300))}),)),
+        )
+        for i, at in enumerate(np.cumsum(rng.exponential(1.0, 40)))
+    ]
+
+    best = optimum((queue,), arrivals)
+
+    # Everybody may expire after ten seconds.
+    assert best.is_optimal
+    assert best.cost <= 40 * 10.0 * price * (1 + 1e-9)

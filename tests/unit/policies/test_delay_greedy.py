@@ -50,7 +50,7 @@ def test_at_the_deadline_the_cheapest_partner_is_taken() -> None:
 @pytest.mark.parametrize(
     ("queue", "message"),
     [
-        (duel("delay_greedy:factor=-1"), "factor must be a number >= 0, got -1"),
+        (duel("delay_greedy:factor=-1"), "factor must be between 0 and 1e12, got -1"),
         (duel(wait_price=0.0), "waiting costs nothing: set wait_price above 0 or factor=0"),
         (duel(format=Format((1, 1, 1))), "is for one player against one"),
     ],

@@ -79,5 +79,5 @@ def test_queue_that_cannot_be_played_is_refused(queue: Queue, message: str) -> N
 
 
 def test_rate_must_be_positive() -> None:
-    with pytest.raises(ConfigError, match="rate must be a number > 0, got 0"):
+    with pytest.raises(ConfigError, match="rate must be between 1e-9 and 1e15 per second, got 0"):
         parse_policy("gap_value:rate=0").matcher(Queue(criteria=(GAP,)), seed=0)

@@ -104,8 +104,8 @@ def test_last_players_meet_at_some_time_without_a_deadline() -> None:
     ("queue", "message"),
     [
         (free_for_all(3, 1, wait_price=0.0), "set wait_price above 0 or give theta"),
-        (free_for_all(3, 1, "group_price:theta=-1"), "theta must be a number >= 0, got -1"),
-        (free_for_all(3, 1, "group_price:grow=-1"), "grow must be a number >= 0, got -1"),
+        (free_for_all(3, 1, "group_price:theta=-1"), "theta must be between 0 and 1e15, got -1"),
+        (free_for_all(3, 1, "group_price:grow=-1"), "grow must be between 0 and 1e12, got -1"),
         (
             Queue(format=Format((1, 1, 1), sides=("a", "b", "c")), policy="group_price"),
             "knows sides only between two players; queue main has 3",

@@ -214,3 +214,10 @@ def test_measured_rate_costs_hardly_more_than_the_best_brackets(
 def test_what_it_cannot_do_is_said(spec: str, in_queue: Queue, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         parse_policy(spec).matcher(in_queue, seed=1)
+
+
+def test_brackets_that_are_not_to_be_measured_must_be_given() -> None:
+    with pytest.raises(ConfigError, match="adaptive=false needs brackets"):
+        parse_policy("multi_queue:adaptive=false").matcher(
+            Queue(criteria=(Criterion("spread", "c0"),), wait_max=5.0), seed=0
+        )

@@ -73,7 +73,7 @@ QUEUES = [
 CHOSEN: list[tuple[Policy, Callable[..., ReadyAt]]] = [
     (VirtualRating(rate=0.7, limit=3), virtual),
     (Weighted(sigma=8, floor=1.5, wait=0.3, recency=0), weighted),
-    (AdaptiveBrackets(width=12, split_at=1_000_000, merge_below=0), bracketed),
+    (AdaptiveBrackets(width=12, split_at=1_000_000, merge_below=1), bracketed),
 ]
 
 

@@ -121,10 +121,10 @@ def test_theta_makes_the_threshold_independent_of_waiting_unless_grow_is_given()
 @pytest.mark.parametrize(
     ("policy", "queue", "sentence"),
     [
-        (Price(c=0.0), DUEL, "price: c must be > 0, got 0.0"),
-        (Price(theta=-1.0), DUEL, "price: theta must be a number >= 0, got -1.0"),
-        (Price(rate=0.0), DUEL, "price: rate must be > 0, got 0.0"),
-        (Price(grow=-0.1), DUEL, "price: grow must be a number >= 0, got -0.1"),
+        (Price(c=0.0), DUEL, "price: c must be between 1e-6 and 1e6, got 0.0"),
+        (Price(theta=-1.0), DUEL, "price: theta must be between 0 and 1e15, got -1.0"),
+        (Price(rate=0.0), DUEL, "price: rate must be between 1e-9 and 1e15 per second, got 0.0"),
+        (Price(grow=-0.1), DUEL, "price: grow must be between 0 and 1e12, got -0.1"),
         (
             Price(),
             Queue("main", Format((1, 1, 1))),

@@ -50,6 +50,7 @@ def test_handicap_is_read() -> None:
         (criterion(", matches = 0"), "criteria[0].matches must be between 1 and 20, got 0"),
         (criterion(", scale = {}"), 'scale does not go with kind = "rematch", which takes attribu'),
         (criterion(", step = 1.0"), 'step does not go with kind = "rematch"'),
+        (rule(', redraws = 1, attribute = ""'), "attribute"),
         (rule(""), "rules[0].redraws is missing; it is how often a rematch is refused before"),
         (rule(", redraws = 0"), "rules[0].redraws must be between 1 and 100, got 0"),
         (rule(", redraws = 1, every = 0.0"), "every must be between 1e-6 and 1e7 s, got 0.0"),

@@ -14,6 +14,7 @@ from evenmatch.lab.reproduce.examples import examples
 from evenmatch.lab.reproduce.formulas import formulas
 from evenmatch.lab.reproduce.groups import groups
 from evenmatch.lab.reproduce.population import population
+from evenmatch.lab.reproduce.recorded import recorded
 from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row, Table
 from evenmatch.lab.reproduce.table3 import table3
 from evenmatch.lab.study import map_all
@@ -28,7 +29,7 @@ PAPERS: dict[str, Callable[[Effort], list[Part]]] = {
         ticks(effort),
         groups(effort),
     ],
-    "gamedev": lambda effort: [*population(effort), *examples(effort)],
+    "gamedev": lambda effort: [*population(effort), *examples(effort), recorded(effort)],
 }
 LATER = ("wu", "galactron", "xu")
 

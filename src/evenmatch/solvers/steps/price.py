@@ -168,7 +168,9 @@ def arrive(waiting: Waiting, slot: int, now: float) -> None:
     """Note what a newcomer would pay, and that it has not looked around yet."""
     points, marks, numbers = waiting[0], waiting[1], waiting[3]
     rate = numbers[KNOWN_RATE]
-    if rate <= 0.0:
+    if numbers[THETA] >= 0.0:
+        rate = 1.0
+    elif rate <= 0.0:
         rate = arrival_rate(waiting, now)
     numbers[RATE_NOW], numbers[LAST] = rate, now
     marks[WORTH, slot] = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
