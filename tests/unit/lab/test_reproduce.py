@@ -19,6 +19,7 @@ from evenmatch.lab.reproduce.folder import write_folder
 from evenmatch.lab.reproduce.measure import Task, mean_of_ratios, measure, ratio
 from evenmatch.lab.reproduce.paper import Reproduction, parts_of, reproduce
 from evenmatch.lab.reproduce.row import Effort, Findings, Line, Plot, Row, Table, judged
+from evenmatch.lab.reproduce.words import table_of_rows
 from evenmatch.lab.reproduce.worlds import World, file_name
 from evenmatch.lab.study import mean_and_width
 from evenmatch.policies.registry import parse_policy
@@ -407,6 +408,29 @@ def test_page_needs_no_network_and_escapes_what_it_shows(tmp_path: Path) -> None
     assert "src=" not in page
     assert "@import" not in page
     assert "http" not in page
+
+
+def test_page_shows_a_row_once(tmp_path: Path) -> None:
+    done = small()
+    write_folder(tmp_path / "beside", done, "")
+    assert "All rows" in (tmp_path / "beside" / "report.html").read_text()
+    table = table_of_rows("Formulas", "Costs.", done.findings.rows)
+    findings = msgspec.structs.replace(done.findings, tables=(table,))
+    write_folder(tmp_path / "within", msgspec.structs.replace(done, findings=findings), "")
+    page = (tmp_path / "within" / "report.html").read_text()
+    assert "All rows" not in page
+    assert page.count("0.5100 ± 0.0200") == 1
+
+
+def test_page_has_words_at_the_left_and_numbers_at_the_right(tmp_path: Path) -> None:
+    write_folder(tmp_path, small(), "")
+    page = (tmp_path / "report.html").read_text()
+    for cell in ("row", "setting", "verdict"):
+        assert f'<th class="text">{cell}</th>' in page
+    assert "<th>simulated</th>" in page
+    assert '<th scope="row" class="text">schlup.2</th>' in page
+    assert "<td>0.5100 ± 0.0200</td>" in page
+    assert '<td class="text">holds</td>' in page
 
 
 def test_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from evenmatch.errors import ConfigError
 from evenmatch.lab.plots import as_file, plot_lines
 from evenmatch.lab.report import page
 from evenmatch.lab.reproduce.paper import Reproduction
-from evenmatch.lab.reproduce.row import Plot, Row
-from evenmatch.lab.reproduce.words import HEADS, line_of
+from evenmatch.lab.reproduce.row import Findings, Plot, Row
+from evenmatch.lab.reproduce.words import HEADS, is_text, line_of
 
 TEMPLATE = "reproduction.html.j2"
 TITLES = {
@@ -67,9 +67,17 @@ def _files(done: Reproduction, command: str) -> Iterator[tuple[str, str]]:
             plots=drawn,
             tables=findings.tables,
             heads=HEADS,
-            rows=[line_of(row) for row in findings.rows],
+            rows=_lines_beside(findings),
+            is_text=is_text,
         ),
     )
+
+
+def _lines_beside(findings: Findings) -> list[tuple[str, ...]]:
+    """Return a line for every row; none if the tables have these lines already."""
+    lines = [line_of(row) for row in findings.rows]
+    shown = {line for each in findings.tables if each.heads == HEADS for line in each.lines}
+    return [] if shown.issuperset(lines) else lines
 
 
 def _sentence(done: Reproduction) -> str:

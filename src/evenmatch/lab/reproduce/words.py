@@ -8,6 +8,8 @@ from evenmatch.lab.figures import shown
 from evenmatch.lab.reproduce.row import Row, Table
 
 HEADS = ("row", "setting", "printed", "corrected", "exact", "simulated", "verdict")
+TEXTS = frozenset({"setting", "verdict"})
+"""Columns of words beside the first of each table; all others are of numbers."""
 VALUE_MAX = 80
 """Characters of a parameter, of which the longest are SPECs with many steps."""
 
@@ -23,6 +25,11 @@ def figure(value: float | None, half_width: float | None = None, digits: int = 3
     if not half_width:
         return f"{value:.{digits}f}"
     return f"{value:.{digits}f} ± {half_width:.{digits}f}"
+
+
+def is_text(place: int, heads: Sequence[str]) -> bool:
+    """Return whether a column is of words, which stand at the left and may be wrapped."""
+    return place == 0 or heads[place] in TEXTS
 
 
 def of_row(row: Row) -> str:
