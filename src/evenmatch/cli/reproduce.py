@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -93,14 +93,16 @@ def _command(paper: str, effort: Effort, only: Sequence[str]) -> str:
 def _print(done: Reproduction, out: Path | None) -> None:
     from rich.table import Table
 
+    from evenmatch.lab.reproduce.words import is_text
+
     screen = console()
     for each in done.findings.tables:
         screen.print(f"\n{each.title}", style="bold", soft_wrap=True)
         screen.print(each.text, style="dim", soft_wrap=True)
         table = Table(box=None, pad_edge=False)
         for place, head in enumerate(each.heads):
-            is_text = not place or head == "setting"
-            table.add_column(head, justify="left" if is_text else "right", overflow="fold")
+            side: Literal["left", "right"] = "left" if is_text(place, each.heads) else "right"
+            table.add_column(head, justify=side, overflow="fold")
         for line in each.lines:
             table.add_row(*line)
         screen.print(table)

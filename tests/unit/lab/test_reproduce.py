@@ -18,8 +18,8 @@ from evenmatch.lab.reproduce.exact import greedy_cost_exact
 from evenmatch.lab.reproduce.folder import write_folder
 from evenmatch.lab.reproduce.measure import Task, mean_of_ratios, measure, ratio
 from evenmatch.lab.reproduce.paper import Reproduction, parts_of, reproduce
-from evenmatch.lab.reproduce.row import Effort, Findings, Line, Plot, Row, Table, judged
-from evenmatch.lab.reproduce.words import table_of_rows
+from evenmatch.lab.reproduce.row import Effort, Findings, Line, Plot, Row, Table, Verdict, judged
+from evenmatch.lab.reproduce.words import line_of, table_of_rows, told_of
 from evenmatch.lab.reproduce.worlds import World, file_name
 from evenmatch.lab.study import mean_and_width
 from evenmatch.policies.registry import parse_policy
@@ -402,7 +402,7 @@ def test_page_needs_no_network_and_escapes_what_it_shows(tmp_path: Path) -> None
     page = (tmp_path / "report.html").read_text()
     assert "<svg" in page
     assert "0.5100 ± 0.0200" in page
-    assert "1 holds" in page
+    assert "1 row. 1 statement holds." in page
     assert "&lt;greedy&gt;" in page
     assert "<greedy>" not in page
     assert "src=" not in page
@@ -431,6 +431,30 @@ def test_page_has_words_at_the_left_and_numbers_at_the_right(tmp_path: Path) -> 
     assert '<th scope="row" class="text">schlup.2</th>' in page
     assert "<td>0.5100 ± 0.0200</td>" in page
     assert '<td class="text">holds</td>' in page
+
+
+def test_setting_is_told_in_words_and_a_long_list_keeps_what_comes_after_it() -> None:
+    steps = "+".join(f"{10 * n}-{n}" for n in range(1, 31))
+    policy = f"window:limit=1,steps={steps},accept=either"
+    row = Row(id="gamedev.b", params={"policy": policy, "what": "1 meets 2", "share": 0.5})
+    setting = "policy window:limit=1,steps=10-1+20-2+...+300-30,accept=either, 1 meets 2, share 0.5"
+    assert line_of(row)[1] == setting
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [
+        ({}, "Nothing of it is printed."),
+        ({"not reproducible": 1}, "1 statement is not reproducible."),
+        (
+            {"wrong in print": 2, "holds": 4, "holds with conditions": 1},
+            "4 statements hold, 1 holds with conditions, 2 are wrong in print.",
+        ),
+    ],
+)
+def test_verdicts_are_counted_in_a_sentence(counts: dict[Verdict, int], sentence: str) -> None:
+    rows = [Row(id="x", verdict=each) for each, count in counts.items() for _ in range(count)]
+    assert told_of([*rows, Row(id="y")]) == sentence
 
 
 def test_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from evenmatch.lab.plots import as_file, plot_lines
 from evenmatch.lab.report import page
 from evenmatch.lab.reproduce.paper import Reproduction
 from evenmatch.lab.reproduce.row import Findings, Plot, Row
-from evenmatch.lab.reproduce.words import HEADS, is_text, line_of
+from evenmatch.lab.reproduce.words import HEADS, is_text, line_of, told_of
 
 TEMPLATE = "reproduction.html.j2"
 TITLES = {
@@ -81,12 +81,8 @@ def _lines_beside(findings: Findings) -> list[tuple[str, ...]]:
 
 
 def _sentence(done: Reproduction) -> str:
-    counts: dict[str, int] = {}
-    for row in done.findings.rows:
-        if row.verdict is not None:
-            counts[row.verdict] = counts.get(row.verdict, 0) + 1
-    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-    return f"{len(done.findings.rows)} rows. Of what is printed: {told}."
+    rows = done.findings.rows
+    return f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}. {told_of(rows)}"
 
 
 def _csv_of_rows(rows: Sequence[Row]) -> str:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from evenmatch.lab.figures import shown
-from evenmatch.lab.reproduce.row import Row, Table
+from evenmatch.lab.reproduce.row import Row, Table, Verdict
 
 HEADS = ("row", "setting", "printed", "corrected", "exact", "simulated", "verdict")
 TEXTS = frozenset({"setting", "verdict"})
 """Columns of words beside the first of each table; all others are of numbers."""
-VALUE_MAX = 80
-"""Characters of a parameter, of which the longest are SPECs with many steps."""
+VERDICTS: dict[Verdict, tuple[str, str]] = {
+    "holds": ("holds", "hold"),
+    "holds with conditions": ("holds with conditions", "hold with conditions"),
+    "wrong in print": ("is wrong in print", "are wrong in print"),
+    "not reproducible": ("is not reproducible", "are not reproducible"),
+}
+"""What is told of one statement, and of many."""
+MANY_STEPS = re.compile(r"((?:[^,+\s]+\+){2})(?:[^,+\s]+\+){5,}")
+"""The start of a list in a SPEC, and all between it and the last member."""
+OWN_WORDS = "what"
+"""The parameter that says by itself what a row is about."""
 
 
 def figure(value: float | None, half_width: float | None = None, digits: int = 3) -> str:
@@ -40,15 +51,42 @@ def of_row(row: Row) -> str:
 def line_of(row: Row) -> tuple[str, ...]:
     """Return a row as people read it, one text for each of `HEADS`."""
     known = (shown(each) for each in (row.printed, row.corrected, row.exact))
-    setting = ", ".join(f"{key} {_value(value)}" for key, value in row.params.items())
     digits = 1 if row.simulated is not None and abs(row.simulated) >= 100.0 else 4
     simulated = figure(row.simulated, row.half_width, digits)
-    return (row.id, setting, *known, simulated, row.verdict or "")
+    return (row.id, _setting(row.params), *known, simulated, row.verdict or "")
+
+
+def _setting(params: Mapping[str, object]) -> str:
+    """Return parameters in a line.
+
+    >>> _setting({"policy": "closest_random:every=120", "what": "mean wait of equal players"})
+    'policy closest_random:every=120, mean wait of equal players'
+    """
+    return ", ".join(
+        _value(value) if key == OWN_WORDS else f"{key} {_value(value)}"
+        for key, value in params.items()
+    )
 
 
 def _value(value: object) -> str:
+    """Return a parameter; a long list keeps both its ends, and what comes after it."""
     text = f"{value:g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= VALUE_MAX else f"{text[: VALUE_MAX - 3]}..."
+    return MANY_STEPS.sub(r"\1...+", text)
+
+
+def told_of(rows: Sequence[Row]) -> str:
+    """Return how many statements have which verdict, as a sentence.
+
+    >>> told_of([Row(id="a", verdict="wrong in print"), Row(id="b", verdict="holds")])
+    '1 statement holds, 1 is wrong in print.'
+    """
+    counts = Counter(row.verdict for row in rows if row.verdict is not None)
+    parts = []
+    for verdict in (each for each in VERDICTS if counts[each]):
+        count, (one, many) = counts[verdict], VERDICTS[verdict]
+        noun = "" if parts else " statement" if count == 1 else " statements"
+        parts.append(f"{count:,}{noun} {one if count == 1 else many}")
+    return f"{', '.join(parts) or 'Nothing of it is printed'}."
 
 
 def table_of_rows(title: str, text: str, rows: Sequence[Row]) -> Table:
