@@ -40,7 +40,8 @@ def reproduce(
             online 1vs1 game").
         quick: Take fewer and shorter sequences: a minute rather than many.
         json: Print one JSON object and nothing else.
-        out: Write report.html, rows.csv, rows.json, figures and scenarios into this folder.
+        out: Write report.html, rows.csv and rows.json into this folder, and figures and scenarios
+            of the rows that have some.
         seed: Sequence i is drawn from seed + i.
         only: Id of rows, such as schlup.table3; the others are left out. May be repeated.
     """
@@ -107,4 +108,13 @@ def _print(done: Reproduction, out: Path | None) -> None:
             table.add_row(*line)
         screen.print(table)
     if out is not None:
-        screen.print(f"\nall rows, figures and scenarios: {out / 'report.html'}", soft_wrap=True)
+        screen.print(f"\n{_written(done, out)}", soft_wrap=True)
+
+
+def _written(done: Reproduction, out: Path) -> str:
+    """Return what the folder holds; not every part of a paper has figures or scenarios."""
+    found = done.findings
+    folders = (("figures", found.plots), ("scenarios", found.scenarios))
+    beside = " and ".join(f"{name}/" for name, files in folders if files)
+    told = f"all rows: {out / 'report.html'}, with rows.csv and rows.json beside it"
+    return f"{told}, and {beside}" if beside else told

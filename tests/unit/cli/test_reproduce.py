@@ -27,8 +27,19 @@ def test_people_get_tables_and_are_told_of_the_folder(
     printed = capsys.readouterr().out
     assert "The thread's examples" in printed
     assert "wrong in print" not in printed
-    assert str(out / "report.html") in printed
-    assert (out / "report.html").is_file()
+    last = f"all rows: {out / 'report.html'}, with rows.csv and rows.json beside it"
+    assert printed.splitlines()[-1] == last, "these rows have neither figures nor scenarios"
+    assert {path.name for path in out.iterdir()} == {"report.html", "rows.csv", "rows.json"}
+
+
+def test_people_are_told_of_scenarios_where_there_are_some(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    options = ["--only", "gamedev.f", "--quick", "--out", str(tmp_path)]
+    assert main(["reproduce", "gamedev", *options]) == 0
+    assert capsys.readouterr().out.endswith("rows.csv and rows.json beside it, and scenarios/\n")
+    assert (tmp_path / "scenarios").is_dir()
+    assert not (tmp_path / "figures").exists()
 
 
 @pytest.mark.parametrize(
