@@ -87,7 +87,9 @@ def _check_matches(config: Path, scenario: Scenario, matches: Path) -> int:
         if problems <= PROBLEMS_MAX:
             print(f"{matches}: {problem}", file=sys.stderr)
     if problems:
-        print(f"{matches} breaks {config} {problems:,} times.", file=sys.stderr)
+        often = "once" if problems == 1 else f"{problems:,} times"
+        print(f"{matches} breaks {config} {often}.", file=sys.stderr)
         return 1
-    print(f"{matches}: {found.count:,} matches keep to {config}, as far as the file can show.")
+    kept = "1 match keeps" if found.count == 1 else f"{found.count:,} matches keep"
+    print(f"{matches}: {kept} to {config}, as far as the file can show.")
     return 0

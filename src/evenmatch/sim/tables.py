@@ -21,7 +21,8 @@ from evenmatch.model.ticket import Value
 COLUMNS_MAX = 1000
 CELL_MAX = 10_000
 LINE_MAX = 1_000_000
-FORMATS = ".csv, .csv.gz and .parquet"
+FORMATS = ".csv, .csv.gz or .parquet"
+LINE_ENDS = re.compile(rb"\r\n?|\n")
 DATA = "evenmatch.data"
 NUMBERS_MAX = 10_000_000
 NUMBER_MAX = 1e15
@@ -209,16 +210,16 @@ def _csv_lines(name: str, path: Path, *, is_packed: bool) -> Rows:
                     yield line, cells
     except csv.Error as error:
         raise ArrivalsError(f"{name}, line {line + 1}: must be valid CSV: {error}") from None
-    except UnicodeDecodeError:
-        raise ArrivalsError(
-            f"{name}: must be UTF-8 text, and after line {line} it is not"
-        ) from None
+    except UnicodeDecodeError as error:
+        # Text is decoded in blocks: all lines that ended before this one have been read.
+        broken = reader.line_num + 1 + len(LINE_ENDS.findall(error.object[: error.start]))
+        where = "its first line" if broken == 1 else f"line {broken:,}"
+        raise ArrivalsError(f"{name}: must be UTF-8 text, and {where} is not") from None
     except gzip.BadGzipFile:
         raise ArrivalsError(f"{name}: must be a gzip file, and it is not") from None
     except (EOFError, zlib.error):
-        raise ArrivalsError(
-            f"{name}: must be a whole gzip file; it breaks after line {line}"
-        ) from None
+        where = f"after line {line}" if line else "near its start"
+        raise ArrivalsError(f"{name}: must be a whole gzip file; it breaks {where}") from None
     except (OSError, ValueError) as error:
         if isinstance(error, ArrivalsError):
             raise

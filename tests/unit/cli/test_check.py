@@ -181,6 +181,20 @@ def test_matches_are_checked(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert "90 times" in err
 
 
+def test_one_match_and_one_problem_are_told_in_the_singular(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path, matches = tmp_path / "config.toml", tmp_path / "m.jsonl"
+    path.write_text(QUEUE + "[arrivals]\nrate = 1.0\ncount = 2")
+    assert main(["simulate", str(path), "--json", "--matches", str(matches)]) == 0
+    capsys.readouterr()
+    assert main(["check", str(path), "--matches", str(matches)]) == 0
+    assert f"1 match keeps to {path}" in capsys.readouterr().out
+    matches.write_text("{}\n")
+    assert main(["check", str(path), "--matches", str(matches)]) == 1
+    assert capsys.readouterr().err.endswith(f"{matches} breaks {path} once.\n")
+
+
 def test_data_is_checked_by_a_later_version(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -353,7 +353,11 @@ class TestFiles:
         [
             ("a.csv.gz", b"at\n0\n", "a.csv.gz: must be a gzip file, and it is not"),
             ("a.csv.gz", gzip.compress(b"at\n" + b"1\n" * 500)[:-9], "must be a whole gzip file"),
-            ("a.xlsx", b"", "must be a file that ends in .csv, .csv.gz and .parquet"),
+            ("a.csv.gz", gzip.compress(b"at\n")[:12], "gzip file; it breaks near its start"),
+            ("a.csv", b"\xff\xfe\x00", "a.csv: must be UTF-8 text, and its first line is not"),
+            ("a.csv", b"at\r\n1\r\n\xff\r\n", "must be UTF-8 text, and line 3 is not"),
+            ("a.csv", b"\xef\xbb\xbfat\n" + b"1\n" * 20_000 + b"1\xff\n", "and line 20,002 is not"),
+            ("a.xlsx", b"", "must be a file that ends in .csv, .csv.gz or .parquet"),
             ("a.parquet", b"at\n0\n", "a.parquet: cannot be read as Parquet"),
         ],
     )
