@@ -10,6 +10,7 @@ from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 import evenmatch
 from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError, NotSupported
+from evenmatch.solvers.kernel import COMPILING, on_compile
 
 BAD_INPUT = 2
 FAILURE = 1
@@ -56,6 +57,7 @@ def main(tokens: list[str] | None = None) -> int:
     # A policy with a dotted name is found in the present folder, as `python -m` finds a module.
     if "" not in sys.path:
         sys.path.insert(0, "")
+    on_compile[:] = [_say_that_it_compiles]
     given = sys.argv[1:] if tokens is None else tokens
     app = make_app(given[0] if given else "")
     try:
@@ -86,6 +88,10 @@ def main(tokens: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _say(f"the output cannot be written: {error.strerror}", FAILURE)
     return result if isinstance(result, int) else 0
+
+
+def _say_that_it_compiles() -> None:
+    print(COMPILING, file=sys.stderr, flush=True)
 
 
 def _say(sentence: str, code: int) -> int:

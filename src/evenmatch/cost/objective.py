@@ -47,14 +47,19 @@ class Seating(msgspec.Struct, frozen=True, gc=False):
     ready_at: float
 
 
+def weights_of(queue: Queue) -> list[float]:
+    """Return the weight of each criterion: k / (number of criteria) where none is given."""
+    default = queue.format.k / max(1, len(queue.criteria))
+    return [default if c.weight is None else c.weight for c in queue.criteria]
+
+
 class Objective:
     """The criteria, prices and rules of one queue, ready to be asked."""
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
         self.rules = Rules(queue)
-        default = queue.format.k / max(1, len(queue.criteria))
-        self.weights = [default if c.weight is None else c.weight for c in queue.criteria]
+        self.weights = weights_of(queue)
         scaled = [c.scale.kind != "none" for c in queue.criteria]
         self._terms = list(zip(queue.criteria, self.weights, scaled, strict=True))
         self._scaled_weight = math.fsum(weight for _, weight, counts in self._terms if counts)

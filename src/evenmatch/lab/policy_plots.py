@@ -109,8 +109,8 @@ def plot_policy(name: str, points: Mapping[str, Points]) -> str:
         own = points[name]
         left.scatter(own.waits, own.gaps, s=7, color=COLORS[0], alpha=0.5, lw=0)
         left.set(xlabel="mean wait of the two, s", ylabel="rating difference", title="each match")
-        left.set_xlim(-3.0, 303.0)
-        left.set_ylim(-10.0, 1000.0)
+        left.set_xlim(left=-1.0, right=max(60.0, 1.05 * float(own.waits.max())))
+        left.set_ylim(bottom=-5.0, top=max(250.0, 1.05 * float(own.gaps.max())))
         _draw_means(right, name, points)
 
     return draw_svg(name.replace("_", "-"), draw)
@@ -122,10 +122,17 @@ def _draw_means(axes: Axes, name: str, points: Mapping[str, Points]) -> None:
         if other == OPTIMUM:
             axes.plot([wait], [gap], "*", color=COLORS[1], ms=12, label="the best possible")
         elif other != name:
-            axes.plot([wait], [gap], "o", color="#b6bec9", ms=5)
+            axes.plot([wait], [gap], "o", color="#b6bec9", ms=4)
+            axes.annotate(
+                other, (wait, gap), (3, 3), textcoords="offset points", fontsize=5.5, color=SOFT
+            )
     wait, gap = points[name].mean
     axes.plot([wait], [gap], "o", color=COLORS[0], ms=9, label=name)
     axes.set(xlabel="mean wait, s", ylabel="mean rating difference", title="all policies")
-    axes.set_xlim(left=0.0)
-    axes.set_ylim(bottom=0.0)
-    axes.legend(loc="upper right", labelcolor=SOFT)
+    # The means lie decades apart.
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.minorticks_off()
+    axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
+    axes.set_yticks([20, 50, 100, 200, 400], ["20", "50", "100", "200", "400"])
+    axes.legend(loc="lower left", labelcolor=SOFT, fontsize=8)

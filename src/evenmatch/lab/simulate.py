@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,11 @@ from evenmatch.sim.history import History
 from evenmatch.sim.metrics import Summary, summarize
 from evenmatch.sim.simulator import Simulator
 from evenmatch.sim.stream import Arrival, ArrivalStream
+from evenmatch.solvers.kernel import COMPILING, on_compile
+
+if not on_compile:
+    # From Python nobody else would say why the first run takes a minute.
+    on_compile.append(lambda: print(COMPILING, file=sys.stderr, flush=True))
 
 Arrivals = str | Path | Sequence[Ticket | Arrival]
 """A file, or tickets by ascending `enqueued_at`, or arrivals by ascending `at`."""

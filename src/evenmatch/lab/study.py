@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from evenmatch.errors import ArrivalsError
 from evenmatch.lab.simulate import Run, simulate
 from evenmatch.model.scenario import Scenario
 from evenmatch.sim.metrics import Summary
@@ -69,14 +70,20 @@ def execute(task: Task) -> Result:
     if task.child is not None:
         entropy = task.scenario.seed if task.seed is None else task.seed
         seed = np.random.SeedSequence(entropy, spawn_key=(task.child,))
-    run = simulate(
-        task.scenario,
-        arrivals=task.arrivals,
-        policy=task.policy,
-        seed=seed,
-        optimum=task.optimum,
-        by=task.by,
-    )
+    try:
+        run = simulate(
+            task.scenario,
+            arrivals=task.arrivals,
+            policy=task.policy,
+            seed=seed,
+            optimum=task.optimum,
+            by=task.by,
+        )
+    except ArrivalsError as error:
+        # What an arrival lacks may be what this policy compares.
+        raise ArrivalsError(
+            f"policy {task.policy}: {error}" if task.policy else str(error)
+        ) from None
     return Result(task, run.summary, run if task.keeps_run else None)
 
 

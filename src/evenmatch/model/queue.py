@@ -175,7 +175,10 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         wait_max: Longest wait in seconds; None means no deadline.
         wait_price: Cost of a player-second; None means 1/wait_max, or 1 without wait_max.
         on_deadline: What becomes of a ticket at `enqueued_at + wait_max`.
-        policy: The SPEC of the policy that decides.
+        policy: The SPEC of the policy that decides. A file that names none gets `price` for one
+            against one and `group_price` for more teams of one player, where criteria compare
+            numbers; else `greedy`: without criteria, with larger teams, with rematches,
+            percentile rules or a wait_price of 0.
         group: Queues of one group share players.
         exclusive_match: Whether a player of a live match may not queue again.
         match_max: Longest life of a match in seconds, for `exclusive_match`.

@@ -9,10 +9,10 @@ from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
-from evenmatch.solvers.steps import delay_greedy, play
+from evenmatch.solvers.steps import delay_greedy, kinds
 
 STEPS = Steps(
-    kind=play.DELAY_GREEDY,
+    kind=kinds.DELAY_GREEDY,
     arrive=delay_greedy.arrive,
     come_back=delay_greedy.arrive,
     decide=delay_greedy.decide,

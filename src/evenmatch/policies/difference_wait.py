@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
 
+from evenmatch.cost.objective import weights_of
 from evenmatch.cost.valid import POWERS, WAITS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.parts.rated import check_number
-from evenmatch.policies.steps import StepMatcher, Steps, check_solo, check_without_rules
-from evenmatch.solvers.steps import difference_wait, play, tentative
+from evenmatch.policies.steps import (
+    StepMatcher,
+    Steps,
+    check_priced,
+    check_solo,
+    check_without_rules,
+)
+from evenmatch.solvers.steps import difference_wait, kinds, tentative
 
 STEPS = Steps(
-    kind=play.DIFFERENCE_WAIT,
+    kind=kinds.DIFFERENCE_WAIT,
     arrive=difference_wait.arrive,
     come_back=difference_wait.arrive,
     decide=difference_wait.decide,
@@ -47,8 +55,8 @@ class DifferenceWait(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         factor: Seconds of waiting at distance 1; 0 is `greedy`. The best one hardly depends on
-            the rate: for pairs it is near W / (k wait_price), W the sum of weights. So it is
-            wait_max where weights and wait_price are left to their defaults.
+            the rate: None takes W / (k wait_price), W the sum of weights, which is wait_max where
+            weights and wait_price are left to their defaults.
         origin: The wait counts from the `arrival` of the longest waiting of the match, or from
             the moment at which the match was found (`pair`).
         power: Larger lets close matches wait less; a larger factor belongs to it, and then it
@@ -67,7 +75,7 @@ class DifferenceWait(msgspec.Struct, frozen=True, kw_only=True):
 
     fills = False
 
-    factor: float = 5.0
+    factor: float | None = None
     origin: Literal["arrival", "pair"] = "arrival"
     power: float = 1.0
 
@@ -89,14 +97,18 @@ class DifferenceWait(msgspec.Struct, frozen=True, kw_only=True):
         """
         check_solo(queue, "difference_wait", is_duel=False)
         check_without_rules(queue, "difference_wait")
-        check_number("difference_wait: factor", self.factor, WAITS)
+        factor = self.factor
+        if factor is None:
+            check_priced(queue, "difference_wait", " or give factor")
+            factor = min(math.fsum(weights_of(queue)) / (queue.format.k * queue.price), WAITS.high)
+        check_number("difference_wait: factor", factor, WAITS)
         check_number("difference_wait: power", self.power, POWERS)
         if self.origin not in ("arrival", "pair"):
             raise ConfigError(
                 f"difference_wait: origin must be arrival or pair, got {self.origin!r}"
             )
         return {
-            difference_wait.FACTOR: self.factor,
+            difference_wait.FACTOR: factor,
             difference_wait.POWER: self.power,
             difference_wait.IS_FROM_ARRIVAL: float(self.origin == "arrival"),
             difference_wait.SEATS: float(queue.format.k),

@@ -12,12 +12,12 @@ from evenmatch.policies.columns import Columns
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.price import density
 from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
-from evenmatch.solvers.steps import gap_value, line, play, price
+from evenmatch.solvers.steps import gap_value, kinds, line, price
 
 BOUNDED = ("linear", "percentile")
 """Scales whose values lie in [0, 1]."""
 STEPS = Steps(
-    kind=play.GAP_VALUE,
+    kind=kinds.GAP_VALUE,
     arrive=gap_value.arrive,
     come_back=gap_value.come_back,
     decide=gap_value.decide,

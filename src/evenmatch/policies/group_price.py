@@ -12,11 +12,11 @@ from evenmatch.policies.columns import Columns
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.price import density
 from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
-from evenmatch.solvers.steps import group_price, play, price
+from evenmatch.solvers.steps import group_price, kinds, price
 
 GROW = 0.2
 STEPS = Steps(
-    kind=play.GROUP_PRICE,
+    kind=kinds.GROUP_PRICE,
     arrive=group_price.arrive,
     come_back=group_price.come_back,
     decide=group_price.decide,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evenmatch.cost.objective import Objective, scaled_numbers
+from evenmatch.cost.objective import Objective, scaled_numbers, weights_of
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Criterion, Queue
@@ -70,12 +70,12 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
         """Return the compiled steps, which a compiled run takes; single players without rules."""
         # Loaded here, since the matcher needs no kernels.
         from evenmatch.policies.steps import Steps
-        from evenmatch.solvers.steps import periodic, play
+        from evenmatch.solvers.steps import kinds, periodic
         from evenmatch.solvers.steps.waiting import free_slot
 
         del queue
         arrive, decide = periodic.arrive, periodic.decide
-        return Steps(play.PERIODIC, arrive, arrive, decide, free_slot, samples=RATE_OF)
+        return Steps(kinds.PERIODIC, arrive, arrive, decide, free_slot, samples=RATE_OF)
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.
@@ -141,7 +141,7 @@ class PeriodicMatcher(NoJobs):
         self._queue = queue.name
         self._k = queue.format.k
         self._price = queue.price
-        self._weight = _weight(queue)
+        self._weight = math.fsum(weights_of(queue))
         self._is_adaptive = rounds_of is None
         self._full: int = memory.get("full") or (rounds_of or 1) * self._k
         self._arrivals: deque[float] = deque(memory.get("arrivals", ()), RATE_OF)
@@ -225,9 +225,3 @@ class PeriodicMatcher(NoJobs):
                 for ticket in group:
                     del self._pool[ticket.id]
         return tuple(groups)
-
-
-def _weight(queue: Queue) -> float:
-    """Return the sum of the weights of a queue's criteria."""
-    k, count = queue.format.k, len(queue.criteria)
-    return math.fsum(k / count if c.weight is None else c.weight for c in queue.criteria)

@@ -12,11 +12,11 @@ from evenmatch.policies.columns import Columns
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
 from evenmatch.solvers.pairs import CAPPED
-from evenmatch.solvers.steps import play, price
+from evenmatch.solvers.steps import kinds, price
 
 GROW = 0.05
 STEPS = Steps(
-    kind=play.PRICE,
+    kind=kinds.PRICE,
     arrive=price.arrive,
     come_back=price.come_back,
     decide=price.decide,

@@ -10,7 +10,7 @@ import difflib
 import importlib
 import math
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
@@ -119,6 +119,8 @@ def _convert(where: str, text: str, kind: Any) -> Any:
 
 def _describe(kind: Any) -> str:
     text = str(kind)
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(get_args(kind))}"
     if "tuple[tuple" in text:
         return "pairs such as 60-250+120-350"
     if "float" in text:

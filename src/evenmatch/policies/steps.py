@@ -94,8 +94,9 @@ def check_solo(queue: Queue, policy: str, *, is_duel: bool) -> None:
     if max(players) > 1 or (is_duel and len(players) != 2):
         wanted = "one player against one" if is_duel else "teams of one player"
         shape = " against ".join(map(str, players))
+        better = "greedy" if max(players) > 1 else "group_price"
         raise ConfigError(
-            f"policy {policy} is for {wanted}; queue {queue.name} has {shape}: choose greedy"
+            f"policy {policy} is for {wanted}; queue {queue.name} has {shape}: choose {better}"
         )
 
 
@@ -120,7 +121,7 @@ def check_without_rules(queue: Queue, policy: str) -> None:
         which = "rules" if queue.rules else "sides"
         raise ConfigError(
             f"policy {policy} knows neither rules nor sides; queue {queue.name} has {which}: "
-            f"choose window or greedy"
+            f"choose {'price or window' if queue.format.is_duel else 'group_price or greedy'}"
         )
 
 

@@ -13,7 +13,7 @@ from evenmatch.cost.rules import Rules
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.policies.base import Policy
-from evenmatch.solvers.kernel import HAS_NUMBA
+from evenmatch.solvers.kernel import HAS_NUMBA, is_cached
 
 if TYPE_CHECKING:
     from evenmatch.policies.steps import Steps
@@ -52,6 +52,13 @@ def why_not(queue: Queue, policy: Policy) -> str:
     return ""
 
 
+def _is_ready() -> bool:
+    """Return whether the compiled loop is at hand without waiting for numba or its compiler."""
+    if "evenmatch.solvers.steps.play" in sys.modules:
+        return True
+    return "numba" in sys.modules and is_cached("play")
+
+
 def why_engine(world: Scenario, queues: tuple[Queue, ...], policy: Policy) -> str:
     """Return why a scenario is simulated by the engine; "" if by a compiled run."""
     arrivals = world.arrivals
@@ -73,6 +80,6 @@ def why_engine(world: Scenario, queues: tuple[Queue, ...], policy: Policy) -> st
     if reason := why_not(queues[0], policy):
         return reason
     count = arrivals.count if arrivals.count is not None else FEW
-    if count < FEW and "numba" not in sys.modules:
+    if count < FEW and not _is_ready():
         return "few tickets"
     return ""

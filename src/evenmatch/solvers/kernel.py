@@ -23,6 +23,10 @@ from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+COMPILING = "evenmatch: compiling kernels for this machine; it happens once and may take a minute"
+on_compile: list[Callable[[], None]] = []
+"""Called before the first kernel that is in no cache; whoever talks to people may add to it."""
+
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 """Whether kernels are compiled; if not, install `evenmatch[solve]`."""
 
@@ -59,6 +63,9 @@ def _compile(function: Callable[..., Any], signature: str, inline: bool) -> obje
     config: Any = numba.config
     folder = cache_folder() if os.path.isfile(function.__code__.co_filename) else None
     before = config.CACHE_DIR
+    if not is_cached(_stem(function), function.__name__):
+        while on_compile:
+            on_compile.pop()()
     try:
         # The folder is a global of numba's; it is ours only while our kernel is compiled.
         config.CACHE_DIR = folder or before
@@ -68,6 +75,30 @@ def _compile(function: Callable[..., Any], signature: str, inline: bool) -> obje
     finally:
         config.CACHE_DIR = before
     return compiled
+
+
+def is_cached(module: str, name: str = "") -> bool:
+    """Return whether a kernel of a module was kept by an earlier process.
+
+    Args:
+        module: The last part of the module's name.
+        name: The kernel's; "" means any of the module.
+    """
+    return f"{module}.{name}" in _kept() if name else module in _kept()
+
+
+@cache
+def _kept() -> frozenset[str]:
+    """Return the names of the modules and kernels in the cache when it was first asked."""
+    folder = cache_folder()
+    if folder is None:
+        return frozenset()
+    names = [path.name.partition("-")[0] for path in Path(folder).rglob("*.nbi")]
+    return frozenset([*names, *(name.partition(".")[0] for name in names)])
+
+
+def _stem(function: Callable[..., Any]) -> str:
+    return Path(function.__code__.co_filename).stem
 
 
 @cache

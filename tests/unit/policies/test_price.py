@@ -16,7 +16,7 @@ from evenmatch.testing import rule, ticket
 SKILL = Criterion("spread", "rating", weight=2.0, scale=Scale(min=0.0, max=1000.0))
 WRONG_FORMAT = (
     "policy price is for one player against one; queue main has 1 against 1 against 1: "
-    "choose greedy"
+    "choose group_price"
 )
 DUEL = Queue(criteria=(SKILL,), wait_max=5.0)
 

@@ -20,6 +20,16 @@ from evenmatch.solvers.steps import (
     periodic,
     price,
 )
+from evenmatch.solvers.steps.kinds import (
+    DELAY_GREEDY,
+    DIFFERENCE_WAIT,
+    GAP_VALUE,
+    GREEDY,
+    GROUP_PRICE,
+    MULTI_QUEUE,
+    PERIODIC,
+    PRICE,
+)
 from evenmatch.solvers.steps.waiting import (
     CLOCK,
     FREE_TOP,
@@ -36,10 +46,6 @@ from evenmatch.solvers.steps.waiting import (
     take_slot,
 )
 
-PRICE, GREEDY, PERIODIC, MULTI_QUEUE, DIFFERENCE_WAIT, GAP_VALUE, DELAY_GREEDY, GROUP_PRICE = range(
-    8
-)
-"""Kinds of policies with steps."""
 EXPIRE, BOTS, KEEP = range(3)
 """What becomes of a ticket at its deadline."""
 ROW, MADE, MET, STOP = range(4)
