@@ -81,7 +81,7 @@ def told_of(rows: Sequence[Row]) -> str:
     '1 statement holds, 1 is wrong in print.'
     """
     counts = Counter(row.verdict for row in rows if row.verdict is not None)
-    parts = []
+    parts: list[str] = []
     for verdict in (each for each in VERDICTS if counts[each]):
         count, (one, many) = counts[verdict], VERDICTS[verdict]
         noun = "" if parts else " statement" if count == 1 else " statements"
