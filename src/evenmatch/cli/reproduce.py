@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -102,8 +102,9 @@ def _print(done: Reproduction, out: Path | None) -> None:
         screen.print(each.text, style="dim", soft_wrap=True)
         table = Table(box=None, pad_edge=False)
         for place, head in enumerate(each.heads):
-            side: Literal["left", "right"] = "left" if is_text(place, each.heads) else "right"
-            table.add_column(head, justify=side, overflow="fold")
+            # The last is at the right whatever it holds, so that no line ends in spaces.
+            is_left = head != each.heads[-1] and is_text(place, each.heads)
+            table.add_column(head, justify="left" if is_left else "right", overflow="fold")
         for line in each.lines:
             table.add_row(*line)
         screen.print(table)
