@@ -181,7 +181,7 @@ def best_pair(waiting: Waiting, now: float) -> tuple[int, int]:
     Complexity:
         O(n), times `REACH` at most where rules keep neighbours apart.
     """
-    points, marks, links, numbers, _, terms, gates, rules = waiting[:8]
+    points, marks, links, numbers, counts, terms, gates, rules = waiting[:8]
     scale = 1.0 / math.sqrt(believed_rate(waiting))
     first, second, least = NONE, NONE, 0.0
     left = int(numbers[LOWEST])
@@ -192,20 +192,26 @@ def best_pair(waiting: Waiting, now: float) -> tuple[int, int]:
         between(points, marks, numbers, terms, NONE, left, scale),
         between(points, marks, numbers, terms, left, right, scale),
     )
-    age = age_value(points, numbers, left, now)
+    # Powers are dear, and nobody's age is worth more than that of the longest waiting.
+    most = 2.0 * age_value(points, numbers, int(counts[OLDEST]), now)
     while right != NONE:
         marks[LOOK, left] = np.inf
         beyond = between(points, marks, numbers, terms, right, links[RIGHT, right], scale)
         wider = between(
             points, marks, numbers, terms, links[LEFT, left], links[RIGHT, right], scale
         )
-        next_age = age_value(points, numbers, right, now)
         cost, at = pair_cost(points, terms, gates, 0.0, left, right), now
         if cost == np.inf:
             at = np.inf
         elif rules.shape[0] > 0:
             at = ready_at(waiting, left, right)
-        total = cost + terms[0, 0] * (wider - (before + here + beyond)) - (age + next_age)
+        total = cost + terms[0, 0] * (wider - (before + here + beyond))
+        if total < most:
+            one, two = (
+                age_value(points, numbers, left, now),
+                age_value(points, numbers, right, now),
+            )
+            total -= one + two
         if at <= now:
             if total < least:
                 first, second, least = left, right, total
@@ -215,7 +221,7 @@ def best_pair(waiting: Waiting, now: float) -> tuple[int, int]:
             other, total = _further(waiting, left, scale, now)
             if total < least:
                 first, second, least = left, other, total
-        before, here, age = here, beyond, next_age
+        before, here = here, beyond
         left, right = right, links[RIGHT, right]
     marks[LOOK, left] = np.inf
     return first, second
