@@ -38,6 +38,18 @@ STALE = -1.0
 """An instant before all others: the player has to look around again."""
 
 
+@kernel(f"float64({WAITING}, int64, int64)", inline=True)
+def ripe_at(waiting: Waiting, one: int, two: int) -> float:
+    """Return an instant that `meets_at` is never before, without rules and rounding."""
+    points, _, links, numbers, _, terms, gates = waiting[:7]
+    later = max(points[TIME, one], points[TIME, two])
+    if links[FLAG, one] == 1 or links[FLAG, two] == 1:
+        return later
+    cost = pair_cost(points, terms, gates, 0.0, one, two)
+    waited = later - min(points[TIME, one], points[TIME, two])
+    return later + max(0.5 * (numbers[SECONDS] * cost - waited), 0.0)
+
+
 @kernel(f"float64({WAITING}, int64, int64, boolean)", inline=True)
 def meets_at(waiting: Waiting, one: int, two: int, is_overdue: bool) -> float:
     """Return the instant at which two players have waited long enough for each other.
@@ -64,7 +76,8 @@ def look(waiting: Waiting, slot: int) -> None:
     partner, soonest = NONE, np.inf
     other = counts[OLDEST]
     while other != NONE:
-        if other != slot:
+        # Rounding up is dear, and makes nothing sooner.
+        if other != slot and ripe_at(waiting, other, slot) < soonest:
             at = meets_at(waiting, other, slot, False)
             if at < soonest:
                 partner, soonest = other, at
