@@ -17,7 +17,6 @@ from evenmatch.solvers.steps.waiting import (
     NONE,
     OLDEST,
     PARTNER,
-    SEQUENCE,
     WAIT_MAX,
     WAITING,
     WAKE,
@@ -26,8 +25,10 @@ from evenmatch.solvers.steps.waiting import (
     Waiting,
     free_slot,
     is_due,
+    next_instant,
     ready_at,
     round_up,
+    write_pair,
 )
 
 SECONDS = FIRST_NUMBER
@@ -151,26 +152,9 @@ def _first_overdue(waiting: Waiting, now: float, fired: bool) -> int:
 @kernel(f"void({WAITING}, int64, int64, int64[:,::1], int64)", inline=True)
 def _pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
     """Write down a match, the older player first, and let both go."""
-    points, links = waiting[0], waiting[2]
-    is_older = points[TIME, one] < points[TIME, two] or (
-        points[TIME, one] == points[TIME, two] and links[SEQUENCE, one] < links[SEQUENCE, two]
-    )
-    out[count, 0], out[count, 1] = (one, two) if is_older else (two, one)
+    write_pair(waiting, one, two, out, count)
     leave(waiting, one)
     leave(waiting, two)
-
-
-@kernel(f"float64({WAITING})", inline=True)
-def _next_instant(waiting: Waiting) -> float:
-    points, marks, links, numbers, counts = waiting[:5]
-    at = np.inf
-    slot = counts[OLDEST]
-    while slot != NONE:
-        at = min(at, marks[MEETS, slot])
-        if links[FLAG, slot] == 0:
-            at = min(at, points[TIME, slot] + numbers[WAIT_MAX])
-        slot = links[YOUNGER, slot]
-    return at
 
 
 @kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
@@ -200,5 +184,5 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
         if partner != NONE:
             _pair(waiting, slot, partner, out, found)
             found += 1
-    numbers[WAKE] = _next_instant(waiting)
+    numbers[WAKE] = next_instant(waiting, MEETS)
     return found

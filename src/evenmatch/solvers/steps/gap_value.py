@@ -51,7 +51,6 @@ from evenmatch.solvers.steps.waiting import (
     NOTED,
     OLDEST,
     RIGHT,
-    SEQUENCE,
     SIZE,
     WAIT_MAX,
     WAITING,
@@ -61,9 +60,11 @@ from evenmatch.solvers.steps.waiting import (
     Waiting,
     arrival_rate,
     is_due,
+    next_instant,
     note_arrival,
     ready_at,
     round_up,
+    write_pair,
 )
 
 PICKINESS = 0.9
@@ -273,11 +274,7 @@ def partner_of(waiting: Waiting, slot: int, now: float) -> int:
 @kernel(f"void({WAITING}, int64, int64, int64[:,::1], int64)", inline=True)
 def _pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
     """Write down a match, the older player first, and let both go."""
-    points, links = waiting[0], waiting[2]
-    is_older = points[TIME, one] < points[TIME, two] or (
-        points[TIME, one] == points[TIME, two] and links[SEQUENCE, one] < links[SEQUENCE, two]
-    )
-    out[count, 0], out[count, 1] = (one, two) if is_older else (two, one)
+    write_pair(waiting, one, two, out, count)
     unlink(waiting, one)
     unlink(waiting, two)
 
@@ -316,19 +313,6 @@ def _overdue_pair(waiting: Waiting, now: float, is_looking: bool, fired: bool) -
     return NONE, NONE
 
 
-@kernel(f"float64({WAITING})", inline=True)
-def _next_instant(waiting: Waiting) -> float:
-    points, marks, links, numbers, counts = waiting[:5]
-    at = silent_until(waiting)
-    slot = counts[OLDEST]
-    while slot != NONE:
-        at = min(at, marks[LOOK, slot])
-        if links[FLAG, slot] == 0:
-            at = min(at, points[TIME, slot] + numbers[WAIT_MAX])
-        slot = links[YOUNGER, slot]
-    return at
-
-
 @kernel(f"int64({WAITING}, float64, boolean, int64[:,::1])")
 def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
     """Make the matches of an instant, and note in `WAKE` when to ask again.
@@ -353,5 +337,5 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
         _pair(waiting, one, two, out, found)
         found += 1
         is_looking = True
-    waiting[3][WAKE] = _next_instant(waiting)
+    waiting[3][WAKE] = min(silent_until(waiting), next_instant(waiting, LOOK))
     return found

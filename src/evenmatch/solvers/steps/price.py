@@ -38,6 +38,7 @@ from evenmatch.solvers.steps.waiting import (
     note_arrival,
     ready_at,
     round_up,
+    write_pair,
 )
 
 C, THETA, GROW, KNOWN_RATE, DIMENSIONS, DENSITY, RATE_NOW, LAST, GUESS = range(
@@ -249,11 +250,7 @@ def forget(waiting: Waiting, slot: int) -> None:
 @kernel(f"void({WAITING}, int64, int64, int64[:,::1], int64)", inline=True)
 def pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
     """Write down a match, the older player first, and let both go."""
-    points, links = waiting[0], waiting[2]
-    is_older = points[TIME, one] < points[TIME, two] or (
-        points[TIME, one] == points[TIME, two] and links[0, one] < links[0, two]
-    )
-    out[count, 0], out[count, 1] = (one, two) if is_older else (two, one)
+    write_pair(waiting, one, two, out, count)
     forget(waiting, one)
     forget(waiting, two)
 

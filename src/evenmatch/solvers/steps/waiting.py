@@ -231,6 +231,30 @@ def note_arrival(waiting: Waiting, slot: int, now: float) -> None:
     counts[NOTED] += 1
 
 
+@kernel(f"void({WAITING}, int64, int64, int64[:,::1], int64)", inline=True)
+def write_pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
+    """Write down a match of two, the older player first."""
+    points, links = waiting[0], waiting[2]
+    is_older = points[TIME, one] < points[TIME, two] or (
+        points[TIME, one] == points[TIME, two] and links[SEQUENCE, one] < links[SEQUENCE, two]
+    )
+    out[count, 0], out[count, 1] = (one, two) if is_older else (two, one)
+
+
+@kernel(f"float64({WAITING}, int64)", inline=True)
+def next_instant(waiting: Waiting, mark: int) -> float:
+    """Return the first of all instants in a row of marks and of all deadlines not flagged yet."""
+    points, marks, links, numbers, counts = waiting[:5]
+    at = np.inf
+    slot = counts[OLDEST]
+    while slot != NONE:
+        at = min(at, marks[mark, slot])
+        if links[FLAG, slot] == 0:
+            at = min(at, points[TIME, slot] + numbers[WAIT_MAX])
+        slot = links[YOUNGER, slot]
+    return at
+
+
 @kernel("boolean(float64, float64, float64, boolean)", inline=True)
 def is_due(at: float, enqueued_at: float, now: float, fired: bool) -> bool:
     """Return whether an instant has come for a player.
