@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from evenmatch.cost.valid import WEIGHTS
 from evenmatch.model.queue import Queue
-from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.parts.rated import check_number
-from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
+from evenmatch.policies.steps import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.solvers.steps import delay_greedy, kinds
 
 STEPS = Steps(
@@ -20,7 +17,7 @@ STEPS = Steps(
 )
 
 
-class DelayGreedy(msgspec.Struct, frozen=True, kw_only=True):
+class DelayGreedy(SteppedPolicy, frozen=True, kw_only=True):
     """Match two players as soon as their waits together cost as much as playing each other.
 
     Players x and y meet at the first instant t with
@@ -45,19 +42,10 @@ class DelayGreedy(msgspec.Struct, frozen=True, kw_only=True):
         O(n) for each arrival, match and ticket whose partner left; one timer a ticket.
     """
 
-    fills = False
+    name = "delay_greedy"
+    compiled = STEPS
 
     factor: float = 1.0
-
-    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
-        """Return a matcher for one player against one."""
-        del seed
-        return StepMatcher(queue, "delay_greedy", STEPS, self.numbers(queue), memory)
-
-    def steps(self, queue: Queue) -> Steps:
-        """Return the compiled steps."""
-        del queue
-        return STEPS
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.

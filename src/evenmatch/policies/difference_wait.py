@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-import msgspec
-
 from evenmatch.cost.objective import weights_of
 from evenmatch.cost.valid import POWERS, WAITS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
-from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.steps import (
-    StepMatcher,
+    SteppedPolicy,
     Steps,
     check_priced,
     check_solo,
@@ -32,7 +29,7 @@ STEPS = Steps(
 )
 
 
-class DifferenceWait(msgspec.Struct, frozen=True, kw_only=True):
+class DifferenceWait(SteppedPolicy, frozen=True, kw_only=True):
     """Match tentatively, and let a match wait in proportion to its players' distance.
 
     The distance q of a match is the sum of its weighted criteria over the sum of the weights. A
@@ -73,21 +70,12 @@ class DifferenceWait(msgspec.Struct, frozen=True, kw_only=True):
         O(n + k^2) for each ticket that looks for a match: a newcomer and those it drops.
     """
 
-    fills = False
+    name = "difference_wait"
+    compiled = STEPS
 
     factor: float | None = None
     origin: Literal["arrival", "pair"] = "arrival"
     power: float = 1.0
-
-    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
-        """Return a matcher for teams of one player."""
-        del seed
-        return StepMatcher(queue, "difference_wait", STEPS, self.numbers(queue), memory)
-
-    def steps(self, queue: Queue) -> Steps:
-        """Return the compiled steps."""
-        del queue
-        return STEPS
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from evenmatch.cost.valid import RATES
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
-from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.price import density
-from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
+from evenmatch.policies.steps import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.solvers.steps import gap_value, kinds, line, price
 
 BOUNDED = ("linear", "percentile")
@@ -34,7 +31,7 @@ STEPS = Steps(
 )
 
 
-class GapValue(msgspec.Struct, frozen=True, kw_only=True):
+class GapValue(SteppedPolicy, frozen=True, kw_only=True):
     """Weigh each pair of neighbours against what the others will cost without it.
 
     Those who wait lie on a line, by their one criterion. What they will still cost is
@@ -75,19 +72,10 @@ class GapValue(msgspec.Struct, frozen=True, kw_only=True):
         O(n) for each arrival and match, O(128) for each arrival.
     """
 
-    fills = False
+    name = "gap_value"
+    compiled = STEPS
 
     rate: float | None = None
-
-    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
-        """Return a matcher for one player against one."""
-        del seed
-        return StepMatcher(queue, "gap_value", STEPS, self.numbers(queue), memory)
-
-    def steps(self, queue: Queue) -> Steps:
-        """Return the compiled steps."""
-        del queue
-        return STEPS
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.

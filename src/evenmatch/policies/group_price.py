@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from evenmatch.cost.valid import LIMITS, WEIGHTS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
-from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.price import density
-from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
+from evenmatch.policies.steps import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.solvers.steps import group_price, kinds, price
 
 GROW = 0.2
@@ -28,7 +25,7 @@ KINDS = ("spread", "same")
 """Kinds of rules between more than two players."""
 
 
-class GroupPrice(msgspec.Struct, frozen=True, kw_only=True):
+class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
     """Grow a group around each newcomer, and play if it is worth it; else wait for a better one.
 
     The group grows by whoever adds least to sum f_d q_d, until k players are together. They play
@@ -72,20 +69,11 @@ class GroupPrice(msgspec.Struct, frozen=True, kw_only=True):
         O(k n) for each ticket that looks around, O(128) for each arrival.
     """
 
-    fills = False
+    name = "group_price"
+    compiled = STEPS
 
     theta: float | None = None
     grow: float = GROW
-
-    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
-        """Return a matcher for teams of one player."""
-        del seed
-        return StepMatcher(queue, "group_price", STEPS, self.numbers(queue), memory)
-
-    def steps(self, queue: Queue) -> Steps:
-        """Return the compiled steps."""
-        del queue
-        return STEPS
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 
-import msgspec
-
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
-from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.steps import (
-    StepMatcher,
+    SteppedPolicy,
     Steps,
     check_priced,
     check_solo,
@@ -33,7 +30,7 @@ SCALES = ("linear", "percentile")
 """Scales that bring values, not gaps, to [0, 1]."""
 
 
-class MultiQueue(msgspec.Struct, frozen=True, kw_only=True):
+class MultiQueue(SteppedPolicy, frozen=True, kw_only=True):
     """Cut each criterion into brackets, and match players of one cell as soon as they are enough.
 
     A player of scaled value v stands in bracket min(r - 1, floor(v r)) of a criterion with r
@@ -68,20 +65,11 @@ class MultiQueue(msgspec.Struct, frozen=True, kw_only=True):
         O(n) for each arrival and each overdue ticket.
     """
 
-    fills = False
+    name = "multi_queue"
+    compiled = STEPS
 
     brackets: tuple[int, ...] = ()
     adaptive: bool | None = None
-
-    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
-        """Return a matcher for teams of one player."""
-        del seed
-        return StepMatcher(queue, "multi_queue", STEPS, self.numbers(queue), memory)
-
-    def steps(self, queue: Queue) -> Steps:
-        """Return the compiled steps."""
-        del queue
-        return STEPS
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.

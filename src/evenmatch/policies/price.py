@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.valid import FACTORS, LIMITS, RATES, WEIGHTS
 from evenmatch.model.queue import Queue
-from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.columns import Columns
 from evenmatch.policies.parts.rated import check_number
-from evenmatch.policies.steps import StepMatcher, Steps, check_priced, check_solo
+from evenmatch.policies.steps import SteppedPolicy, Steps, check_priced, check_solo
 from evenmatch.solvers.pairs import CAPPED
 from evenmatch.solvers.steps import kinds, price
 
@@ -26,7 +23,7 @@ STEPS = Steps(
 )
 
 
-class Price(msgspec.Struct, frozen=True, kw_only=True):
+class Price(SteppedPolicy, frozen=True, kw_only=True):
     """Match a newcomer with whoever is worth it, and wait for a better one if nobody is.
 
     What a player x would pay at most, T(x), balances a second of waiting with the gain from the
@@ -63,22 +60,13 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
         O(n) for each ticket that looks around, O(128) for each arrival.
     """
 
-    fills = False
+    name = "price"
+    compiled = STEPS
 
     c: float = 1.1
     theta: float | None = None
     grow: float | None = None
     rate: float | None = None
-
-    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
-        """Return a matcher for one player against one."""
-        del seed
-        return StepMatcher(queue, "price", STEPS, self.numbers(queue), memory)
-
-    def steps(self, queue: Queue) -> Steps:
-        """Return the compiled steps."""
-        del queue
-        return STEPS
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return the parameters of the steps by place.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -15,7 +16,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Decision, Grouping, Memory, NoJobs
+from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.columns import Columns
 from evenmatch.solvers.pairs import FIRST_VALUE, SIDE
 from evenmatch.solvers.steps.waiting import (
@@ -123,6 +124,32 @@ def check_without_rules(queue: Queue, policy: str) -> None:
             f"policy {policy} knows neither rules nor sides; queue {queue.name} has {which}: "
             f"choose {'price or window' if queue.format.is_duel else 'group_price or greedy'}"
         )
+
+
+class SteppedPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy whose steps are compiled: it says which, and turns its parameters into numbers."""
+
+    fills = False
+    name: ClassVar[str]
+    compiled: ClassVar[Steps]
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        """Return a matcher that calls the steps one by one."""
+        del seed
+        return StepMatcher(queue, self.name, self.compiled, self.numbers(queue), memory)
+
+    def steps(self, queue: Queue) -> Steps:
+        """Return the compiled steps."""
+        del queue
+        return self.compiled
+
+    def numbers(self, queue: Queue) -> dict[int, float]:
+        """Return the parameters of the steps by place; policies override this.
+
+        Raises:
+            ConfigError: A parameter is out of range, or the policy cannot work on this queue.
+        """
+        raise NotImplementedError
 
 
 class StepMatcher(NoJobs):
