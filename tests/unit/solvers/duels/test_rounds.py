@@ -234,10 +234,10 @@ def test_players_who_look_alike_all_play() -> None:
 
 
 def test_neighbours_who_refuse_each_other_are_left_to_the_graph() -> None:
-    along = np.array([0.0, 2.0, 3.0, 5.0])
-    both, either = np.array([3.0, 1.0, 3.0, 2.0]), np.full(4, np.inf)
+    along = np.array([0.0, 2.0, 2.5, 3.0])
+    both, either = np.array([3.0, 1.0, 3.0, 1.0]), np.full(4, np.inf)
     assert pair_neighbours(along, (both, either), 1.0, np.zeros(4)) is None
-    assert pair_duels(ladder(along, both)).pairs.tolist() == [[0, 2]]
+    assert pair_duels(ladder(along, both)).pairs.tolist() == [[0, 2], [1, 3]]
 
 
 @pytest.mark.parametrize(
