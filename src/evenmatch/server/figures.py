@@ -8,8 +8,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from evenmatch.engine.counters import Counters
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.tables import Counters
 from evenmatch.server.statistics import Statistics
 
 INVARIANTS = ("I1_player_in_one_ticket", "I2_ticket_in_one_state", "I3_tickets_accounted_for")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from evenmatch.engine.counters import Counters
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.tables import Counters
 from evenmatch.model.events import (
     Accepted,
     Cancelled,
