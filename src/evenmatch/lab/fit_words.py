@@ -39,8 +39,8 @@ def lines(model: WorldModel, measured: Measured) -> Iterator[str]:
         told = ", ".join(measured.left_out)
         yield f"left out, because their pings are faster than light from where they stand: {told}"
     yield (
-        f"round trip = ({delay.base:g} ms + {delay.per_km:g} ms/km) x (1 + exponential of mean "
-        f"{delay.scatter:g}), then the last mile"
+        f"straightest path = {delay.base:g} ms + {delay.per_km:g} ms/km; on top an exponential "
+        f"detour with a mean of {delay.scatter:g} of it, or of {delay.far:g} ms if that is less"
     )
     yield f"{'distance, km':>14} {'pairs':>6}   measured ms at 5/25/50/75/95 %   fitted"
     for low, high, count, known, fitted in bands(model, measured):
@@ -48,7 +48,8 @@ def lines(model: WorldModel, measured: Measured) -> Iterator[str]:
         yield f"{low:6.0f}-{high:7.0f} {count:6d}   {one}   {other}"
     yield f"mean relative error of these quantiles: {quantile_error(model, measured):.3f}"
     km, rtt = pairs_of(measured)
-    middle = delay.floor(km) * (1.0 + delay.scatter * np.log(2.0))
+    floor = delay.floor(km)
+    middle = floor + delay.detour(floor) * np.log(2.0)
     yield (
         f"a pair's median against its own round trip: half are within "
         f"{np.median(np.abs(rtt - middle)):.1f} ms, mean error {np.abs(rtt - middle).mean():.1f} ms"
@@ -60,11 +61,12 @@ def bands(
 ) -> Iterator[tuple[float, float, int, Floats, Floats]]:
     """Yield ends, pairs, measured and fitted quantiles of each band of distances."""
     km, rtt = pairs_of(measured)
-    detour = -model.delay.scatter * np.log1p(-(np.arange(999) + 0.5) / 999.0)
+    chance = -np.log1p(-(np.arange(999) + 0.5) / 999.0)
     for low, high in pairwise(BANDS):
         inside = (km >= low) & (km < high)
         if inside.any():
-            drawn = model.delay.floor(km[inside])[:, None] * (1.0 + detour)
+            floor = model.delay.floor(km[inside])
+            drawn = floor[:, None] + model.delay.detour(floor)[:, None] * chance
             known = np.quantile(rtt[inside], QUANTILES)
             yield low, high, int(inside.sum()), known, np.quantile(drawn, QUANTILES)
 

@@ -46,6 +46,8 @@ STEPS = 50
 DIGITS = 6
 RATIOS = np.geomspace(1.0, 10_000.0, 2001)
 """Candidates for base / per_km, kilometres."""
+FARS = np.geomspace(10.0, 300.0, 500).tolist()
+"""Candidates for the path beyond which detours grow no more, milliseconds."""
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -137,7 +139,8 @@ def fit_delay(km: Floats, rtt: Floats) -> Delay:
 
     The straightest path is the line below which `FLOOR_SHARE` of the measured round trips lie:
     the quantile regression of the logarithm of the round trip, so that a near pair counts as much
-    as a far one. The detour of the others is exponential and proportional to the path.
+    as a far one. Detours above it are exponential; their mean grows with the path up to one length
+    and no more, both by maximum likelihood: long cables lie straighter than short ones.
 
     Args:
         km: Distances.
@@ -152,8 +155,14 @@ def fit_delay(km: Floats, rtt: Floats) -> Delay:
         best = min(best, (loss, float(ratio), float(np.exp(level))))
     _, ratio, per_km = best
     floor = per_km * (ratio + km)
-    scatter = float(np.mean(np.maximum(rtt / floor - 1.0, 0.0)))
-    return Delay(_short(per_km * ratio), _short(per_km), _short(scatter))
+    detour = np.maximum(rtt - floor, 0.0)
+    fits = []
+    for far in FARS:
+        length = np.minimum(floor, far)
+        scatter = float(np.mean(detour / length))
+        fits.append((float(np.mean(np.log(scatter * length))), far, scatter))
+    _, far, scatter = min(fits)
+    return Delay(_short(per_km * ratio), _short(per_km), _short(scatter), _short(far))
 
 
 def pairs_of(measured: Measured) -> tuple[Floats, Floats]:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.model.scenario import World
+from evenmatch.model.world import World
 from evenmatch.sim.seeds import generator
 from evenmatch.sim.world_measured import (
     kept,
@@ -87,7 +87,7 @@ class Geography:
         """
         where = directions(spots)
         floor = self._model.delay.floor(kilometres(where, self._servers))
-        fitted = floor * (1.0 + self._model.delay.scatter * scatter)
+        fitted = floor + self._model.delay.detour(floor) * scatter
         if self._rtt is None:
             return np.asarray(fitted)
         measured = self._rtt[np.argmax(where @ self._cities.T, axis=1)]

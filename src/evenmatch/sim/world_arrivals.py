@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from evenmatch.model.scenario import Arrivals, World
+from evenmatch.model.scenario import Arrivals
 from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.model.world import World
 from evenmatch.sim.population import SIDE, Population
 from evenmatch.sim.seeds import generator
 from evenmatch.sim.stream import Arrival

@@ -39,7 +39,7 @@ class Cities(msgspec.Struct, frozen=True):
 
     def nearest(self, where: Floats) -> NDArray[np.intp]:
         """Return the place of the nearest city to each direction (N x 3)."""
-        return np.argmax(where @ directions(self.spots).T, axis=1)
+        return np.asarray(np.argmax(where @ directions(self.spots).T, axis=1))
 
 
 def read_hours(file: str, base_dir: Path | None = None) -> dict[str, Floats]:

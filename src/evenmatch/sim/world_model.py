@@ -1,7 +1,8 @@
 """The fitted world: where regions lie, when their players come, and how long packets take.
 
 A region's players by hour of the day h (UTC) are exp(sum of harmonics of h); delay is
-(base + per_km x great-circle km) x (1 + exponential scatter) plus the home's last mile.
+the straightest path, base + per_km x great-circle km, with an exponential detour on top, plus the
+home's last mile.
 """
 
 from __future__ import annotations
@@ -50,15 +51,21 @@ class Delay(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         base: Milliseconds at no distance, on the straightest path.
         per_km: Milliseconds for each kilometre of great circle, on the straightest path.
         scatter: Mean of the exponential detour, as a multiple of the straightest path.
+        far: Milliseconds of a straightest path beyond which detours grow no more.
     """
 
     base: float
     per_km: float
     scatter: float
+    far: float
 
     def floor(self, km: Floats) -> Floats:
         """Return the milliseconds of the straightest path."""
         return self.base + self.per_km * km
+
+    def detour(self, floor: Floats) -> Floats:
+        """Return the mean milliseconds above a straightest path."""
+        return np.asarray(self.scatter * np.minimum(floor, self.far))
 
 
 class WorldModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,7 +106,7 @@ def players_in_day(day: tuple[float, ...]) -> Floats:
     >>> players_in_day((0.0,))[:2].tolist()
     [1.0, 1.0]
     """
-    return np.exp(harmonics(len(day) // 2) @ np.asarray(day))
+    return np.asarray(np.exp(harmonics(len(day) // 2) @ np.asarray(day)))
 
 
 def directions(spots: Floats) -> Floats:
@@ -116,4 +123,4 @@ def kilometres(one: Floats, other: Floats) -> Floats:
     >>> kilometres(poles, poles).round().tolist()
     [[0.0, 20015.0], [20015.0, 0.0]]
     """
-    return EARTH_KM * np.arccos(np.clip(one @ other.T, -1.0, 1.0))
+    return np.asarray(EARTH_KM * np.arccos(np.clip(one @ other.T, -1.0, 1.0)))

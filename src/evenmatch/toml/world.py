@@ -9,8 +9,15 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from evenmatch.model.queue import Format, Queue
-from evenmatch.model.scenario import Connect, Follows, LastMile, Skill, World
+from evenmatch.model.queue import Queue
+from evenmatch.model.world import (
+    Connect,
+    Follows,
+    LastMile,
+    Skill,
+    World,
+    default_party_shares,
+)
 from evenmatch.toml.decode import Bounds, Place
 from evenmatch.toml.distributions import locate_file
 from evenmatch.toml.shapes import ConnectShape, LastMileShape, SkillShape, WorldShape
@@ -22,14 +29,6 @@ MILLISECONDS = Bounds(0.0, 10_000.0, "ms")
 POINTS = Bounds(1.0, 1e9)
 SHARES_SLACK = 1e-6
 REGIONS_MAX = 100
-PARTY_MIX: dict[int, tuple[float, ...]] = {
-    1: (1.0,),
-    2: (0.70, 0.30),
-    3: (0.60, 0.25, 0.15),
-    4: (0.58, 0.24, 0.10, 0.08),
-    5: (0.55, 0.22, 0.12, 0.04, 0.07),
-}
-"""Share of the players by the size of their party, for teams of 1 to 5; assumed, not measured."""
 ZONES: dict[str, float] = {
     "UTC": 0.0, "GMT": 0.0, "BRT": -3.0, "EST": -5.0, "CST": -6.0, "MST": -7.0, "PST": -8.0,
     "WET": 0.0, "CET": 1.0, "EET": 2.0, "MSK": 3.0, "GST": 4.0, "SGT": 8.0, "JST": 9.0,
@@ -100,17 +99,6 @@ def hour_of(start: str, zone: str, at: Place) -> float:
 def _hours_ahead(offset: re.Match[str]) -> float | None:
     hours = int(offset[2]) + int(offset[3] or 0) / 60.0
     return None if hours > OFFSET_MAX else math.copysign(hours, -1.0 if offset[1] == "-" else 1.0)
-
-
-def default_party_shares(form: Format) -> tuple[float, ...]:
-    """Return the share of players by party size that goes with a format.
-
-    Sizes that the format does not admit are left out, and the rest keep their proportions.
-    """
-    mix = PARTY_MIX[min(max(form.players), max(PARTY_MIX))]
-    kept = [share if form.admits(size) else 0.0 for size, share in enumerate(mix, start=1)]
-    total = math.fsum(kept)
-    return tuple(share / total for share in kept) if total else ()
 
 
 def _party_shares(given: tuple[float, ...] | None, queue: Queue, at: Place) -> tuple[float, ...]:
