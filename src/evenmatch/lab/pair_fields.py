@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.cost.objective import scaled_column
 from evenmatch.cost.percentile import Recent, placed_among, remember, samples_of
 from evenmatch.cost.rules import Rules, side_of
+from evenmatch.cost.values import scaled_column
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.columns import term

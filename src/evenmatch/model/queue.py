@@ -10,6 +10,8 @@ ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
 Unit = Literal["difference", "relative", "percentile"]
 CriterionKind = Literal["spread", "mean_gap", "imbalance", "rematch"]
 RuleKind = Literal["spread", "mean_gap", "imbalance", "same", "rematch"]
+NUMERIC = ("spread", "mean_gap", "imbalance")
+"""Kinds of criteria and rules that compare numbers; between two players all are the gap."""
 OnDeadline = Literal["bots", "expire", "keep"]
 RECENT = "recent"
 """The attribute that says whom a player met last; the engine fills it in where a queue asks."""
@@ -257,7 +259,7 @@ def default_policy(queue: Queue) -> str:
     has_percentiles = any(rule.unit == "percentile" for rule in queue.rules)
     if not compared or queue.price == 0.0 or has_percentiles or max(queue.format.players) > 1:
         return "greedy"
-    if queue.format.is_duel and compared | ruled <= {"spread", "mean_gap", "imbalance"}:
+    if queue.format.is_duel and compared | ruled <= set(NUMERIC):
         return "price"
     if not queue.format.sides and compared <= {"spread", "mean_gap"} and ruled <= {"spread"}:
         return "group_price"

@@ -8,16 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenmatch.cost.expansion import curve_points
-from evenmatch.cost.rules import number, places, side_of
+from evenmatch.cost.rules import side_of
 from evenmatch.cost.scale import Floats, scale_value
+from evenmatch.cost.values import number, places
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.queue import NUMERIC, Criterion, Queue, Rule
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.solvers.pairs import CAPPED, LOG, RAW
 from evenmatch.solvers.steps.waiting import BY_CURVE, BY_RATE, BY_STEPS, NEVER
-
-GAPS = ("spread", "mean_gap", "imbalance")
-"""Kinds of criteria and rules that compare numbers; between two players all are the gap."""
 
 Table = tuple[Floats, Floats, Floats, Floats]
 """(terms, gates, rules, steps), see `solvers.steps.waiting`."""
@@ -37,7 +35,7 @@ class Columns:
     def __init__(self, queue: Queue, policy: str) -> None:
         kinds = [*(c.kind for c in queue.criteria), *(r.kind for r in queue.rules)]
         for kind in kinds:
-            if kind not in (*GAPS, "same"):
+            if kind not in (*NUMERIC, "same"):
                 raise ConfigError(
                     f"policy {policy} does not know {kind}, which queue {queue.name} uses: "
                     f"choose greedy or window"

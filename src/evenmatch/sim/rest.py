@@ -11,7 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from evenmatch.cost.expansion import inverse, last_change, round_up
-from evenmatch.cost.rules import numbers, relative
+from evenmatch.cost.rules import relative
+from evenmatch.cost.values import numbers
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.pool import Pool
 from evenmatch.model.events import Event
