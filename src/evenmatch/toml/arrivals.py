@@ -9,7 +9,7 @@ from typing import Literal, cast, get_args
 
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ARRIVALS_MAX, ArrivalClass, Arrivals, Distribution, Process
-from evenmatch.toml.decode import LATER, RATES, SECONDS, Bounds, Place, suggestion
+from evenmatch.toml.decode import RATES, SECONDS, Bounds, Place, suggestion
 from evenmatch.toml.distributions import (
     build_distribution,
     build_fact,
@@ -220,8 +220,11 @@ def _build_attributes(
             at.at(name).refuse(f"cannot be drawn; reserved names are {', '.join(RESERVED)}")
         if not name or len(name) > 100:
             at.refuse_value("named with 1 to 100 characters", name)
-        if "." in name:
-            at.at(name).refuse(f"is one key of a map, and drawing maps {LATER}")
+        attribute, dot, key = name.partition(".")
+        if dot and (not attribute or not key):
+            at.at(name).refuse("must have a name before the dot and a key behind it")
+        if dot and (attribute in shapes or attribute in RESERVED):
+            at.at(name).refuse(f"is a key of {attribute}, which is another attribute")
     return {
         name: build_distribution(shape, base_dir, at.at(name)) for name, shape in shapes.items()
     }

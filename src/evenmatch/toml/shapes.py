@@ -55,6 +55,9 @@ class CriterionShape(_Shape, frozen=True, kw_only=True):
     measure: Text | None = None
     step: Number | None = None
     matches: Whole | None = None
+    pairs: Text | None = None
+    best: Number | None = None
+    worst: Number | None = None
 
 
 class ExpandShape(_Shape, frozen=True, kw_only=True):
@@ -82,6 +85,7 @@ class RuleShape(_Shape, frozen=True, kw_only=True):
     matches: Whole | None = None
     redraws: Whole | None = None
     every: Number | None = None
+    pairs: Text | None = None
 
 
 class HandicapShape(_Shape, frozen=True, kw_only=True):
