@@ -4,9 +4,8 @@ Each criterion has two forms. The **reference** works on one match, as lists of 
 and defines the criterion. The **table** works on many matches of one layout at once, as an array,
 and is what solvers use; a property test holds the two together.
 
-The shape says what the table form needs: a `player` criterion a column, a `pair` criterion a
-table of pairs, a `team` criterion a reduction per team. `rematch`, which compares no numbers, has
-both forms in `cost.rematch`.
+These kinds compare plain numbers; `cost.numeric` takes them from tickets, and `cost.kinds` lists
+the kinds that compare something else.
 """
 
 from __future__ import annotations
@@ -14,22 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import chain, combinations
-from typing import Literal
 
 import numpy as np
 
 from evenmatch.cost.scale import Floats, scale_gap, scale_gaps
-from evenmatch.model.queue import Criterion, CriterionKind
+from evenmatch.model.queue import Criterion
 
 Teams = Sequence[Sequence[float]]
 """The values of one match's players, by team."""
-
-SHAPES: dict[CriterionKind, Literal["player", "pair", "team"]] = {
-    "spread": "player",
-    "mean_gap": "pair",
-    "imbalance": "team",
-    "rematch": "pair",
-}
 
 STEP_SLACK = 1e-9
 """A difference this close below a multiple of `step` counts as that multiple."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from evenmatch.cost.criteria import STEP_SLACK
-from evenmatch.cost.rules import numbers
+from evenmatch.cost.values import numbers
 from evenmatch.model.queue import Handicap
 from evenmatch.model.ticket import Ticket
 

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.cost.criteria import SHAPES, reference, table
+from evenmatch.cost.kinds import comparison_of
+from evenmatch.cost.numeric import Numeric
 from evenmatch.cost.percentile import samples_of
-from evenmatch.cost.rematch import memory_problem, rematch, rematch_table
-from evenmatch.cost.rules import Rules, Seats, number, numbers, places, side_of
-from evenmatch.cost.scale import Floats, scale_gap, scale_value, scale_values
+from evenmatch.cost.rules import Rules, side_of
 from evenmatch.cost.teams import Division, Orders, division_table, divisions
-from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.cost.venue import Venues
+from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
 
 COST_SLACK = 1e-12
@@ -59,42 +59,33 @@ class Objective:
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
         self.rules = Rules(queue)
+        self.venues = Venues(queue)
         self.weights = weights_of(queue)
         scaled = [c.scale.kind != "none" for c in queue.criteria]
-        self._terms = list(zip(queue.criteria, self.weights, scaled, strict=True))
+        compared = [comparison_of(criterion, queue) for criterion in queue.criteria]
+        self._terms = list(zip(compared, self.weights, scaled, strict=True))
         self._scaled_weight = math.fsum(weight for _, weight, counts in self._terms if counts)
         self._quality_of_nothing = 1.0 if all(scaled) else None
-        seats = queue.format.players
-        self._divided = [each for each in self._terms if _depends_on_teams(each[0], seats)]
+        self._divided = [each for each in self._terms if each[0].is_by_team]
         self._by_team = bool(self._divided) or self.rules.depend_on_teams
-        self._one_each = max(seats) == 1 and not queue.format.sides
+        self._one_each = max(queue.format.players) == 1 and not queue.format.sides
         self._is_plain_duel = queue.format.is_duel and not queue.format.sides
-        given: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
-        compared = [c.attribute for c in given if c.kind not in ("same", "rematch")]
-        compared += [queue.handicap.attribute] if queue.handicap else []
-        self._numbers = tuple(dict.fromkeys(compared))
-        self._met = tuple(dict.fromkeys(c.attribute for c in given if c.kind == "rematch"))
-        self._present = tuple(r.attribute for r in queue.rules if r.kind == "same")
+        compared += [comparison_of(rule, queue) for rule in queue.rules]
+        checks = [(each.given.attribute, each.problem) for each in compared if each.given.attribute]
+        checks += [(queue.handicap.attribute, Numeric.problem)] if queue.handicap else []
+        self._checks = tuple(dict.fromkeys(checks))
         sides = ("side",) if queue.format.sides else ()
         self.samples = samples_of(queue)
         self.declared = frozenset(
-            (*self._numbers, *self._present, *self._met, *queue.attributes, *sides)
+            (*(attribute for attribute, _ in self._checks), *queue.attributes, *sides)
         )
 
     def missing(self, ticket: Ticket | NewTicket) -> str | None:
         """Return a sentence about what the ticket lacks or has wrong, or None."""
         for player in ticket.players:
-            for attribute in self._numbers:
-                value = attribute_of(ticket, player, attribute)
-                if type(value) is not float and type(value) is not int:
-                    what = "is missing" if value is None else f"must be a number, got {value!r:.80}"
-                    return f"attribute {attribute} {what}"
-            for attribute in self._present:
-                if attribute_of(ticket, player, attribute) is None:
-                    return f"attribute {attribute} is missing"
-            for attribute in self._met:
-                if problem := memory_problem(attribute_of(ticket, player, attribute)):
-                    return f"attribute {attribute} {problem}"
+            for attribute, problem in self._checks:
+                if wrong := problem(attribute_of(ticket, player, attribute)):
+                    return f"attribute {attribute} {wrong}"
         return _side_problem(ticket, self.queue.format.sides)
 
     def seat(
@@ -128,6 +119,17 @@ class Objective:
         division = next(divisions(sizes, seats, wanted, named=bool(sides), spare=bots), None)
         return None if division is None else self._evaluate(_teams(tickets, division), bots)
 
+    def factors(self, seating: Seating, bots: int = 0) -> tuple[float, ...]:
+        """Return the cost q_d of each criterion in the queue's order; waits are not in it.
+
+        Args:
+            seating: Tickets divided into teams.
+            bots: Seats that computer players fill; with any, every criterion costs 1.
+        """
+        if bots:
+            return (1.0,) * len(self._terms)
+        return tuple([compared.cost(seating.teams) for compared, _, _ in self._terms])
+
     def cost(self, seating: Seating, bots: int, at: float) -> float:
         """Return the whole cost of a match made at the instant `at`."""
         waits = 0.0
@@ -146,8 +148,8 @@ class Objective:
             return None
         layout = self.queue.format.players
         costs = np.zeros(len(orders))
-        for criterion, weight, _ in self._divided:
-            costs += weight * _criterion_table(criterion, self.queue.name, tickets, orders, layout)
+        for compared, weight, _ in self._divided:
+            costs += weight * compared.cost_table(tickets, orders, layout)
         if not self.rules.depend_on_teams:
             row = int(np.argmax(costs <= costs.min() + COST_SLACK))
             return self._evaluate(_teams(tickets, found[row]), 0)
@@ -168,24 +170,8 @@ class Objective:
     def _seat_duel(self, one: Ticket, two: Ticket) -> Seating:
         """Return the only division of a duel, by a shorter way."""
         total = scaled = 0.0
-        for criterion, weight, counts in self._terms:
-            scale, attribute = criterion.scale, criterion.attribute
-            if criterion.kind == "rematch":
-                cost = weight * _criterion_cost(criterion, self.queue.name, ((one,), (two,)))
-                total += cost
-                scaled += cost
-                continue
-            if scale.kind == "percentile":
-                (first,), (second,) = (
-                    scaled_numbers(criterion, self.queue.name, t) for t in (one, two)
-                )
-            else:
-                first = scale_value(scale, number(one, attribute))
-                second = scale_value(scale, number(two, attribute))
-            if criterion.step:
-                cost = weight * reference(criterion, ((first,), (second,)))
-            else:
-                cost = weight * scale_gap(scale, abs(first - second))
+        for compared, weight, counts in self._terms:
+            cost = weight * compared.cost_of_duel(one, two)
             total += cost
             if counts:
                 scaled += cost
@@ -199,8 +185,8 @@ class Objective:
                 teams, math.fsum(self.weights), self._quality(self._scaled_weight), ready_at
             )
         total = scaled = 0.0
-        for criterion, weight, counts in self._terms:
-            cost = weight * _criterion_cost(criterion, self.queue.name, teams)
+        for compared, weight, counts in self._terms:
+            cost = weight * compared.cost(teams)
             total += cost
             if counts:
                 scaled += cost
@@ -235,47 +221,3 @@ def _shown(value: Value) -> str:
 
 def _teams(tickets: Sequence[Ticket], division: Division) -> tuple[tuple[Ticket, ...], ...]:
     return tuple(tuple(tickets[party] for party in team) for team in division)
-
-
-def scaled_numbers(criterion: Criterion, queue: str, ticket: Ticket) -> list[float]:
-    """Return the value of each player of a ticket as a criterion of the queue compares it."""
-    scale = criterion.scale
-    if scale.kind == "percentile":
-        return places(ticket, queue, criterion.attribute, scale.sample)
-    return [scale_value(scale, value) for value in numbers(ticket, criterion.attribute)]
-
-
-def scaled_column(criterion: Criterion, queue: str, tickets: Sequence[Ticket]) -> Floats:
-    """Return `scaled_numbers` of all players of many tickets at once."""
-    scale = criterion.scale
-    if scale.kind == "percentile" and not scale.sample.quantiles:
-        return np.array([value for t in tickets for value in scaled_numbers(criterion, queue, t)])
-    raw = np.array([value for t in tickets for value in numbers(t, criterion.attribute)])
-    return scale_values(scale, raw)
-
-
-def _criterion_cost(criterion: Criterion, queue: str, teams: Seats) -> float:
-    """Return q_d of a division, by the reference."""
-    if criterion.kind == "rematch":
-        return rematch(teams, criterion.attribute, criterion.matches)
-    values = [[v for t in team for v in scaled_numbers(criterion, queue, t)] for team in teams]
-    return reference(criterion, values)
-
-
-def _criterion_table(
-    criterion: Criterion,
-    queue: str,
-    tickets: Sequence[Ticket],
-    orders: Orders,
-    layout: Sequence[int],
-) -> Floats:
-    """Return q_d of many divisions of the same tickets."""
-    if criterion.kind == "rematch":
-        return rematch_table(tickets, orders, layout, criterion.attribute, criterion.matches)
-    return table(criterion, scaled_column(criterion, queue, tickets)[orders], layout)
-
-
-def _depends_on_teams(criterion: Criterion, seats: Sequence[int]) -> bool:
-    """Return whether the division into teams changes the cost of a match."""
-    is_changed_by_relation = criterion.kind == "rematch" and max(seats) > 1
-    return is_changed_by_relation or SHAPES[criterion.kind] == "team"

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evenmatch.cost.objective import Objective, scaled_numbers, weights_of
+from evenmatch.cost.objective import Objective, weights_of
+from evenmatch.cost.values import scaled_numbers
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import Criterion, Queue
+from evenmatch.model.queue import NUMERIC, Criterion, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 
@@ -114,7 +115,7 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
         """Return the criterion to sort by; None if there is none."""
         known: dict[str, Criterion] = {}
         for each in queue.criteria:
-            if each.kind != "rematch":
+            if each.kind in NUMERIC:
                 known.setdefault(each.attribute, each)
         if self.sort is not None:
             if self.sort not in known:

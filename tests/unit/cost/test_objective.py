@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from evenmatch.cost.criteria import reference
 from evenmatch.cost.objective import Objective
-from evenmatch.cost.rules import numbers
 from evenmatch.cost.scale import scale_value
 from evenmatch.cost.teams import divisions
+from evenmatch.cost.values import numbers
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player, Ticket, Value
