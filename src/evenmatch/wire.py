@@ -121,6 +121,9 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     """A match: ticket ids and player ids by team; `at` is engine time in seconds.
 
     `handicap`, where somebody gets one, holds the points given to each team before the start.
+    `region`, in queues that compare latencies, is the best one for all, and `latency_delta` says by
+    team and player how many milliseconds it is above the player's own best. `hosts`, in queues that
+    ask for them, are the players who reach everyone, best first.
     """
 
     match: str
@@ -134,6 +137,9 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     players: tuple[tuple[str, ...], ...]
     assignment: dict[str, str] | None = None
     handicap: tuple[float, ...] | UnsetType = UNSET
+    region: str | UnsetType = UNSET
+    latency_delta: tuple[tuple[float, ...], ...] | UnsetType = UNSET
+    hosts: tuple[str, ...] | UnsetType = UNSET
 
 
 class FeedMatch(MatchState, frozen=True, gc=False):
@@ -280,6 +286,9 @@ def match_state(match: Match, assignment: dict[str, str] | None = None) -> Match
         match.players,
         assignment,
         match.handicap or UNSET,
+        match.region or UNSET,
+        match.latency_delta or UNSET,
+        UNSET if match.hosts is None else match.hosts,
     )
 
 
@@ -297,6 +306,9 @@ def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> Fee
         match.players,
         assignment,
         match.handicap or UNSET,
+        match.region or UNSET,
+        match.latency_delta or UNSET,
+        UNSET if match.hosts is None else match.hosts,
         seq,
     )
 

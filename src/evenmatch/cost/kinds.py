@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from evenmatch.cost.comparison import Comparison
+from evenmatch.cost.hosts import HostOptions
+from evenmatch.cost.latency import Latency
 from evenmatch.cost.numeric import Numeric
+from evenmatch.cost.parity import PartyParity
 from evenmatch.cost.rematch import Rematch
-from evenmatch.cost.words import Same
+from evenmatch.cost.words import Avoid, Overlap, Same
 from evenmatch.model.queue import Criterion, Queue, Rule
 
 KINDS: dict[str, type[Comparison]] = {
@@ -13,7 +16,12 @@ KINDS: dict[str, type[Comparison]] = {
     "mean_gap": Numeric,
     "imbalance": Numeric,
     "rematch": Rematch,
+    "latency": Latency,
+    "party_parity": PartyParity,
+    "host_options": HostOptions,
     "same": Same,
+    "overlap": Overlap,
+    "avoid": Avoid,
 }
 
 

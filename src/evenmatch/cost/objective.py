@@ -21,6 +21,7 @@ from evenmatch.cost.numeric import Numeric
 from evenmatch.cost.percentile import samples_of
 from evenmatch.cost.rules import Rules, side_of
 from evenmatch.cost.teams import Division, Orders, division_table, divisions
+from evenmatch.cost.venue import Venues
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
 
@@ -58,6 +59,7 @@ class Objective:
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
         self.rules = Rules(queue)
+        self.venues = Venues(queue)
         self.weights = weights_of(queue)
         scaled = [c.scale.kind != "none" for c in queue.criteria]
         compared = [comparison_of(criterion, queue) for criterion in queue.criteria]
@@ -69,7 +71,7 @@ class Objective:
         self._one_each = max(queue.format.players) == 1 and not queue.format.sides
         self._is_plain_duel = queue.format.is_duel and not queue.format.sides
         compared += [comparison_of(rule, queue) for rule in queue.rules]
-        checks = [(each.given.attribute, each.problem) for each in compared]
+        checks = [(each.given.attribute, each.problem) for each in compared if each.given.attribute]
         checks += [(queue.handicap.attribute, Numeric.problem)] if queue.handicap else []
         self._checks = tuple(dict.fromkeys(checks))
         sides = ("side",) if queue.format.sides else ()
@@ -116,6 +118,17 @@ class Objective:
             return self._best(tickets, *division_table(sizes, seats, wanted, bool(sides)), now)
         division = next(divisions(sizes, seats, wanted, named=bool(sides), spare=bots), None)
         return None if division is None else self._evaluate(_teams(tickets, division), bots)
+
+    def factors(self, seating: Seating, bots: int = 0) -> tuple[float, ...]:
+        """Return the cost q_d of each criterion in the queue's order; waits are not in it.
+
+        Args:
+            seating: Tickets divided into teams.
+            bots: Seats that computer players fill; with any, every criterion costs 1.
+        """
+        if bots:
+            return (1.0,) * len(self._terms)
+        return tuple([compared.cost(seating.teams) for compared, _, _ in self._terms])
 
     def cost(self, seating: Seating, bots: int, at: float) -> float:
         """Return the whole cost of a match made at the instant `at`."""

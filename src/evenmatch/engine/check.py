@@ -7,6 +7,7 @@ from operator import attrgetter
 
 from evenmatch.cost.handicap import points_given
 from evenmatch.cost.objective import Seating
+from evenmatch.cost.venue import Venue
 from evenmatch.engine.jobs import Plan
 from evenmatch.engine.pool import Pool
 from evenmatch.errors import PolicyError
@@ -15,6 +16,8 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Grouping
 
 by_age = attrgetter("enqueued_at", "sequence")
+NOWHERE = Venue()
+"""Of matches whose queue compares neither latencies nor host options."""
 
 
 def check_grouping(
@@ -89,8 +92,9 @@ def _seated(pool: Pool, tickets: list[Ticket], bots: int, now: float) -> Seating
 def describe(
     match_id: str, pool: Pool, tickets: list[Ticket], seating: Seating, bots: int, now: float
 ) -> Match:
-    """Return the match that a division makes now, with its cost and its handicap."""
-    given = pool.queue.handicap
+    """Return the match that a division makes now, with its cost, handicap and venue."""
+    given, venues = pool.queue.handicap, pool.objective.venues
+    venue = NOWHERE if venues.are_none else venues.of(seating.teams)
     return Match(
         match_id,
         pool.name,
@@ -102,6 +106,9 @@ def describe(
         pool.objective.cost(seating, bots, now),
         seating.quality,
         handicap=points_given(given, seating.teams) if given is not None else None,
+        region=venue.region,
+        latency_delta=venue.delta,
+        hosts=venue.hosts,
     )
 
 
