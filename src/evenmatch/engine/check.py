@@ -8,6 +8,7 @@ from operator import attrgetter
 from evenmatch.cost.handicap import points_given
 from evenmatch.cost.objective import Seating
 from evenmatch.cost.venue import Venue
+from evenmatch.engine.jobs import Plan
 from evenmatch.engine.pool import Pool
 from evenmatch.errors import PolicyError
 from evenmatch.model.match import Match
@@ -47,12 +48,45 @@ def check_grouping(
         due = any(ticket.enqueued_at + wait_max <= now for ticket in tickets)
         if not (fired and due and pool.queue.on_deadline == "bots" and grouping.bots > 0):
             raise _broken(pool, "bots play only at a ticket's deadline", ids)
-    seating = pool.objective.seat(tickets, grouping.bots, now) if tickets else None
+    seating = _seated(pool, tickets, grouping.bots, now)
     if seating is None:
         raise _broken(pool, "the tickets do not fill the teams exactly", ids)
     if seating.ready_at > now:
         raise _broken(pool, pool.objective.rules.objection(seating.teams, now), ids)
     return tickets, seating
+
+
+def playable(pool: Pool, plan: Plan, now: float) -> Plan:
+    """Return the matches of a plan that can be played now: the world has moved on meanwhile.
+
+    A ticket that is planned twice plays in the first of its matches. The divisions into teams stay
+    in `pool.seated` for the decision that follows.
+
+    Complexity:
+        One division into teams a match: 6 us in a duel, 70 us in 3v3, 100 us in 5v5.
+    """
+    found = []
+    used: set[str] = set()
+    for ids in plan:
+        tickets = [pool.tickets[i] for i in ids if i in pool.tickets and i not in used]
+        if len(tickets) < len(ids) or len(set(ids)) < len(ids):
+            continue
+        tickets.sort(key=by_age)
+        seating = _seated(pool, tickets, 0, now)
+        if seating is not None and seating.ready_at <= now:
+            pool.seated[tuple([ticket.id for ticket in tickets])] = seating
+            used.update(ids)
+            found.append(ids)
+    return tuple(found)
+
+
+def _seated(pool: Pool, tickets: list[Ticket], bots: int, now: float) -> Seating | None:
+    """Return the division of tickets, given by age; None if they do not fill the teams."""
+    if pool.seated and not bots:
+        known = pool.seated.get(tuple([ticket.id for ticket in tickets]))
+        if known is not None:
+            return known
+    return pool.objective.seat(tickets, bots, now) if tickets else None
 
 
 def describe(

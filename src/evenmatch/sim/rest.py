@@ -2,7 +2,8 @@
 
 When no arrival and no leave is left, a run goes on while a deadline or an expansion of a waiting
 ticket lies ahead. After that it goes on until every queue that still asks for it was woken once,
-made no match, and left its memory unchanged but for its clock.
+made no match, and left its memory unchanged but for its clock. The plan of a job may make the match
+later; until it is there, nothing is over.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from evenmatch.cost.rules import relative
 from evenmatch.cost.values import numbers
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.pool import Pool
-from evenmatch.model.events import Event
+from evenmatch.model.events import Event, JobAsked, JobSettled
 from evenmatch.model.queue import NUMERIC, Queue, Rule
 from evenmatch.model.ticket import Ticket
 
@@ -56,10 +57,8 @@ class Rest:
         }
 
     def after(self, now: float, events: tuple[Event, ...]) -> None:
-        """Judge a wake by what came of it."""
-        if events:
-            self._idle.clear()
-            self._idle_wakes = 0
+        """Judge a wake by what came of it; a job that was asked for may still come to nothing."""
+        if self.settled(events):
             return
         if now <= self._last_change():
             return
@@ -67,6 +66,14 @@ class Rest:
         for name, known in self._due.items():
             if is_same_but_clock(known, self._engine.pools[name].matcher.memory(), now):
                 self._idle.add(name)
+
+    def settled(self, events: tuple[Event, ...]) -> bool:
+        """Return whether anything happened but for jobs that come and go; then all begins anew."""
+        if all(isinstance(event, JobAsked | JobSettled) for event in events):
+            return False
+        self._idle.clear()
+        self._idle_wakes = 0
+        return True
 
     def _last_change(self) -> float:
         """Return the last deadline or expansion; nobody enters any more, so it is found once."""

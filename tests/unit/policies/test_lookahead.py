@@ -157,7 +157,7 @@ PRICED = [
     each
     for each in QUEUES
     if each.format.is_duel
-    and all(one.kind in NUMERIC and one.unit != "percentile" for one in each.rules)
+    and all(one.kind in (*NUMERIC, "same") and one.unit != "percentile" for one in each.rules)
 ]
 
 
