@@ -237,6 +237,14 @@ def regions_known(teams: Seats, attribute: str) -> list[Known]:
     ]
 
 
+def are_measured(teams: Seats, attribute: str) -> bool:
+    """Return whether every two players of a match have a measured ping."""
+    return all(
+        two.id in known_of(t, one, attribute) or one.id in known_of(u, two, attribute)
+        for (_, t, one), (_, u, two) in related(teams, "all")
+    )
+
+
 def region_criterion(queue: Queue) -> Latency | None:
     """Return the criterion of a queue that chooses the region of its matches; None if none does."""
     for criterion in queue.criteria:
