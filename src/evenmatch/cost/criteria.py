@@ -17,8 +17,10 @@ from itertools import chain, combinations
 import numpy as np
 
 from evenmatch.cost.scale import Floats, scale_gap, scale_gaps
-from evenmatch.model.queue import Criterion
+from evenmatch.model.queue import Criterion, Scale
 
+BENT = ("capped", "log")
+"""Scales by which the mean cost of some gaps is not the cost of their mean."""
 Teams = Sequence[Sequence[float]]
 """The values of one match's players, by team."""
 
@@ -71,6 +73,9 @@ def gap_of(kind: str, teams: Teams, measure: str = "mean", step: float = 0.0) ->
 def reference(criterion: Criterion, teams: Teams) -> float:
     """Return q_d of one match from scaled values: the definition of the criterion.
 
+    `mean_gap` is the mean of what the gap of each pair costs, so that one stranger among friends is
+    judged pair by pair.
+
     Args:
         criterion: What to compare.
         teams: Values by team, already through `scale_value`.
@@ -78,6 +83,10 @@ def reference(criterion: Criterion, teams: Teams) -> float:
     Returns:
         A cost in [0, 1], 0 = best; any number >= 0 if the scale is `none`.
     """
+    if criterion.kind == "mean_gap":
+        pairs = list(combinations(chain.from_iterable(teams), 2))
+        costs = [scale_gap(criterion.scale, abs(a - b)) for a, b in pairs]
+        return math.fsum(costs) / len(costs) if costs else 0.0
     gap = gap_of(criterion.kind, teams, criterion.measure, criterion.step)
     return scale_gap(criterion.scale, gap)
 
@@ -95,8 +104,10 @@ def table(criterion: Criterion, values: Floats, layout: Sequence[int]) -> Floats
         Shape (matches,).
 
     Complexity:
-        O(matches * k), O(matches * k log k) for `mean_gap`.
+        O(matches * k), O(matches * k log k) for `mean_gap`, O(matches * k^2) on a bent scale.
     """
+    if criterion.kind == "mean_gap" and criterion.scale.kind in BENT:
+        return _mean_costs(criterion.scale, values)
     gaps = gap_table(criterion.kind, values, layout, criterion.measure, criterion.step)
     return scale_gaps(criterion.scale, gaps)
 
@@ -124,6 +135,15 @@ def gap_table(
     else:
         gaps = _imbalances(values, layout, measure, step)
     return gaps
+
+
+def _mean_costs(scale: Scale, values: Floats) -> Floats:
+    """Return the mean over all pairs of the scaled gap."""
+    pairs = list(combinations(range(values.shape[1]), 2))
+    totals: Floats = np.zeros(values.shape[0])
+    for one, two in pairs:
+        totals += scale_gaps(scale, np.abs(values[:, one] - values[:, two]))
+    return totals / max(1, len(pairs))
 
 
 def _mean_gaps(values: Floats) -> Floats:

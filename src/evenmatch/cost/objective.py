@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from evenmatch.cost.comparison import Seats
 from evenmatch.cost.kinds import comparison_of
 from evenmatch.cost.numeric import Numeric
 from evenmatch.cost.percentile import samples_of
@@ -119,16 +120,16 @@ class Objective:
         division = next(divisions(sizes, seats, wanted, named=bool(sides), spare=bots), None)
         return None if division is None else self._evaluate(_teams(tickets, division), bots)
 
-    def factors(self, seating: Seating, bots: int = 0) -> tuple[float, ...]:
+    def factors(self, teams: Seats, bots: int = 0) -> tuple[float, ...]:
         """Return the cost q_d of each criterion in the queue's order; waits are not in it.
 
         Args:
-            seating: Tickets divided into teams.
+            teams: Tickets by team, `Seating.teams` or any other division.
             bots: Seats that computer players fill; with any, every criterion costs 1.
         """
         if bots:
             return (1.0,) * len(self._terms)
-        return tuple([compared.cost(seating.teams) for compared, _, _ in self._terms])
+        return tuple([compared.cost(teams) for compared, _, _ in self._terms])
 
     def cost(self, seating: Seating, bots: int, at: float) -> float:
         """Return the whole cost of a match made at the instant `at`."""

@@ -104,7 +104,7 @@ class Rules:
             ((_ready_at(compiled, teams), compiled.rule) for compiled in self._rules),
             key=lambda found: found[0],
         )
-        name = f"rule {rule.kind} of {rule.attribute}"
+        name = f"rule {rule.kind} of {rule.attribute}" if rule.attribute else f"rule {rule.kind}"
         if at == math.inf:
             return f"{name} never allows it"
         return f"{name} allows it only from {at:.6g} s on, not at {now:.6g} s"
