@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from evenmatch.cost.divisions import DIVISIONS_MAX
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.rules import side_of
-from evenmatch.cost.teams import DIVISIONS_MAX, fillable
+from evenmatch.cost.teams import fillable
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
