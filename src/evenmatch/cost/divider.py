@@ -28,6 +28,8 @@ Teams = tuple[tuple[Ticket, ...], ...]
 
 FEW = 1_000
 """Divisions that are all looked at, where each of them is found by a walk."""
+CELLS_MAX = 40 * FEW
+"""Seats in such divisions; matches of more than 40 players get fewer of them."""
 UNEVEN_LOOKED_AT = 200
 """Divisions among which the most even one is taken where no even one is allowed."""
 
@@ -83,8 +85,9 @@ class Divider:
             found = two_teams(sizes, self._room, self._wanted(tickets))
             return self._legal(tickets, found), True
         walk = self._walk(tickets, self._room, 0)
-        some = list(islice(walk, FEW + 1))
-        if len(some) <= FEW:
+        few = min(FEW, CELLS_MAX // max(1, sum(sizes)))
+        some = list(islice(walk, few + 1))
+        if len(some) <= few:
             return tabulated(sizes, some, self._room.seats), True
         first = self.first(tickets)
         assert first is not None

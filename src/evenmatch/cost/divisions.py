@@ -239,7 +239,7 @@ def two_teams(
     is_second = (sets[:, None] >> np.arange(n - 1, -1, -1)) & 1 == 1
     players = np.repeat(is_second, sizes, axis=1)
     tables = []
-    for count in np.unique(second[sets]).tolist():
+    for count in dict.fromkeys(second[sets].tolist()):
         own = players[second[sets] == count]
         layout = (sum(sizes) - count, count)
         parts = [np.nonzero(part)[1].reshape(len(own), -1) for part in (~own, own)]
