@@ -23,6 +23,7 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             is scaled to [0, 1].
         extends: The open match that this one fills, or None.
         handicap: Points given to each team before the start; None if nobody gets any.
+        roles: Each player's role by team, in the order of `players`; None where there are none.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     quality: float | None = None
     extends: str | None = None
     handicap: tuple[float, ...] | None = None
+    roles: tuple[tuple[str, ...], ...] | None = None
 
 
 class OpenMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

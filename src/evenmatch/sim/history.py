@@ -134,4 +134,6 @@ class History:
             }
             if match.handicap is not None:
                 row["handicap"] = list(match.handicap)
+            if match.roles is not None:
+                row["roles"] = [list(team) for team in match.roles]
             yield row
