@@ -176,9 +176,7 @@ def test_match_that_may_start_early_is_checked_against_its_minimum() -> None:
     _, seating = check_grouping(waiting, Grouping(("a", "b")), 0.0, False)
 
     assert [len(team) for team in seating.teams] == [1, 1]
-    with pytest.raises(
-        PolicyError, match="do not fill the teams to their minimum"
-    ):
+    with pytest.raises(PolicyError, match="do not fill the teams to their minimum"):
         check_grouping(waiting, Grouping(("a",)), 0.0, False)
 
 
