@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from evenmatch.cost.comparison import Comparison
+from evenmatch.cost.fullness import Fullness
 from evenmatch.cost.numeric import Numeric
 from evenmatch.cost.rematch import Rematch
+from evenmatch.cost.role_rank import RoleRank
 from evenmatch.cost.words import Same
 from evenmatch.model.queue import Criterion, Queue, Rule
 
@@ -14,6 +16,8 @@ KINDS: dict[str, type[Comparison]] = {
     "imbalance": Numeric,
     "rematch": Rematch,
     "same": Same,
+    "fullness": Fullness,
+    "role_rank": RoleRank,
 }
 
 

@@ -244,15 +244,6 @@ def _columns(layout: Sequence[int]) -> Iterator[slice]:
         start += count
 
 
-def rank_shares(ranks: Floats | float, players: int, roles: int) -> Floats | float:
-    """Return the criterion `role_rank` from sums of ranks: their mean, 1 = everybody's last role.
-
-    >>> rank_shares(3.0, players=6, roles=3)
-    0.25
-    """
-    return ranks / (players * (roles - 1)) if roles > 1 else ranks * 0.0
-
-
 def assigned(team: Sequence[Ticket], roles: Roles) -> tuple[str, ...] | None:
     """Return the role of each player of a team, party by party; None if it cannot be seated."""
     way = assign([ranks_of(p, roles) for t in team for p in t.players], [n for _, n in roles])

@@ -19,7 +19,6 @@ from evenmatch.cost.roles import (
     fill_seats,
     find_seats,
     mask_of,
-    rank_shares,
     ranks_of,
     role_problem,
     sums_of_sets,
@@ -122,11 +121,6 @@ def test_team_that_nobody_heals_is_no_team() -> None:
 def test_team_with_free_seats_takes_at_most_the_number_of_each_role() -> None:
     assert assigned([party("a", "dps"), party("b", "dps")], TRIO) == ("dps", "dps")
     assert assigned([party("a", "tank"), party("b", "tank")], TRIO) is None
-
-
-def test_rank_share_is_the_mean_of_ranks_over_the_last_rank() -> None:
-    assert rank_shares(4.0, players=2, roles=3) == 1.0
-    assert rank_shares(0.0, players=8, roles=1) == 0.0
 
 
 @pytest.mark.parametrize("count", [4, 5])
