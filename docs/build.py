@@ -22,6 +22,7 @@ import evenmatch
 from evenmatch import client, errors, testing
 from evenmatch.model import queue as queue_model
 from evenmatch.model import scenario as scenario_model
+from evenmatch.model import world as world_model
 from evenmatch.policies.registry import POLICIES, policy_class
 from evenmatch.toml import shapes
 
@@ -456,6 +457,16 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "limits": "How much the server takes before it refuses.",
         "keep_days": "Days for which the journal keeps what has ended; this version keeps all.",
     },
+    "WorldShape": {
+        "start": "Time of the day at time 0, in `zone`.",
+        "zone": "The zone of `start`, without daylight saving: `UTC`, `CET`, `AEST` and others, or "
+        "an offset such as `+10:00`.",
+        "party_shares": "Share of the players in parties of 1, of 2 and so on; they sum to 1. "
+        "Absent, they depend on the players per team of the first queue: `[0.6, 0.25, 0.15]` for "
+        "three.",
+        "home_share": "Share of a party's members who are of its home region for sure, 0.9 if "
+        "absent; the others are of any region, in proportion to its share.",
+    },
     "QueueShape": {
         "teams": "Number of teams; alone it means one player each. Without teams and players a "
         "match is one against one.",
@@ -522,6 +533,10 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("expand = {...} of a rule", shapes.ExpandShape, queue_model.Expansion),
     ("[arrivals]", shapes.ArrivalsShape, scenario_model.Arrivals),
     ("[[arrivals.classes]]", shapes.ClassShape, scenario_model.ArrivalClass),
+    ("[arrivals.world]", shapes.WorldShape, world_model.World),
+    ("connect = {...} of the world", shapes.ConnectShape, world_model.Connect),
+    ("last_mile = {...} of the world", shapes.LastMileShape, world_model.LastMile),
+    ("skill = {...} of the world", shapes.SkillShape, world_model.Skill),
     ("[attributes.NAME]", shapes.DistributionShape, scenario_model.Distribution),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
     ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
@@ -533,7 +548,14 @@ _ALLOWED: dict[str, dict[str, Any]] = {
     "CriterionShape": {"kind": queue_model.CriterionKind},
     "RuleShape": {"kind": queue_model.RuleKind},
 }
-_MODEL_DEFAULTS = (shapes.CriterionShape, shapes.RuleShape, shapes.LimitsShape)
+_MODEL_DEFAULTS = (
+    shapes.CriterionShape,
+    shapes.RuleShape,
+    shapes.LimitsShape,
+    shapes.ConnectShape,
+    shapes.LastMileShape,
+    shapes.SkillShape,
+)
 """Shapes whose absent keys always get the default of the value that is built."""
 
 

@@ -122,6 +122,9 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
 
     `handicap`, where somebody gets one, holds the points given to each team before the start.
     `roles`, in queues that have them, names the role of each of `players`.
+    `region`, in queues that compare latencies, is the best one for all, and `latency_delta` says by
+    team and player how many milliseconds it is above the player's own best. `hosts`, in queues that
+    ask for them, are the players who reach everyone, best first.
     """
 
     match: str
@@ -136,6 +139,9 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     assignment: dict[str, str] | None = None
     handicap: tuple[float, ...] | UnsetType = UNSET
     roles: tuple[tuple[str, ...], ...] | UnsetType = UNSET
+    region: str | UnsetType = UNSET
+    latency_delta: tuple[tuple[float, ...], ...] | UnsetType = UNSET
+    hosts: tuple[str, ...] | UnsetType = UNSET
 
 
 class FeedMatch(MatchState, frozen=True, gc=False):
@@ -278,6 +284,9 @@ def match_state(match: Match, assignment: dict[str, str] | None = None) -> Match
         assignment,
         match.handicap or UNSET,
         match.roles or UNSET,
+        match.region or UNSET,
+        match.latency_delta or UNSET,
+        UNSET if match.hosts is None else match.hosts,
     )
 
 
@@ -296,6 +305,9 @@ def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> Fee
         assignment,
         match.handicap or UNSET,
         match.roles or UNSET,
+        match.region or UNSET,
+        match.latency_delta or UNSET,
+        UNSET if match.hosts is None else match.hosts,
         seq,
     )
 

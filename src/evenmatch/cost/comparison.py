@@ -67,7 +67,8 @@ class Comparison(ABC):
         Returns:
             Shape (divisions,).
         """
-        return self.gap_table(tickets, orders, layout)
+        del layout
+        return np.full(len(orders), self.cost((tickets,)))
 
     def cost_of_duel(self, one: Ticket, two: Ticket) -> float:
         """Return `cost` of one solo ticket against another; some kinds know a shorter way."""
@@ -92,3 +93,8 @@ class Comparison(ABC):
         In a duel it is the gap itself.
         """
         return self.gap(((one,), (two,))) if self.queue.format.is_duel else 0.0
+
+    def gap_max(self, tickets: Sequence[Ticket]) -> float:
+        """Return a gap that no match of these tickets exceeds, unless nothing allows it."""
+        del tickets
+        return 1.0

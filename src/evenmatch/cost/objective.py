@@ -24,6 +24,7 @@ from evenmatch.cost.percentile import samples_of
 from evenmatch.cost.roles import role_problem
 from evenmatch.cost.rules import Rules, side_of
 from evenmatch.cost.scale import Floats
+from evenmatch.cost.venue import Venues
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
 
@@ -65,6 +66,7 @@ class Objective:
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
         self.rules = Rules(queue)
+        self.venues = Venues(queue)
         self.weights = weights_of(queue)
         scaled = [c.scale.kind != "none" for c in queue.criteria]
         compared = [comparison_of(criterion, queue) for criterion in queue.criteria]
@@ -77,7 +79,7 @@ class Objective:
         self._is_plain_duel = queue.format.is_duel and not queue.format.sides
         self._divider = Divider(queue.format)
         compared += [comparison_of(rule, queue) for rule in queue.rules]
-        checks = [(each.given.attribute, each.problem) for each in compared]
+        checks = [(each.given.attribute, each.problem) for each in compared if each.given.attribute]
         checks += [(queue.handicap.attribute, Numeric.problem)] if queue.handicap else []
         self._checks = tuple(dict.fromkeys(checks))
         sides = ("side",) if queue.format.sides else ()
@@ -127,6 +129,17 @@ class Objective:
             return self._best(tickets, now)
         teams = self._divider.first(tickets, bots)
         return None if teams is None else self._evaluate(teams, bots)
+
+    def factors(self, seating: Seating, bots: int = 0) -> tuple[float, ...]:
+        """Return the cost q_d of each criterion in the queue's order; waits are not in it.
+
+        Args:
+            seating: Tickets divided into teams.
+            bots: Seats that computer players fill; with any, every criterion costs 1.
+        """
+        if bots:
+            return (1.0,) * len(self._terms)
+        return tuple([compared.cost(seating.teams) for compared, _, _ in self._terms])
 
     def cost(self, seating: Seating, bots: int, at: float) -> float:
         """Return the whole cost of a match made at the instant `at`."""

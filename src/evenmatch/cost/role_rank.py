@@ -31,6 +31,12 @@ class RoleRank(Comparison):
         ranks = math.fsum([rank_sum(team, self.queue.format.roles) for team in teams])
         return ranks / self._worst(players)
 
+    def cost_table(
+        self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
+    ) -> Floats:
+        """Return `cost` of many divisions, which is the gap."""
+        return self.gap_table(tickets, orders, layout)
+
     def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
         """Return `gap` of many divisions."""
         sums = division_sums(tickets, self.queue.format.roles, orders, layout)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 
+from evenmatch.cost.valid_kinds import Fault
 from evenmatch.model.queue import Format
 
 SEATS_MAX = 1000
 ROLES_MAX = 12
 ROLE_WAYS_MAX = 4096
 """Ways in which the seats of a team's roles may be taken, which an assignment goes through."""
-
-Fault = tuple[str, str] | None
-"""A key, and what is wrong with it; None if all is well."""
 
 
 def fault_of_format(form: Format) -> Fault:

@@ -18,7 +18,7 @@ from evenmatch.lab.left_alone import cost_with_bots
 from evenmatch.lab.pair_fields import codes_of, last_instants, widest_limit
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import attribute_of
-from evenmatch.policies.columns import term
+from evenmatch.policies.columns import is_code, term
 from evenmatch.sim.stream import Arrival
 from evenmatch.solvers.bounds.groups import GATE
 from evenmatch.solvers.bounds.prices import GroupField
@@ -59,13 +59,13 @@ def group_field(
             terms.append(term(criterion, queue))
     for rule in queue.rules:
         part = _part_of_spread(queue, rule)
-        if rule.kind == "same":
+        if is_code(rule):
             low = high = _values_of_same(own, rule.attribute)
         elif part > 0.0 and rule.unit == "difference":
             low, high = _ends(own, rule.attribute)
         else:
             continue
-        limit = 0.0 if rule.kind == "same" else widest_limit(rule) / part
+        limit = 0.0 if is_code(rule) else widest_limit(rule) / part
         lows.append(low)
         highs.append(high)
         terms.append((0.0, GATE, limit if part == 1.0 else limit * (1.0 + SLACK), 1.0, 0.0))

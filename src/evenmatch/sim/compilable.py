@@ -70,6 +70,8 @@ def why_engine(world: Scenario, queues: tuple[Queue, ...], policy: Policy) -> st
         return "several queues claim tickets in turn"
     if arrivals is None or arrivals.process == "file":
         return "arrivals are recorded"
+    if arrivals.process == "world":
+        return "parties come from all over the world"
     if arrivals.classes or arrivals.patience is not None:
         return "tickets of several kinds, or with patience"
     if world.until is not None:

@@ -115,7 +115,7 @@ BAD = [
     (unchecked(criteria=(Criterion("spread", "r"),) * 17), "criteria must be given at most 16"),
     (unchecked(rules=(Rule("spread", "r"),) * 17), "rules must be given at most 16 times, got 17"),
     (
-        spread(kind="latency"),
+        spread(kind="avoid"),
         "criteria[0].kind must be one of spread, mean_gap, imbalance, rematch",
     ),
     (spread(kind="rematch", matches=0), "criteria[0].matches must be between 1 and 20, got 0"),
@@ -165,8 +165,8 @@ BAD = [
     (scaled(kind="log", knee=5e-324), "criteria[0].scale.knee must be between 1e-9 and 1e15"),
     (scaled(kind="none", cap=math.nan), "scale.cap must be between -1e15 and 1e15, got nan"),
     (
-        ruled(kind="overlap"),
-        "rules[0].kind must be one of spread, mean_gap, imbalance, same, rematch, got",
+        ruled(kind="pair_limit"),
+        "rules[0].kind must be one of spread, mean_gap, imbalance, same, rematch, latency",
     ),
     (ruled(limit=-1.0), "rules[0].limit must be between 0 and 1e15, got -1.0"),
     (ruled(unit="share"), "rules[0].unit must be one of difference, relative, percentile, got"),

@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from evenmatch.engine.check import check_grouping, describe
+from evenmatch.engine.check import check_grouping, describe, playable
 from evenmatch.engine.pool import Pool, check_decision
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.model.ticket import Player, Ticket
-from evenmatch.policies.base import Decision, Grouping, JobResult
+from evenmatch.policies.base import Decision, Grouping
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.window import Window
 from evenmatch.testing import queue, rule, ticket
@@ -22,19 +22,6 @@ def pool(in_queue: Queue, *tickets: Ticket) -> Pool:
     for each in tickets:
         made.enter(each, each.enqueued_at)
     return made
-
-
-class Plan:
-    """A job, if there were any in this version."""
-
-    number = 1
-    parts = 1
-
-    def solve(self, part: int) -> object:
-        return part
-
-    def combine(self, results: object) -> JobResult:
-        return JobResult(1, ())
 
 
 @pytest.mark.parametrize(
@@ -54,11 +41,6 @@ def test_wake_up_in_the_past_breaks_the_contract(wake_at: float, fired: bool) ->
     assert str(caught.value) == (
         f"policy greedy of queue main: wake_at must be later than 5.0, got {wake_at}"
     )
-
-
-def test_jobs_come_with_a_later_version() -> None:
-    with pytest.raises(PolicyError, match="jobs come with a later version"):
-        check_decision(pool(queue()), Decision(job=Plan()), 5.0, False)
 
 
 def test_legal_group_is_seated_in_order_of_age() -> None:
@@ -212,3 +194,25 @@ def test_tickets_whose_roles_do_not_fit_break_the_contract() -> None:
         check_grouping(
             pool(duo, *tanks, ticket("d", sequence=999)), Grouping(tuple("abcd")), 0.0, False
         )
+
+
+def test_plan_keeps_what_can_be_played_now() -> None:
+    in_queue = queue(rules=(rule(limit=10, rate=1.0),))
+    ratings = {"a": 0, "b": 5, "c": 50, "d": 0, "e": 5, "f": 0}
+    at_work = pool(
+        in_queue,
+        *(ticket(name, each, sequence=n) for n, (name, each) in enumerate(ratings.items(), 1)),
+    )
+    plan = (("b", "a"), ("d", "gone"), ("c", "d"), ("a", "e"), ("e", "e"), ("f",), (), ("f", "e"))
+
+    assert playable(at_work, plan, 20.0) == (("b", "a"), ("f", "e"))
+    assert list(at_work.seated) == [("a", "b"), ("e", "f")]
+
+
+def test_match_of_a_plan_is_divided_into_teams_once() -> None:
+    at_work = pool(queue(), ticket("a", sequence=1), ticket("b", sequence=2))
+    playable(at_work, (("b", "a"),), 1.0)
+
+    _, seating = check_grouping(at_work, Grouping(("b", "a")), 1.0, False)
+
+    assert seating is at_work.seated["a", "b"]

@@ -1,0 +1,211 @@
+"""A batch: parties to be divided into matches of teams, as flat arrays, and a plan for them.
+
+Players are numbered 0..n-1, those of a party next to each other. Everything that a match is judged
+by is in one of three places:
+
+- `Facts`: what is known of players and of pairs before it costs anything (latencies, values whose
+  gaps are averaged over pairs, meetings, words to be equal). `pairs.tabulate` turns them into
+  `Pairs`, the cost of each pair as mates and as enemies;
+- `Batch.terms`: what compares teams or the range of a match (imbalance, spread);
+- the few numbers of `Batch` that count parties, hosts, free seats and roles.
+
+Costs carry their weights, and weights sum to 1, so a match's **quality is 1 - its cost**. A match
+is legal if it breaks none of the hard rules, which are flags of pairs and limits in `Batch.reach`.
+`reference` says all this in plain Python, slowly; the kernels are tested against it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Places = NDArray[np.int32]
+Flags = NDArray[np.uint8]
+
+SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP = 0.0, 1.0, 2.0, 3.0
+"""Kinds of comparison inside a match: max - min, teams' sums, teams' means, mean over pairs."""
+KIND, WEIGHT, COLUMN, SHAPE, TOP, KNEE, STEP = range(7)
+"""Columns of `Batch.terms` and `Facts.gaps`; shapes are those of `solvers.pairs`."""
+
+APART, NOT_MATES, NOT_ENEMIES, REACHES = 1, 2, 4, 8
+"""Bits of `Pairs.flags[i, j]`: may not be in one match, in one team, in two teams; i reaches j."""
+
+OPEN, MODERATE, STRICT = 0, 1, 2
+"""Codes of `Facts.network`: open reaches and is reached by all, moderate by moderate."""
+
+
+class Facts(NamedTuple):
+    """What is known of n players and of pairs of them.
+
+    Args:
+        values: Shape (columns, n): numbers as criteria compare them, caps and scales applied.
+        gaps: Shape (g, 7), as `Batch.terms`: gaps averaged over all pairs of a match.
+        ping: Shape (n, n): measured milliseconds, symmetric; or (0, 0).
+        latency: Shape (n, regions): milliseconds to each region, inf = unknown; or (n, 0). Without
+            `ping`, that of a pair is the least sum over the regions.
+        ping_scale: (best, worst) milliseconds: a pair costs ln(p / best) / ln(worst / best), cut
+            to [0, 1].
+        ping_weights: (enemies, mates, all pairs, joint region): weight of the mean cost over the
+            pairs of each kind; the last: over players, to the one region best for the match.
+        ping_max: Shape (n,): the largest ping that each player accepts now; inf = any.
+        met: Shape (m, 4): one player, another, freshness in [0, 1] of their last meeting, and
+            whether they were mates (1) or enemies (0); each pair once, none within a party.
+        met_weight: Weight of the mean over all pairs; where a relation has changed it counts half.
+        words: Shape (w, n): codes of values that should be equal.
+        words_weight: Shape (w,): weight of the share of pairs that differ; inf = must be equal.
+        tongues: Shape (t, n): sets of at most 64 elements, as bits.
+        tongues_weight: Shape (t,): weight of the share of pairs without a common element; inf =
+            all players of the match must share one.
+        avoid: Shape (a, 3): one player, another, flags (`APART`, `NOT_MATES`, `NOT_ENEMIES`).
+        connect: Shape (n, n): whether i reaches j; or (0, 0).
+        network: Shape (n,): codes of networks, where `connect` is empty; or (0,): all reach all.
+    """
+
+    values: Floats
+    gaps: Floats
+    ping: Singles
+    latency: Singles
+    ping_scale: Floats
+    ping_weights: Floats
+    ping_max: Floats
+    met: Floats
+    met_weight: float
+    words: Ints
+    words_weight: Floats
+    tongues: NDArray[np.uint64]
+    tongues_weight: Floats
+    avoid: Ints
+    connect: Flags
+    network: Ints
+
+
+class Pairs(NamedTuple):
+    """What each pair of players costs a full match, weighted and divided by the number of pairs.
+
+    Args:
+        mates: Shape (n, n), symmetric: the cost if both are in one team.
+        enemies: Shape (n, n), symmetric: the cost if they are in different teams.
+        flags: Shape (n, n): bits, see above; all but `REACHES` are symmetric.
+    """
+
+    mates: Singles
+    enemies: Singles
+    flags: Flags
+
+
+class Batch(NamedTuple):
+    """Parties to be divided into matches.
+
+    Args:
+        seats: Shape (teams,): players per team.
+        seats_min: Shape (teams,): fewest players per team.
+        first: Shape (parties + 1,): the first player of each party; the last entry is n.
+        facts: What is known of players and pairs.
+        terms: Shape (d, 7): comparisons of teams and ranges, see `KIND` and the others. `COLUMN`
+            is a row of `facts.values`.
+        parity: Weight of the party structure: .6 x + .4 x^2, x = L1 distance of the teams' sorted
+            party sizes / 2 / (seats - 1).
+        hosts: Shape (3,): weighted cost of a match with no, one, two or more players who reach all.
+        fullness: Weight of free seats / (most - fewest).
+        role_seats: Shape (roles,): seats of each role in each team; or (0,).
+        role_cost: Shape (n, roles): weighted cost of a player in a role, already divided by the
+            number of players; inf = does not take it.
+        rules: Shape (q, 3): (kind, column, accept): a match whose gap of this kind (no scale)
+            exceeds what its players accept is not legal; accept 0 = all must, 1 = one must.
+        reach: Shape (q, n): the largest gap of each rule that each player accepts now.
+        worth: Shape (n,): quality points that a match gains by seating this player (longest waiting
+            first); zeros where all are equal.
+    """
+
+    seats: Ints
+    seats_min: Ints
+    first: Ints
+    facts: Facts
+    terms: Floats
+    parity: float
+    hosts: Floats
+    fullness: float
+    role_seats: Ints
+    role_cost: Singles
+    rules: Floats
+    reach: Floats
+    worth: Floats
+
+    @property
+    def players(self) -> int:
+        """Return how many players there are."""
+        return int(self.first[-1])
+
+    @property
+    def k(self) -> int:
+        """Return the seats of a full match."""
+        return int(self.seats.sum())
+
+    @property
+    def matches_most(self) -> int:
+        """Return how many full matches the players make if parties allow."""
+        return self.players // self.k
+
+
+class Plan(NamedTuple):
+    """Matches found for a batch.
+
+    Args:
+        seated: Shape (matches, k): players team by team; -1 = a free seat.
+        quality: Shape (matches,): 1 - cost.
+        legal: Shape (matches,): whether all hard rules hold.
+        evaluations: Matches evaluated on the way, a measure of effort.
+    """
+
+    seated: Places
+    quality: Floats
+    legal: NDArray[np.bool_]
+    evaluations: int
+
+
+def empty_facts(players: int) -> Facts:
+    """Return facts of players of whom nothing is known, to be filled with `_replace`."""
+    nothing = np.zeros((0, players))
+    return Facts(
+        values=nothing,
+        gaps=np.zeros((0, 7)),
+        ping=np.zeros((0, 0), dtype=np.float32),
+        latency=np.zeros((players, 0), dtype=np.float32),
+        ping_scale=np.array([25.0, 400.0]),
+        ping_weights=np.zeros(4),
+        ping_max=np.full(players, np.inf),
+        met=np.zeros((0, 4)),
+        met_weight=0.0,
+        words=np.zeros((0, players), dtype=np.int64),
+        words_weight=np.zeros(0),
+        tongues=np.zeros((0, players), dtype=np.uint64),
+        tongues_weight=np.zeros(0),
+        avoid=np.zeros((0, 3), dtype=np.int64),
+        connect=np.zeros((0, 0), dtype=np.uint8),
+        network=np.zeros(0, dtype=np.int64),
+    )
+
+
+def empty_batch(seats: Ints, first: Ints, facts: Facts) -> Batch:
+    """Return a batch without anything to judge matches by, to be filled with `_replace`."""
+    players = int(first[-1])
+    return Batch(
+        seats=seats,
+        seats_min=seats.copy(),
+        first=first,
+        facts=facts,
+        terms=np.zeros((0, 7)),
+        parity=0.0,
+        hosts=np.zeros(3),
+        fullness=0.0,
+        role_seats=np.zeros(0, dtype=np.int64),
+        role_cost=np.zeros((players, 0), dtype=np.float32),
+        rules=np.zeros((0, 3)),
+        reach=np.zeros((0, players)),
+        worth=np.zeros(players),
+    )
