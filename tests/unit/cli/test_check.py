@@ -239,3 +239,19 @@ def test_data_is_checked_by_a_later_version(
     path.write_text(QUEUE)
     assert main(["check", str(path), "--against", str(tmp_path)]) == 2
     assert "later version" in capsys.readouterr().err
+
+
+def test_minimum_and_roles_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = QUEUE + "players = 3\nplayers_min = 2\nroles = {tank = 1, dps = 2}\nwait_max = 60.0\n"
+    told = check(capsys, tmp_path, text)
+    assert (
+        "A match may start with 4 of its 6 players, 2 players in each team; at the latest when "
+        "one of them has waited 60 s."
+    ) in told
+    assert "A team is 1 tank, 2 dps; players say which of these they accept, or take any." in told
+    told = check(capsys, tmp_path, text + 'on_deadline = "bots"\n')
+    assert "has waited 60 s, with bots up to that number." in told
+    brawl = QUEUE + "teams = 4\nplayers = 1\nplayers_min = [1, 1, 0, 0]\n"
+    assert "A match may start with 2 of its 4 players, 1, 1, 0 and 0 players by team." in check(
+        capsys, tmp_path, brawl
+    )
