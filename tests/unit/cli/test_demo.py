@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evenmatch.cli.demo import WORLDS
 from evenmatch.cli import demo_server
+from evenmatch.cli.demo import WORLDS
 from evenmatch.cli.demo_ledger import Ledger, RegionFigures, Spread, spread
 from evenmatch.cli.demo_world import SETTINGS, Guest, ticket_of
 from evenmatch.config import load_scenario, parse_server
