@@ -752,6 +752,35 @@ class TestShippedScenarios:
         assert scenario.arrivals is not None
         assert scenario.arrivals.file == "evenmatch:halo2_1v1_queue_trace.csv.gz"
 
+    @pytest.mark.parametrize(
+        ("name", "team_size", "player_rate"),
+        [
+            ("world_3v3", 3, 20 / 60),
+            ("world_3v3_busy", 3, 200 / 60),
+            ("world_5v5", 5, 100 / 60),
+            ("oceania_evening", 3, 20 / 60),
+        ],
+    )
+    def test_worlds_judge_by_six_factors_at_eight_in_the_evening(
+        self, name: str, team_size: int, player_rate: float
+    ) -> None:
+        scenario = load_scenario(SCENARIOS / f"{name}.toml")
+        (only,) = scenario.queues
+        assert only.format.players == (team_size, team_size)
+        weights = {each.kind: each.weight for each in only.criteria}
+        assert weights == {
+            "imbalance": 0.24,
+            "mean_gap": 0.22,
+            "party_parity": 0.12,
+            "latency": 0.26,
+            "rematch": 0.04,
+            "host_options": 0.12,
+        }
+        assert scenario.arrivals is not None
+        assert scenario.arrivals.world is not None
+        assert scenario.arrivals.world.hour == 19.0
+        assert scenario.arrivals.world.player_rate == pytest.approx(player_rate, abs=1e-4)
+
 
 def test_players_min_is_a_number_for_all_teams_or_one_for_each() -> None:
     (one,) = parse_scenario("[[queue]]\nplayers = 3\nplayers_min = 2").queues
