@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evenmatch.cli.solving import solving_warnings
 from evenmatch.cost.expansion import inverse, last_change
 from evenmatch.cost.relation import pairs_of
 from evenmatch.engine.pool import Pool
@@ -105,8 +106,7 @@ def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:
             f"groups {', '.join(groups)} share no players: one ticket cannot wait in queues of "
             "two groups, and one player may wait in both"
         )
-    if scenario.solve_time > 0.0:
-        yield "solve_time has no effect: no policy of this version computes in the background"
+    yield from solving_warnings(scenario.solve_time, pools)
 
 
 def _warnings(queue: Queue) -> Iterator[str]:

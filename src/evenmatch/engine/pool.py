@@ -42,6 +42,7 @@ class Pool:
         self.name = queue.name
         rules = queue.rules + rules_of(chosen, queue)
         self.queue = msgspec.structs.replace(queue, rules=rules)
+        self.policy = chosen
         self.objective = Objective(self.queue)
         # The matcher gets the queue as configured: it adds its own rules itself.
         self.matcher = chosen.matcher(queue, seed=seed, memory=memory)

@@ -77,6 +77,9 @@ def test_percentiles_and_who_must_accept_are_told(
     assert "It is enough that one ticket of the match accepts." in told
 
 
+JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
+
+
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
@@ -99,12 +102,40 @@ def test_percentiles_and_who_must_accept_are_told(
         (QUEUE + "exclusive_match = true", "there every match lasts 7200 s"),
         (QUEUE + '[[queue]]\nname = "b"\ngroup = "other"', "groups default, other share no"),
         ("solve_time = 1.0\n" + QUEUE, "solve_time has no effect"),
+        (
+            "solve_time = 5.0\n" + JOBS + "wait_max = 5.0",
+            "queue duel: a plan takes solve_time = 5 s and a ticket waits 5 s at the most, so none",
+        ),
+        (
+            "solve_time = 5.0\n" + JOBS + "wait_max = 60.0",
+            "queue duel: rounds come every 4 s and a plan takes solve_time = 5 s: rounds that fall",
+        ),
+        (
+            "solve_time = 2.0\n" + JOBS + "wait_max = 5.0",
+            "who just missed a round waits 4 s for the next one and 2 s for its plan, and tickets",
+        ),
     ],
 )
 def test_surprises_are_warned_of(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, warning: str
 ) -> None:
     assert warning in check(capsys, tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        JOBS + "wait_max = 60.0",
+        "solve_time = 2.0\n" + JOBS + "wait_max = 60.0",
+        "solve_time = 2.0\n" + JOBS + 'wait_max = 1.0\non_deadline = "keep"',
+    ],
+)
+def test_jobs_that_keep_to_rounds_and_deadlines_surprise_nobody(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
+) -> None:
+    told = check(capsys, tmp_path, text)
+    assert "solve_time" not in told
+    assert "plan" not in told
 
 
 REMATCH = '[[queue.rules]]\nkind = "rematch"\nredraws = 2\n'
