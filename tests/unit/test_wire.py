@@ -106,7 +106,6 @@ def test_decode_names_the_place() -> None:
         (Player(" "), "/players/1/id"),
         (Player("a\nb"), "/players/1/id"),
         (Player("a\x00"), "/players/1/id"),
-        (Player("a", roles=("tank",)), "/players/1/roles"),
     ],
 )
 def test_player_that_cannot_be_taken_is_refused(player: Player, where: str) -> None:

@@ -49,10 +49,11 @@ def imbalance(teams: Teams, measure: str = "mean", step: float = 0.0) -> float:
     """Return the largest difference between two teams, of their means or sums.
 
     Args:
-        teams: Values by team; no team is empty.
+        teams: Values by team; teams without players are left out.
         measure: `mean` or `sum`.
         step: Differences of sums are rounded down to multiples of it; 0 = exact.
     """
+    teams = [team for team in teams if team]
     sums = [math.fsum(team) for team in teams]
     if measure == "mean":
         means = [total / len(team) for total, team in zip(sums, teams, strict=True)]
@@ -98,7 +99,7 @@ def table(criterion: Criterion, values: Floats, layout: Sequence[int]) -> Floats
         criterion: What to compare.
         values: Shape (matches, k), already through `scale_values`; the players of the first
             team first, then those of the second, and so on.
-        layout: Players per team; sums to k.
+        layout: Players per team; they sum to k.
 
     Returns:
         Shape (matches,).
@@ -158,6 +159,7 @@ def _mean_gaps(values: Floats) -> Floats:
 
 
 def _imbalances(values: Floats, layout: Sequence[int], measure: str, step: float) -> Floats:
+    layout = [count for count in layout if count]
     starts = np.concatenate(([0], np.cumsum(layout)[:-1])).astype(np.intp)
     totals: Floats = np.add.reduceat(values, starts, axis=1)
     if measure == "mean":

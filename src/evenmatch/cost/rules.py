@@ -60,7 +60,7 @@ class Rules:
         self._is_duel = queue.format.is_duel
         # Between two players every kind of gap is the plain difference.
         self._duel = [(c, c.rule.accept == "either", _is_plain(c.rule)) for c in self._rules]
-        self.are_none = not queue.rules and not self.sides
+        self.are_none = not (queue.rules or self.sides or queue.format.roles)
         self.limits = tuple(each for each in self._rules if _is_numeric(each.rule))
 
     def pair_ready_at(self, first: Ticket, second: Ticket) -> float:

@@ -82,7 +82,7 @@ def is_exact(queue: Queue, arrivals: Sequence[Arrival]) -> bool:
     """Return whether the arrays say what every full match costs, and all may be matched."""
     people = [player.id for each in arrivals for player in each.ticket.players]
     is_alone = len(set(people)) == len(people) == len(arrivals)
-    is_free = not queue.rules and not queue.format.sides and not queue.exclusive_match
+    is_free = not (queue.rules or queue.format.sides or queue.format.roles or queue.exclusive_match)
     return is_alone and is_free and all(_part_of_spread(queue, c) == 1.0 for c in queue.criteria)
 
 

@@ -8,8 +8,8 @@ from evenmatch.engine.check import check_grouping, describe, playable
 from evenmatch.engine.pool import Pool, check_decision
 from evenmatch.errors import PolicyError
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Criterion, Queue, Rule, Scale
-from evenmatch.model.ticket import Ticket, Value
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.policies.base import Decision, Grouping
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.window import Window
@@ -146,6 +146,55 @@ def test_match_is_described_with_teams_players_cost_and_quality() -> None:
     assert match.bots == 0
     assert match.cost == 2 * 0.25 + (4.0 + 2.0) / 10
     assert match.quality == 0.75
+
+
+EARLY = Queue(
+    format=Format((2, 2), players_min=(1, 1)), wait_max=10.0, on_deadline="bots", policy="greedy"
+)
+
+
+def test_match_that_may_start_early_is_checked_against_its_minimum() -> None:
+    waiting = pool(EARLY, ticket("a", sequence=1), ticket("b", sequence=2))
+
+    _, seating = check_grouping(waiting, Grouping(("a", "b")), 0.0, False)
+
+    assert [len(team) for team in seating.teams] == [1, 1]
+    with pytest.raises(PolicyError, match="do not fill the teams to their minimum"):
+        check_grouping(waiting, Grouping(("a",)), 0.0, False)
+
+
+def test_bots_fill_no_more_than_the_minimum() -> None:
+    waiting = pool(EARLY, ticket("a", sequence=1), ticket("b", sequence=2))
+
+    assert check_grouping(waiting, Grouping(("a",), bots=1), 10.0, True)[1].ready_at == 0.0
+    with pytest.raises(PolicyError, match="bots fill a match only up to its minimum"):
+        check_grouping(waiting, Grouping(("a", "b"), bots=1), 10.0, True)
+
+
+def test_match_names_the_role_of_each_player() -> None:
+    duo = Queue(format=Format((2, 2), roles=(("tank", 1), ("dps", 1))))
+    own = {"a": ("dps",), "b": ("tank", "dps"), "c": (), "d": ("dps", "tank")}
+    tickets = [
+        ticket(name, Player(name, roles=roles), sequence=n)
+        for n, (name, roles) in enumerate(own.items())
+    ]
+    waiting = pool(duo, *tickets)
+
+    found, seating = check_grouping(waiting, Grouping(tuple(own)), 0.0, False)
+    match = describe("m", waiting, found, seating, 0, 0.0)
+
+    assert match.players == (("a", "b"), ("c", "d"))
+    assert match.roles == (("dps", "tank"), ("tank", "dps"))
+
+
+def test_tickets_whose_roles_do_not_fit_break_the_contract() -> None:
+    duo = Queue(format=Format((2, 2), roles=(("tank", 1), ("dps", 1))))
+    tanks = [ticket(n, Player(n, roles=("tank",)), sequence=ord(n)) for n in "abc"]
+
+    with pytest.raises(PolicyError, match="do not fill the teams with the roles that players"):
+        check_grouping(
+            pool(duo, *tanks, ticket("d", sequence=999)), Grouping(tuple("abcd")), 0.0, False
+        )
 
 
 def test_plan_keeps_what_can_be_played_now() -> None:
