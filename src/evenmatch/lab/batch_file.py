@@ -107,8 +107,8 @@ def batch_of(data: Arrays) -> Batch:
     """
     _check_shapes(data)
     n, party = int(data["team_size"]), np.asarray(data["party"])
-    starts = np.flatnonzero(np.diff(party)) + 1 if len(party) else np.zeros(0, dtype=np.int64)
-    first = np.concatenate(([0], starts, [len(party)])).astype(np.int64)
+    ends = np.flatnonzero(np.diff(party, append=party[-1:] + 1)) + 1
+    first = np.concatenate(([0], ends)).astype(np.int64)
     if len(np.unique(party)) != len(first) - 1:
         raise ConfigError("players of one party must stand next to each other in `party`")
     largest = int(np.diff(first).max(initial=0))
