@@ -46,6 +46,7 @@ class Priced(NamedTuple):
         worth: Shape (matches,): 1 - cost - prices.
         tops: Shape (parties,): what a match with this first root is worth at most.
         spent: Numbers looked at.
+        is_complete: Whether all matches above the limit were found.
     """
 
     parties: Ints
@@ -54,6 +55,7 @@ class Priced(NamedTuple):
     worth: Floats
     tops: Floats
     spent: float
+    is_complete: bool
 
 
 def pricing_of(batch: Batch) -> Pricing:
@@ -89,11 +91,13 @@ def price_matches(
     parties = len(prices)
     tops = np.full(parties, -np.inf)
     out: list[tuple[Ints, Floats, int]] = []
-    spent = 0.0
+    spent, is_complete = 0.0, True
     for f, form in enumerate(pricing.tables):
         own = form.own + prices
         width = int(form.teams.sum())
-        order = _roots(form, own)
+        order = _roots(own)
+        tables = (form.mates, form.enemies, own, pricing.sizes, pricing.members, form.teams)
+        sums = (pricing.by_mates[f], pricing.by_enemies[f])
         found = np.zeros((keep, 2 * width), dtype=np.int64)
         worths, kept = np.zeros(keep), np.zeros(1, dtype=np.int64)
         for at, root in enumerate(order.tolist()):
@@ -101,25 +105,24 @@ def price_matches(
                 if not may_open(form.teams, form.teams, team, int(pricing.sizes[root])):
                     continue
                 top, looked = search_root(
-                    *pricing.rest, form.mates, form.enemies, own, pricing.sizes, pricing.members,
-                    form.teams, order, at, team, 1.0 - form.fixed, limit, effort,
-                    pricing.by_mates[f], pricing.by_enemies[f], found, worths, kept,
+                    (*pricing.rest,), tables, sums, order, at, team, 1.0 - form.fixed,
+                    limit, effort, found, worths, kept,
                 )  # fmt: skip
                 tops[root] = max(tops[root], top)
                 spent += looked
+                is_complete = is_complete and looked <= effort and int(kept[0]) < keep
                 if kept[0]:
                     out.append((found[: kept[0]].copy(), worths[: kept[0]].copy(), f))
-    return _joined(pricing, out, tops, spent)
+    return _joined(pricing, out)._replace(tops=tops, spent=spent, is_complete=is_complete)
 
 
-def _roots(form: PartyCosts, own: Floats) -> Ints:
+def _roots(own: Floats) -> Ints:
     """Return the order of roots: those that cost most first, since they soon have few matches."""
     return np.argsort(-own, kind="stable").astype(np.int64)
 
 
-def _joined(
-    pricing: Pricing, out: list[tuple[Ints, Floats, int]], tops: Floats, spent: float
-) -> Priced:
+def _joined(pricing: Pricing, out: list[tuple[Ints, Floats, int]]) -> Priced:
+    """Return what the searches of all roots kept, one after the other."""
     width = max(int(form.teams.sum()) for form in pricing.tables)
     parties = [np.zeros((0, width), dtype=np.int64)]
     label = [np.zeros((0, width), dtype=np.int64)]
@@ -129,4 +132,6 @@ def _joined(
             target.append(np.pad(part, ((0, 0), (0, width - half)), constant_values=-1))
     form = np.concatenate([[], *(np.full(len(w), f) for _, w, f in out)]).astype(np.int64)
     worth = np.concatenate([np.zeros(0), *(w for _, w, _ in out)])
-    return Priced(np.concatenate(parties), np.concatenate(label), form, worth, tops, spent)
+    return Priced(
+        np.concatenate(parties), np.concatenate(label), form, worth, np.zeros(0), 0.0, True
+    )

@@ -28,10 +28,12 @@ PARITY, HOST, REGION, SEATS = 0, 1, 4, 5
 region, seats of the largest team."""
 
 RULE_SLACK = 1e-9
-"""How much more than its limit a gap may be here, relative to it: a bound may forgive, not refuse."""
+"""How much more than its limit a gap may be here, relative to it: a bound may only forgive."""
 
 _MATRIX = "float64[:,::1]"
-REST = f"{_MATRIX}, {_MATRIX}, {_MATRIX}, {_MATRIX}, uint8[:,::1], {_MATRIX}, float64[::1]"
+REST = f"Tuple(({_MATRIX}, {_MATRIX}, {_MATRIX}, {_MATRIX}, uint8[:,::1], {_MATRIX}, float64[::1]))"
+"""The type of `Rest` as a plain tuple."""
+RestTuple = tuple[Floats, Floats, Floats, Floats, Flags, Floats, Floats]
 
 
 class Rest(NamedTuple):
@@ -158,29 +160,12 @@ def _region_gap(regions: Floats, players: Ints) -> float:
 
 @kernel(f"float64({REST}, int64[::1], int64[::1], int64[::1], int64[::1], int64)")
 def rest_cost(
-    values: Floats,
-    terms: Floats,
-    rules: Floats,
-    reach: Floats,
-    links: Flags,
-    regions: Floats,
-    numbers: Floats,
-    players: Ints,
-    team: Ints,
-    sizes: Ints,
-    label: Ints,
-    teams: int,
+    rest: RestTuple, players: Ints, team: Ints, sizes: Ints, label: Ints, teams: int
 ) -> float:
     """Return what a match costs beyond its tables; infinity if it breaks a rule.
 
     Args:
-        values: This and the next six: the fields of `Rest`.
-        terms: See there.
-        rules: See there.
-        reach: See there.
-        links: See there.
-        regions: See there.
-        numbers: See there.
+        rest: The fields of `Rest`.
         players: Players of the match.
         team: Team of each.
         sizes: Sizes of the parties of the match.
@@ -190,6 +175,7 @@ def rest_cost(
     Complexity:
         O(terms * k + k^2).
     """
+    values, terms, rules, reach, links, regions, numbers = rest
     for q in range(rules.shape[0]):
         gap = raw_gap(values[int(rules[q, 1])], rules[q, 0], players, team, teams)
         least, most = np.inf, -np.inf

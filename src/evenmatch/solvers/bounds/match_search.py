@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers.batch.batch import Flags, Floats, Ints
+from evenmatch.solvers.batch.batch import Floats, Ints
 from evenmatch.solvers.bounds.match_lists import least_sums, sort_list, strike
-from evenmatch.solvers.bounds.match_rest import REST, rest_cost
+from evenmatch.solvers.bounds.match_rest import REST, RestTuple, rest_cost
 from evenmatch.solvers.kernel import kernel
 
 _MATRIX = "float64[:,::1]"
 _VECTOR = "float64[::1]"
 _INTS = "int64[::1]"
+_TABLES = f"Tuple(({_MATRIX}, {_MATRIX}, {_VECTOR}, {_INTS}, int64[:,::1], {_INTS}))"
+_SUMS = "UniTuple(float64[:,:,::1], 2)"
+_LISTS = (
+    f"Tuple((int64[:,::1], {_MATRIX}, float64[:,:,::1], {_INTS}, {_VECTOR}, int64[:,::1], {_INTS}))"
+)
+
+Tables = tuple[Floats, Floats, Floats, Ints, Ints, Ints]
+"""Costs of mates and of enemies as in `PartyCosts`; what seating a party takes from a match (its own
+cost and its price); how many players each has; which, shape (parties, largest); players of each
+team."""
+Sums = tuple[Floats, Floats]
+"""Least sums with mates and with enemies, shape (levels, parties, seats + 1), see `least_sums`; row
+0 is made for all parties, row d for the present list of depth d."""
+Lists = tuple[Ints, Floats, Floats, Ints, Floats, Ints, Ints]
+"""Row d belongs to the node with d parties: the parties that may come next, what a match with each
+of them is worth at most, what each adds by team, how many there are; the worth of the match so far,
+its free seats by team, and the row of the least sums that was made for a list with all of these."""
 
 
 @kernel(f"int64({_INTS}, {_INTS}, int64, int64)", inline=True)
@@ -26,25 +43,10 @@ def may_open(free: Ints, seats: Ints, t: int, size: int) -> int:
     return 1
 
 
-@kernel(
-    f"float64({REST}, {_INTS}, int64[:,::1], {_INTS}, {_INTS}, int64, int64)",
-)
-def _rest(
-    values: Floats,
-    terms: Floats,
-    rules: Floats,
-    reach: Floats,
-    links: Flags,
-    regions: Floats,
-    numbers: Floats,
-    sizes: Ints,
-    members: Ints,
-    parties: Ints,
-    label: Ints,
-    count: int,
-    teams: int,
-) -> float:
+@kernel(f"float64({REST}, {_TABLES}, {_INTS}, {_INTS}, int64)")
+def _rest(rest: RestTuple, tables: Tables, parties: Ints, label: Ints, count: int) -> float:
     """Return the rest of the cost of a match given by parties and their teams."""
+    _, _, _, sizes, members, teams = tables
     total = 0
     for a in range(count):
         total += sizes[parties[a]]
@@ -57,10 +59,7 @@ def _rest(
         for m in range(own[a]):
             players[at], team[at] = members[parties[a], m], label[a]
             at += 1
-    return rest_cost(
-        values, terms, rules, reach, links, regions, numbers, players, team, own, label[:count],
-        teams,
-    )  # fmt: skip
+    return rest_cost(rest, players, team, own, label[:count], len(teams))
 
 
 @kernel(f"int64(int64[:,::1], {_VECTOR}, int64, {_INTS}, {_INTS}, int64, float64)")
@@ -92,55 +91,19 @@ def _record(
         at = count
         count += 1
     else:
-        at = np.argmin(worths[:count])
+        at = int(np.argmin(worths[:count]))
         if worth <= worths[at]:
             return count
     found[at], worths[at] = row, worth
     return count
 
 
-_TABLES = f"{_MATRIX}, {_MATRIX}, {_VECTOR}, {_INTS}, int64[:,::1], {_INTS}"
-_LISTS = f"int64[:,::1], {_MATRIX}, float64[:,:,::1], {_INTS}, {_VECTOR}, int64[:,::1], {_INTS}"
-_SUMS = "float64[:,:,::1], float64[:,:,::1]"
-
-
-@kernel(f"int64({_TABLES}, {_LISTS}, {_SUMS}, int64, int64, int64, float64)")
-def _branch(
-    mates: Floats,
-    enemies: Floats,
-    own: Floats,
-    sizes: Ints,
-    members: Ints,
-    teams: Ints,
-    listed: Ints,
-    most: Floats,
-    scores: Floats,
-    counts: Ints,
-    values: Floats,
-    free: Ints,
-    levels: Ints,
-    by_mates: Floats,
-    by_enemies: Floats,
-    depth: int,
-    at: int,
-    team: int,
-    limit: float,
-) -> int:
-    """Fill the list of the branch that places a party in a team; return the numbers looked at.
-
-    Row d of the lists belongs to the node with d parties. `levels` says which of the least sums
-    were made for a list that contains the node's.
-    """
-    below = depth + 1
-    i, kept, seats = listed[depth, at], 0, 0
-    for t in range(len(teams)):
-        free[below, t] = free[depth, t] - (sizes[i] if t == team else 0)
-        seats += free[below, t]
-    values[below] = values[depth] + scores[depth, team, at]
-    levels[below] = levels[depth]
-    counts[below] = 0
-    if seats == 0:
-        return 1
+@kernel(f"int64({_TABLES}, {_LISTS}, int64, int64, int64)")
+def _list_rest(tables: Tables, lists: Lists, depth: int, at: int, team: int) -> int:
+    """Fill the list below with what comes after a party once that is placed; return its length."""
+    mates, enemies, _, sizes, _, teams = tables
+    listed, _, scores, counts, _, free, _ = lists
+    below, i, kept = depth + 1, listed[depth, at], 0
     for b in range(at + 1, counts[depth]):
         j = listed[depth, b]
         fits = False
@@ -154,15 +117,37 @@ def _branch(
         if fits:
             listed[below, kept] = j
             kept += 1
+    return kept
+
+
+@kernel(f"int64({_TABLES}, {_LISTS}, {_SUMS}, int64, int64, int64, float64)")
+def _branch(
+    tables: Tables, lists: Lists, sums: Sums, depth: int, at: int, team: int, limit: float
+) -> int:
+    """Fill the list of the branch that places a party in a team; return the numbers looked at."""
+    mates, enemies, _, sizes, _, teams = tables
+    listed, most, scores, counts, values, free, levels = lists
+    by_mates, by_enemies = sums
+    below, seats = depth + 1, 0
+    for t in range(len(teams)):
+        free[below, t] = free[depth, t] - (sizes[listed[depth, at]] if t == team else 0)
+        seats += free[below, t]
+    values[below] = values[depth] + scores[depth, team, at]
+    levels[below] = levels[depth]
+    counts[below] = 0
+    if seats == 0:
+        return 1
+    kept = _list_rest(tables, lists, depth, at, team)
     looked = counts[depth] - at
+    rounds = 1
     if seats == 1:
         # Only one party is missing: each on the list ends the match.
+        rounds = 0
         for b in range(kept):
-            most[below, b] = np.inf
-        counts[below] = kept
-        return looked
-    rounds = 1
-    if seats > 2 and below < by_mates.shape[0]:
+            most[below, b] = -np.inf
+            for t in range(len(teams)):
+                most[below, b] = max(most[below, b], values[below] + scores[below, t, b])
+    elif seats > 2 and below < by_mates.shape[0]:
         rounds = 4 if below == 1 else 2
     for r in range(rounds):
         if r:
@@ -180,72 +165,11 @@ def _branch(
     return looked
 
 
-@kernel(
-    f"UniTuple(float64, 2)({REST}, {_TABLES}, {_INTS}, int64, int64, float64, float64, float64,"
-    f" {_SUMS}, int64[:,::1], {_VECTOR}, {_INTS})"
-)
-def search_root(
-    values_: Floats,
-    terms: Floats,
-    rules: Floats,
-    reach: Floats,
-    links: Flags,
-    regions: Floats,
-    numbers: Floats,
-    mates: Floats,
-    enemies: Floats,
-    own: Floats,
-    sizes: Ints,
-    members: Ints,
-    teams: Ints,
-    order: Ints,
-    root: int,
-    root_team: int,
-    base: float,
-    limit: float,
-    effort: float,
-    by_mates: Floats,
-    by_enemies: Floats,
-    found: Ints,
-    worths: Floats,
-    kept: Ints,
-) -> tuple[float, float]:
-    """Find the best matches of one root.
-
-    Args:
-        values_: This and the next six: the fields of `Rest`.
-        terms: See there.
-        rules: See there.
-        reach: See there.
-        links: See there.
-        regions: See there.
-        numbers: See there.
-        mates: As in `PartyCosts`.
-        enemies: As in `PartyCosts`.
-        own: What seating a party takes from a match: its own cost and its price.
-        sizes: Players of each party.
-        members: Shape (parties, largest): the players of each party.
-        teams: Players of each team.
-        order: All parties in the order of roots.
-        root: Place of this root in it.
-        root_team: The team that the root is in.
-        base: What a match without any cost or price is worth.
-        limit: Only matches worth more than this are looked for.
-        effort: Numbers that may be looked at.
-        by_mates: Shape (levels, parties, seats + 1): row 0 holds the least sums of all parties.
-        by_enemies: The same for enemies.
-        found: Shape (room, 2 * most parties): filled with the best matches, see `_record`.
-        worths: Shape (room,): filled with their worths.
-        kept: Shape (1,): filled with how many there are.
-
-    Returns:
-        What any match of this root is worth at most, and the numbers looked at.
-
-    Complexity:
-        Exponential in the parties of a match at worst; the bounds keep it practical for six to
-        eight players.
-    """
-    count, depth_most = len(order) - root, found.shape[1] // 2
+@kernel(f"{_LISTS}({_TABLES}, {_INTS}, int64, float64)")
+def _start(tables: Tables, order: Ints, depth_most: int, base: float) -> Lists:
+    """Return the lists of a search: in row 0 the root, and all that may come after it."""
+    _, _, own, _, _, teams = tables
+    count = len(order)
     listed = np.zeros((depth_most + 1, count), dtype=np.int64)
     most = np.full((depth_most + 1, count), np.inf)
     scores = np.zeros((depth_most + 1, len(teams), count))
@@ -253,13 +177,64 @@ def search_root(
     values = np.full(depth_most + 1, base)
     free = np.zeros((depth_most + 1, len(teams)), dtype=np.int64)
     levels = np.zeros(depth_most + 1, dtype=np.int64)
-    parties = np.zeros(depth_most, dtype=np.int64)
-    label = np.zeros(depth_most, dtype=np.int64)
-    at = np.zeros(depth_most + 1, dtype=np.int64)
-    team = np.zeros(depth_most + 1, dtype=np.int64)
-    listed[0], counts[0], free[0] = order[root:], count, teams
+    listed[0], counts[0], free[0] = order, count, teams
     for a in range(count):
-        scores[0, :, a] = -own[order[root + a]]
+        scores[0, :, a] = -own[order[a]]
+    return listed, most, scores, counts, values, free, levels
+
+
+@kernel(f"float64({_LISTS}, {_INTS}, int64)")
+def _unseen(lists: Lists, at: Ints, depth: int) -> float:
+    """Return what a match in the branches not yet made is worth at most."""
+    top = -np.inf
+    for d in range(depth + 1):
+        if at[d] < lists[3][d]:
+            top = max(top, lists[1][d, at[d]])
+    return top
+
+
+@kernel(
+    f"UniTuple(float64, 2)({REST}, {_TABLES}, {_SUMS}, {_INTS}, int64, int64, float64, float64,"
+    f" float64, int64[:,::1], {_VECTOR}, {_INTS})"
+)
+def search_root(
+    rest: RestTuple,
+    tables: Tables,
+    sums: Sums,
+    order: Ints,
+    root: int,
+    root_team: int,
+    base: float,
+    limit: float,
+    effort: float,
+    found: Ints,
+    worths: Floats,
+    kept: Ints,
+) -> tuple[float, float]:
+    """Find the best matches of one root; return what any is worth at most, and the effort used.
+
+    Args:
+        rest: The fields of `Rest`.
+        tables: See `Tables`.
+        sums: See `Sums`; row 0 is filled.
+        order: All parties in the order of roots.
+        root: Place of this root in it.
+        root_team: The team that the root is in.
+        base: What a match without any cost or price is worth.
+        limit: Only matches worth more than this are looked for.
+        effort: Numbers that may be looked at.
+        found: Shape (room, 2 * most parties): filled with the best matches, see `_record`.
+        worths: Shape (room,): filled with their worths.
+        kept: Shape (1,): filled with how many there are.
+
+    Complexity:
+        Exponential in the parties of a match at worst.
+    """
+    depth_most, teams = found.shape[1] // 2, len(tables[5])
+    lists = _start(tables, order[root:], depth_most, base)
+    listed, most, scores, counts, values, free, _ = lists
+    at, team = np.zeros(depth_most + 1, dtype=np.int64), np.zeros(depth_most + 1, dtype=np.int64)
+    parties, label = np.zeros(depth_most, dtype=np.int64), np.zeros(depth_most, dtype=np.int64)
     depth, spent, top, kept[0], team[0] = 0, 0.0, limit, 0, root_team
     while depth >= 0:
         p, t = at[depth], team[depth]
@@ -267,33 +242,23 @@ def search_root(
             depth -= 1
             continue
         if spent > effort:
-            for d in range(depth + 1):
-                if at[d] < counts[d]:
-                    top = max(top, most[d, at[d]])
-            break
-        at[depth], team[depth] = (p, t + 1) if t + 1 < len(teams) else (p + 1, 0)
-        if depth == 0:
-            at[0] = count
+            return max(top, _unseen(lists, at, depth)), spent
+        at[depth], team[depth] = (p, t + 1) if t + 1 < teams else (p + 1, 0)
+        at[0] = counts[0]
         i = listed[depth, p]
-        if not (scores[depth, t, p] > -np.inf and may_open(free[depth], teams, t, sizes[i])):
+        is_open = may_open(free[depth], tables[5], t, tables[3][i])
+        if not (is_open and scores[depth, t, p] > -np.inf):
             continue
         parties[depth], label[depth] = i, t
-        spent += _branch(
-            mates, enemies, own, sizes, members, teams, listed, most, scores, counts, values,
-            free, levels, by_mates, by_enemies, depth, p, t, limit,
-        )  # fmt: skip
-        depth += 1
-        at[depth] = team[depth] = 0
-        if free[depth].sum() == 0:
-            depth -= 1
-            if values[depth + 1] > limit:
-                worth = values[depth + 1] - _rest(
-                    values_, terms, rules, reach, links, regions, numbers, sizes, members,
-                    parties, label, depth + 1, len(teams),
-                )  # fmt: skip
-                if worth > limit:
-                    top = max(top, worth)
-                    kept[0] = _record(found, worths, kept[0], parties, label, depth + 1, worth)
-                    if kept[0] == len(worths):
-                        limit = max(limit, worths.min())
+        spent += _branch(tables, lists, sums, depth, p, t, limit)
+        if free[depth + 1].sum() > 0:
+            depth += 1
+            at[depth] = team[depth] = 0
+        elif values[depth + 1] > limit:
+            worth = values[depth + 1] - _rest(rest, tables, parties, label, depth + 1)
+            if worth > limit:
+                top = max(top, worth)
+                kept[0] = _record(found, worths, kept[0], parties, label, depth + 1, worth)
+                if kept[0] == len(worths):
+                    limit = max(limit, worths.min())
     return top, spent

@@ -28,6 +28,18 @@ class Prices(NamedTuple):
     share: Floats
 
 
+class Chosen(NamedTuple):
+    """The solution of an integer packing.
+
+    Args:
+        bound: No packing is worth more, to the solver's tolerance of 1e-6.
+        columns: The columns of the best one found; empty if none was.
+    """
+
+    bound: float
+    columns: Ints
+
+
 class Packing:
     """Choose exactly `matches` columns of greatest worth; the uses of each row are limited to 1.
 
@@ -41,14 +53,14 @@ class Packing:
 
     def __init__(self, rows: int, matches: int) -> None:
         try:
-            import highspy
+            import highspy as solver
         except ImportError as error:
             raise NotSupported(
                 "a proof of quality needs the package highspy; install evenmatch[solve]"
             ) from error
+        highspy: Any = solver
         self._highs: Any = highspy.Highs()
         self._whole: Any = highspy.HighsVarType.kInteger
-        self._optimal: Any = highspy.HighsModelStatus.kOptimal
         for option, value in (("output_flag", False), ("threads", 1), ("random_seed", SEED)):
             self._highs.setOptionValue(option, value)
         self.rows, self.columns = rows, 0
@@ -94,3 +106,23 @@ class Packing:
             match=float(duals[self.rows]),
             share=np.array(solution.col_value),
         )
+
+    def choose(self, nodes: int) -> Chosen:
+        """Return the best packing of whole columns that a search of some nodes finds.
+
+        Args:
+            nodes: Nodes of the search tree, at most.
+        """
+        every = np.arange(self.columns, dtype=np.int32)
+        kinds = np.full(self.columns, self._whole)
+        self._highs.changeColsIntegrality(self.columns, every, kinds)
+        for option, value in (
+            ("mip_rel_gap", 0.0),
+            ("mip_abs_gap", 1e-7),
+            ("mip_max_nodes", nodes),
+        ):
+            self._highs.setOptionValue(option, value)
+        self._highs.run()
+        share = np.array(self._highs.getSolution().col_value)
+        info = self._highs.getInfo()
+        return Chosen(-float(info.mip_dual_bound), np.flatnonzero(share > 0.5))

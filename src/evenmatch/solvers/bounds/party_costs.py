@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.errors import NotSupported
 from evenmatch.solvers.batch.batch import (
     APART,
     COLUMN,
@@ -64,11 +65,20 @@ class PartyCosts(NamedTuple):
 
 
 def team_sizes(batch: Batch) -> list[tuple[int, ...]]:
-    """Return the sizes that the teams of a match may have, the largest first."""
+    """Return the sizes that the teams of a match may have, the largest first.
+
+    Raises:
+        NotSupported: There are too many.
+    """
     ranges = [
         range(int(most), int(low) - 1, -1)
         for low, most in zip(batch.seats_min, batch.seats, strict=True)
     ]
+    if math.prod(map(len, ranges)) > FORMATS_MOST:
+        raise NotSupported(
+            f"free seats can be divided in {math.prod(map(len, ranges))} ways over the teams, and a"
+            f" bound looks at {FORMATS_MOST} at most; leave it out, or narrow the teams' sizes"
+        )
     return [sizes for sizes in product(*ranges) if sum(sizes) > 1]
 
 
