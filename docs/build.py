@@ -457,6 +457,10 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "limits": "How much the server takes before it refuses.",
         "keep_days": "Days for which the journal keeps what has ended; this version keeps all.",
     },
+    "ConnectShape": {
+        "open": "Share of players whom everybody reaches; where one of the three is given, those "
+        "that are not are 0.",
+    },
     "WorldShape": {
         "start": "Time of the day at time 0, in `zone`.",
         "zone": "The zone of `start`, without daylight saving: `UTC`, `CET`, `AEST` and others, or "

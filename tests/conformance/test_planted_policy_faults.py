@@ -417,7 +417,7 @@ class WithJobs:
 
 TIMER = "no match waits for somebody else to ask: before wake_at there is nothing to do: "
 LEFT = "a ticket may leave at any time, and is never matched after that: "
-LEGAL = "every match is legal, full, and of waiting tickets, each used once: "
+LEGAL = "every match is legal, as full as its format asks, of waiting tickets, each used once: "
 EXTRA = "extra calls of decide change nothing: "
 LABEL = "other ids of tickets and players change nothing: "
 SHIFT = "shifting all times shifts the matches and changes nothing else: "

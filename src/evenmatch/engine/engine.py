@@ -21,7 +21,7 @@ from evenmatch.engine.admission import Door, Limits, check_request, judge
 from evenmatch.engine.check import check_grouping, describe, playable
 from evenmatch.engine.configuration import carried_over, check_configuration, misfits
 from evenmatch.engine.deadlines import Deadlines, Entry
-from evenmatch.engine.fill import fill_with_bots
+from evenmatch.engine.fill import fill_at_deadline
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.lookup import find_match, find_ticket
 from evenmatch.engine.pool import Pool, order_of_queues
@@ -383,8 +383,8 @@ class Engine:
         if pool.queue.on_deadline == "keep":
             return
         may_play = pool.fault is None and name not in self.tables.paused
-        if pool.queue.on_deadline == "bots" and may_play:
-            filled = fill_with_bots(pool, pool.tickets[ticket_id], now)
+        if may_play:
+            filled = fill_at_deadline(pool, pool.tickets[ticket_id], now)
             if filled is not None:
                 self._make_match(pool, filled, now, decided=False)
                 return

@@ -31,13 +31,17 @@ HAS_NUMBA = importlib.util.find_spec("numba") is not None
 """Whether kernels are compiled; if not, install `evenmatch[solve]`."""
 
 
-def kernel(signature: str, *, inline: bool = False) -> Callable[[Function], Function]:
+def kernel(
+    signature: str, *, inline: bool = False, allocates: bool = True
+) -> Callable[[Function], Function]:
     """Compile a function for one signature, or return it as it is where numba is missing.
 
     Args:
         signature: As numba writes it, `int64(int64[:,::1], int64)` say.
         inline: Whether callers take a copy of the code: for small kernels in inner loops, since a
             call hands over each array as seven numbers.
+        allocates: Whether it makes or returns arrays. One that does not is compiled without the
+            counting of references, which slows inner loops that take arrays out of tuples by ten.
 
     Complexity:
         Seconds per kernel when it is compiled first, milliseconds from the cache.
@@ -52,12 +56,12 @@ def kernel(signature: str, *, inline: bool = False) -> Callable[[Function], Func
     def decorate(function: Function) -> Function:
         if not HAS_NUMBA:
             return function
-        return cast(Function, _compile(function, signature, inline))
+        return cast(Function, _compile(function, signature, inline, allocates))
 
     return decorate
 
 
-def _compile(function: Callable[..., Any], signature: str, inline: bool) -> object:
+def _compile(function: Callable[..., Any], signature: str, inline: bool, allocates: bool) -> object:
     import numba
 
     config: Any = numba.config
@@ -69,8 +73,10 @@ def _compile(function: Callable[..., Any], signature: str, inline: bool) -> obje
     try:
         # The folder is a global of numba's; it is ours only while our kernel is compiled.
         config.CACHE_DIR = folder or before
+        # `_nrt` is missing from numba's own list of keywords.
+        unlisted: Any = {"_nrt": allocates}
         compiled: object = numba.njit(
-            signature, nogil=True, cache=folder is not None, forceinline=inline
+            signature, nogil=True, cache=folder is not None, forceinline=inline, **unlisted
         )(function)
     finally:
         config.CACHE_DIR = before

@@ -26,7 +26,7 @@ from evenmatch.testing.scripts import Script, Step, draw_script
 WAKES_MAX = 50_000
 """Wake-ups of one run; a policy that needs more goes round in circles."""
 
-LEGAL = "every match is legal, full, and of waiting tickets, each used once"
+LEGAL = "every match is legal, as full as its format asks, of waiting tickets, each used once"
 LEFT = "a ticket may leave at any time, and is never matched after that"
 AHEAD = "wake_at lies ahead"
 JOBS = "a job is asked for only when fired, one at a time and one at an instant"
@@ -304,7 +304,10 @@ class Play:
                 broken(LEGAL, f"{what} has {grouping.bots} bots, though no deadline has come")
         seating = self.case.objective.seat(tickets, grouping.bots, now) if tickets else None
         if seating is None:
-            broken(LEGAL, f"{what} does not fill the teams exactly")
+            form = self.queue.format
+            asked = "exactly" if not form.is_variable else "to their minimum, or overfills them"
+            asked += " with the roles that players accept" if form.roles else ""
+            broken(LEGAL, f"{what} does not fill the teams {asked}")
         if seating.ready_at > now:
             broken(LEGAL, f"{what} is allowed by the rules only from {seating.ready_at} s on")
 

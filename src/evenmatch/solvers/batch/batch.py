@@ -16,10 +16,12 @@ is legal if it breaks none of the hard rules, which are flags of pairs and limit
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+Record = TypeVar("Record", bound=tuple[Any, ...])
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -32,8 +34,8 @@ SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP = 0.0, 1.0, 2.0, 3.0
 KIND, WEIGHT, COLUMN, SHAPE, TOP, KNEE, STEP = range(7)
 """Columns of `Batch.terms` and `Facts.gaps`; shapes are those of `solvers.pairs`."""
 
-APART, NOT_MATES, NOT_ENEMIES, REACHES = 1, 2, 4, 8
-"""Bits of `Pairs.flags[i, j]`: may not be in one match, in one team, in two teams; i reaches j."""
+APART, NOT_MATES, NOT_ENEMIES, REACHES, REACHED = 1, 2, 4, 8, 16
+"""Bits of `Pairs.flags[i, j]`: may not be in one match, one team, two teams; i reaches j, j i."""
 
 OPEN, MODERATE, STRICT = 0, 1, 2
 """Codes of `Facts.network`: open reaches and is reached by all, moderate by moderate."""
@@ -87,15 +89,28 @@ class Facts(NamedTuple):
 class Pairs(NamedTuple):
     """What each pair of players costs a full match, weighted and divided by the number of pairs.
 
+    Both costs of a pair lie side by side, so that a search touches one cache line for them; the
+    flags are in their last bits too, which changes a cost by less than a millionth of it.
+
     Args:
-        mates: Shape (n, n), symmetric: the cost if both are in one team.
-        enemies: Shape (n, n), symmetric: the cost if they are in different teams.
-        flags: Shape (n, n): bits, see above; all but `REACHES` are symmetric.
+        costs: Shape (n, n, 2), symmetric: the cost as enemies, then as mates. The last bits: of
+            the first, may not be enemies (1), i reaches j (2), j reaches i (4); of the second, may
+            not be mates (1).
+        flags: Shape (n, n): bits, see above, and `REACHED`; all but those two are symmetric.
     """
 
-    mates: Singles
-    enemies: Singles
+    costs: Singles
     flags: Flags
+
+    @property
+    def enemies(self) -> Singles:
+        """Return a view of shape (n, n): the cost if they are in different teams."""
+        return self.costs[:, :, 0]
+
+    @property
+    def mates(self) -> Singles:
+        """Return a view of shape (n, n): the cost if both are in one team."""
+        return self.costs[:, :, 1]
 
 
 class Batch(NamedTuple):
@@ -166,6 +181,12 @@ class Plan(NamedTuple):
     quality: Floats
     legal: NDArray[np.bool_]
     evaluations: int
+
+
+def bare(record: Record) -> Record:
+    """Return a named tuple as the plain one that kernels take, named tuples inside it likewise."""
+    fields = [bare(field) if isinstance(field, tuple) else field for field in record]
+    return cast(Record, tuple(fields))
 
 
 def empty_facts(players: int) -> Facts:

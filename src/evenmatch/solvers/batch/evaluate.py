@@ -1,0 +1,314 @@
+"""What matches are worth while a search goes on, in kernels.
+
+`energy` is what searches lower: minus the transformed quality, minus what its players are worth.
+It is not bounded by -1, since players may be worth anything.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.solvers.batch.batch import (
+    Floats,
+)
+from evenmatch.solvers.batch.board import BOARD, Board, load_pairs
+from evenmatch.solvers.batch.gaps import (
+    broken_rules,
+    region_cost,
+    roles_cost,
+    room_cost,
+    terms_cost,
+)
+from evenmatch.solvers.batch.measures import CELLS
+from evenmatch.solvers.batch.options import NEVER
+from evenmatch.solvers.batch.pairs import (
+    E_APART,
+    E_REACHED,
+    E_REACHES,
+    M_APART,
+)
+from evenmatch.solvers.batch.scene import (
+    GAP_CELLS,
+    GAP_COLUMN,
+    GAP_SMOOTH,
+    HAS_FLAGS,
+    HAS_HOSTS,
+    HAS_WORTH,
+    ILLEGAL,
+    IS_PLAIN,
+    PARITY,
+    POWER,
+    SCENE,
+    Scene,
+)
+from evenmatch.solvers.kernel import kernel
+
+PER_VIOLATION = 0.05
+"""What each broken rule adds to the energy of a match that is not legal."""
+IMPOSSIBLE = 1e9
+"""Energy of a match whose parties cannot be divided into teams."""
+
+
+@kernel(f"int64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+def key_of(scene: Scene, board: Board, row: int) -> int:
+    """Return the key of a row's options."""
+    first, party, radix, seat = scene[4], scene[5], scene[17], board[0]
+    key, p = 0, 0
+    while p < seat.shape[1]:
+        own = party[seat[row, p]]
+        size = first[own + 1] - first[own]
+        key += radix[size]
+        p += size
+    return key
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+def hosts_cost(scene: Scene, board: Board, row: int) -> float:
+    """Return the weighted cost of having no, one, two or more players who reach all others."""
+    hosts, seat, bits, counts = scene[8], board[0], board[2], board[4]
+    k = seat.shape[1]
+    found = 0
+    if k <= 62:
+        failing, at = 0, 0
+        for p in range(k):
+            for q in range(p + 1, k):
+                if seat[row, p] >= 0 and seat[row, q] >= 0:
+                    both = bits[row, at, 0]
+                    failing |= ((~both >> 1) & 1) << p
+                    failing |= ((~both >> 2) & 1) << q
+                at += 1
+        for p in range(k):
+            found += 1 if seat[row, p] >= 0 and (failing >> p) & 1 == 0 else 0
+    else:
+        for p in range(k):
+            counts[1, p] = 0
+        at = 0
+        for p in range(k):
+            for q in range(p + 1, k):
+                if seat[row, p] >= 0 and seat[row, q] >= 0:
+                    both = bits[row, at, 0]
+                    counts[1, p] += 0 if both & E_REACHES else 1
+                    counts[1, q] += 0 if both & E_REACHED else 1
+                at += 1
+        for p in range(k):
+            found += 1 if seat[row, p] >= 0 and counts[1, p] == 0 else 0
+    return hosts[min(found, 2)]
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+def _plain_cost(scene: Scene, board: Board, row: int) -> float:
+    """Return the cost of the best division of a match of two equal teams, hosts left out.
+
+    All options are summed side by side: what is shared costs as enemies, and each pair of mates
+    adds the difference.
+    """
+    values, curves, numbers = scene[0][0], scene[7], scene[16]
+    option_first, option_parity = scene[18], scene[19]
+    together, signs = scene[21], scene[22]
+    seat, local, bits, sums, found = board[0], board[1], board[2], board[3], board[6]
+    key = key_of(scene, board, row)
+    start = option_first[key]
+    width = option_first[key + 1] - start
+    if width == 0:
+        return IMPOSSIBLE
+    parity = np.float32(numbers[PARITY])
+    for s in range(width):
+        sums[0, s] = parity * option_parity[start + s]
+        sums[1, s] = 0.0
+    column = int(numbers[GAP_COLUMN])
+    at = start * seat.shape[1]
+    if values.shape[0] > 0:
+        for p in range(seat.shape[1]):
+            value = np.float32(values[column, seat[row, p]])
+            for s in range(width):
+                sums[1, s] += signs[at + s] * value
+            at += width
+    shared = 0.0
+    at = start * local.shape[1]
+    penalty = np.float32(numbers[HAS_FLAGS] * numbers[ILLEGAL])
+    for pair in range(local.shape[1]):
+        as_enemies, as_mates = local[row, pair, 0], local[row, pair, 1]
+        if penalty > 0.0:
+            as_enemies += penalty * np.float32(bits[row, pair, 0] & E_APART)
+            as_mates += penalty * np.float32(bits[row, pair, 1] & M_APART)
+        shared += as_enemies
+        more = as_mates - as_enemies
+        for s in range(width):
+            sums[0, s] += together[at + s] * more
+        at += width
+    best = np.inf
+    smooth = numbers[GAP_SMOOTH]
+    for s in range(width):
+        cells = min(abs(float(sums[1, s])) * numbers[GAP_CELLS] + 1e-9, float(CELLS))
+        low = int(cells)
+        gap = curves[0, low]
+        if smooth > 0.0:
+            gap += np.float32(cells - low) * (curves[0, low + 1] - gap)
+        cost = float(sums[0, s] + gap)
+        if cost < best:
+            best = cost
+            found[0] = s
+    found[1] = int((best + shared) / numbers[ILLEGAL]) if penalty > 0.0 else 0
+    return best + shared
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+def _pairs_cost(scene: Scene, board: Board, row: int) -> float:
+    """Return the costs of pairs for the division in `order`; rules broken go to `found`.
+
+    Where seats are free, the means are over fewer pairs: those of enemies and of mates are
+    each enlarged alone. That is exact but for means over all pairs, in matches whose teams have
+    different numbers of free seats; `judge` knows better.
+    """
+    team_start, numbers = scene[14], scene[16]
+    seat, local, bits, order, found = board[0], board[1], board[2], board[4], board[6]
+    k, broken = seat.shape[1], 0
+    enemies, mates = 0.0, 0.0
+    enemy_count, mate_count, enemy_most, mate_most = 0, 0, 0, 0
+    team = 0
+    for a in range(k):
+        while a >= team_start[team + 1]:
+            team += 1
+        for b in range(a + 1, k):
+            is_mate = b < team_start[team + 1]
+            mate_most += 1 if is_mate else 0
+            enemy_most += 0 if is_mate else 1
+            if order[0, a] < 0 or order[0, b] < 0:
+                continue
+            p, q = min(order[0, a], order[0, b]), max(order[0, a], order[0, b])
+            at = p * k - p * (p + 1) // 2 + q - p - 1
+            if is_mate:
+                mates += local[row, at, 1]
+                mate_count += 1
+                broken += bits[row, at, 1] & M_APART
+            else:
+                enemies += local[row, at, 0]
+                enemy_count += 1
+                broken += bits[row, at, 0] & E_APART
+    found[1] = broken if numbers[HAS_FLAGS] > 0.0 else 0
+    if enemy_count < enemy_most:
+        enemies *= enemy_most / max(enemy_count, 1)
+    if mate_count < mate_most:
+        mates *= mate_most / max(mate_count, 1)
+    return enemies + mates
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+def parity_gap(scene: Scene, board: Board, row: int) -> float:
+    """Return .6 x + .4 x^2 for the two teams whose parties differ most, seats in `order`.
+
+    The distance of two falling lists of sizes is counted the other way round: for each size, by
+    how much the numbers of parties at least as large differ.
+    """
+    first, party, team_start, seat, order = scene[4], scene[5], scene[14], board[0], board[4]
+    worst, seats_most = 0, 1
+    for team in range(team_start.shape[0] - 1):
+        seats_most = max(seats_most, team_start[team + 1] - team_start[team])
+        for other in range(team):
+            for size in range(seat.shape[1]):
+                order[1, size] = 0
+            for sign, one in ((1, team), (-1, other)):
+                before = -1
+                for at in range(team_start[one], team_start[one + 1]):
+                    if order[0, at] < 0:
+                        continue
+                    own = party[seat[row, order[0, at]]]
+                    if own != before:
+                        for size in range(first[own + 1] - first[own]):
+                            order[1, size] += sign
+                    before = own
+            distance = 0
+            for size in range(seat.shape[1]):
+                distance += abs(order[1, size])
+            worst = max(worst, distance)
+    x = worst / 2.0 / max(seats_most - 1, 1)
+    return 0.6 * x + 0.4 * x * x
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64, float64)", allocates=False)
+def _divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
+    """Return the cost of the division in `order`, hosts left out; rules broken go to `found`."""
+    seat, order, states, found = board[0], board[4], board[5], board[6]
+    cost = _pairs_cost(scene, board, row) + scene[16][PARITY] * parity
+    cost += terms_cost(scene, seat, row, order)
+    cost += region_cost(scene, seat, row, order, False)
+    cost += room_cost(scene, seat, row)
+    roles = roles_cost(scene, seat, row, order, states)
+    found[1] += broken_rules(scene, seat, row, order)
+    if roles == np.inf:
+        found[1] += 1
+        roles = 0.0
+    return cost + roles
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
+    """Return the cost of the best division of a match, all that there is to know included."""
+    team_start, option_first, option_parity = scene[14], scene[18], scene[19]
+    option_teams, order, found = scene[20], board[4], board[6]
+    key = key_of(scene, board, row)
+    best, fewest, chosen = np.inf, 1 << 30, -1
+    for option in range(option_first[key], option_first[key + 1]):
+        if option_parity[option] >= NEVER:
+            continue
+        for team in range(team_start.shape[0] - 1):
+            order[2, team] = team_start[team]
+        for p in range(option_teams.shape[1]):
+            team = option_teams[option, p]
+            order[0, order[2, team]] = p
+            order[2, team] += 1
+        cost = _divided_cost(scene, board, row, float(option_parity[option]))
+        if found[1] < fewest or (found[1] == fewest and cost < best):
+            best, fewest, chosen = cost, found[1], option - option_first[key]
+    found[0], found[1] = chosen, fewest
+    return best if chosen >= 0 else IMPOSSIBLE
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+def _general_cost(scene: Scene, board: Board, row: int) -> float:
+    """Return the cost of a match that the plain evaluation does not know, hosts left out."""
+    numbers, option_first, seat, order = scene[16], scene[18], board[0], board[4]
+    if option_first.shape[0] > 1:
+        return _best_option_cost(scene, board, row)
+    for p in range(seat.shape[1]):
+        order[0, p] = p if seat[row, p] >= 0 else -1
+    parity = parity_gap(scene, board, row) if numbers[PARITY] != 0.0 else 0.0
+    return _divided_cost(scene, board, row, parity)
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+def energy_of(scene: Scene, board: Board, row: int) -> float:
+    """Return the energy of a row whose pairs are loaded; see `Board.found` for the rest.
+
+    Complexity:
+        Plain matches: O(pairs * options), eight options at a time. Others: as `reference`.
+    """
+    worth, numbers, seat, found = scene[13], scene[16], board[0], board[6]
+    if numbers[IS_PLAIN] > 0.0:
+        cost = _plain_cost(scene, board, row)
+    else:
+        cost = _general_cost(scene, board, row)
+    if cost == IMPOSSIBLE:
+        return IMPOSSIBLE
+    if found[1] > 0:
+        return numbers[ILLEGAL] + PER_VIOLATION * found[1]
+    if numbers[HAS_HOSTS] > 0.0:
+        cost += hosts_cost(scene, board, row)
+    power, gain = numbers[POWER], 1.0 - cost
+    if power == 0.0:
+        gain = -cost * cost
+    elif power != 1.0 and gain > 0.0:
+        gain = gain**power
+    if numbers[HAS_WORTH] > 0.0:
+        for p in range(seat.shape[1]):
+            if seat[row, p] >= 0:
+                gain += worth[seat[row, p]]
+    return -gain
+
+
+@kernel(f"void({SCENE}, {BOARD}, int64, float64[::1])", allocates=False)
+def evaluate(scene: Scene, board: Board, count: int, energies: Floats) -> None:
+    """Write the energies of the first rows of a board, from their seats alone."""
+    for row in range(count):
+        load_pairs(scene, board, row, -1)
+        energies[row] = energy_of(scene, board, row)

@@ -1,0 +1,192 @@
+"""What compares the players of one match but is not a mean over pairs, for one division."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.solvers.batch.batch import (
+    COLUMN,
+    KIND,
+    KNEE,
+    MEAN_GAP,
+    PAIR_GAP,
+    SHAPE,
+    SPREAD,
+    STEP,
+    TOP,
+    WEIGHT,
+    Floats,
+    Ints,
+    Places,
+    Singles,
+)
+from evenmatch.solvers.batch.measures import cost_of_ping
+from evenmatch.solvers.batch.scene import FULLNESS, JOINT, SCENE, Scene
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import shape_gap
+
+_WHO = "int32[:,::1], int64, int64[:,::1]"
+"""Seats by match, a row of them, and in row 0 of `order` the place of each seat, -1 = free."""
+
+
+@kernel("float64(float64[:,::1], int32[:,::1], int64, int64[:,::1], int64)", allocates=False)
+def _mean_pair_gap(values: Floats, seat: Places, row: int, order: Ints, column: int) -> float:
+    total, count = 0.0, 0
+    for a in range(seat.shape[1]):
+        for b in range(a + 1, seat.shape[1]):
+            if order[0, a] >= 0 and order[0, b] >= 0:
+                one, two = seat[row, order[0, a]], seat[row, order[0, b]]
+                total += abs(values[column, one] - values[column, two])
+                count += 1
+    return total / max(count, 1)
+
+
+@kernel(f"float64({SCENE}, {_WHO}, float64, int64)", allocates=False)
+def raw_gap(scene: Scene, seat: Places, row: int, order: Ints, kind: float, column: int) -> float:
+    """Return the gap of one kind in a match, without a scale; empty teams do not count."""
+    values, team_start = scene[0][0], scene[14]
+    low, high = np.inf, -np.inf
+    if kind == PAIR_GAP:
+        return _mean_pair_gap(values, seat, row, order, column)
+    for team in range(team_start.shape[0] - 1):
+        total, count = 0.0, 0
+        for at in range(team_start[team], team_start[team + 1]):
+            if order[0, at] < 0:
+                continue
+            value = values[column, seat[row, order[0, at]]]
+            total += value
+            count += 1
+            if kind == SPREAD:
+                low, high = min(low, value), max(high, value)
+        if kind != SPREAD and count > 0:
+            total = total / count if kind == MEAN_GAP else total
+            low, high = min(low, total), max(high, total)
+    return max(high - low, 0.0)
+
+
+@kernel(f"float64({SCENE}, {_WHO})", allocates=False)
+def terms_cost(scene: Scene, seat: Places, row: int, order: Ints) -> float:
+    """Return the weighted costs of the terms that compare teams, or the range of the match."""
+    terms, total = scene[6], 0.0
+    for d in range(terms.shape[0]):
+        gap = raw_gap(scene, seat, row, order, terms[d, KIND], int(terms[d, COLUMN]))
+        total += terms[d, WEIGHT] * shape_gap(
+            terms[d, SHAPE], terms[d, TOP], terms[d, KNEE], terms[d, STEP], gap
+        )
+    return total
+
+
+@kernel(f"int64({SCENE}, {_WHO})", allocates=False)
+def broken_rules(scene: Scene, seat: Places, row: int, order: Ints) -> int:
+    """Return how many rules of the match are broken: limits of gaps, and words for all."""
+    rules, reach, broken = scene[11], scene[12], 0
+    for q in range(rules.shape[0]):
+        gap = raw_gap(scene, seat, row, order, rules[q, 0], int(rules[q, 1]))
+        narrow, wide = np.inf, -np.inf
+        for at in range(seat.shape[1]):
+            if order[0, at] >= 0:
+                limit = reach[q, seat[row, order[0, at]]]
+                narrow, wide = min(narrow, limit), max(wide, limit)
+        if gap > (wide if rules[q, 2] != 0.0 else narrow):
+            broken += 1
+    tongues, tongues_weight = scene[0][9], scene[0][10]
+    for w in range(tongues.shape[0]):
+        if tongues_weight[w] == np.inf:
+            shared = np.uint64(0xFFFFFFFFFFFFFFFF)
+            for at in range(seat.shape[1]):
+                if order[0, at] >= 0:
+                    shared &= tongues[w, seat[row, order[0, at]]]
+            broken += 1 if shared == 0 else 0
+    return broken
+
+
+@kernel(f"float64({SCENE}, {_WHO}, boolean)", allocates=False)
+def region_cost(scene: Scene, seat: Places, row: int, order: Ints, exact: bool) -> float:
+    """Return the weighted mean cost of the one region that is best for the match."""
+    measures, weight = scene[0], scene[16][JOINT]
+    latency = measures[4]
+    if weight == 0.0:
+        return 0.0
+    best = 1.0
+    for region in range(latency.shape[1]):
+        total, count = 0.0, 0
+        for at in range(seat.shape[1]):
+            if order[0, at] >= 0:
+                ms = float(latency[seat[row, order[0, at]], region])
+                total += cost_of_ping(measures, ms, exact) if ms < np.inf else np.inf
+                count += 1
+        best = min(best, total / max(count, 1))
+    return weight * best
+
+
+@kernel(f"float64({SCENE}, int32[:,::1], int64)", allocates=False)
+def room_cost(scene: Scene, seat: Places, row: int) -> float:
+    """Return the weighted cost of free seats."""
+    seats_min, weight = scene[15], scene[16][FULLNESS]
+    room, free = seat.shape[1], 0
+    for team in range(seats_min.shape[0]):
+        room -= seats_min[team]
+    for p in range(seat.shape[1]):
+        free += 1 if seat[row, p] < 0 else 0
+    return weight * free / room if room > 0 else 0.0
+
+
+@kernel(
+    "float64(int64[::1], float32[:,::1], int64[::1], int64, int32[:,::1], int64, int64[:,::1], "
+    "float64[:,::1])",
+    allocates=False,
+)
+def _team_roles(
+    role_seats: Ints,
+    role_cost: Singles,
+    team_start: Ints,
+    team: int,
+    seat: Places,
+    row: int,
+    order: Ints,
+    states: Floats,
+) -> float:
+    """Return the least cost of one team; a state says how many seats of each role are taken."""
+    count = 1
+    for r in range(role_seats.shape[0]):
+        count *= role_seats[r] + 1
+    now = 0
+    states[now, :count] = np.inf
+    states[now, 0] = 0.0
+    for at in range(team_start[team], team_start[team + 1]):
+        if order[0, at] < 0:
+            continue
+        player = seat[row, order[0, at]]
+        states[1 - now, :count] = np.inf
+        for state in range(count):
+            if states[now, state] == np.inf:
+                continue
+            stride = 1
+            for r in range(role_seats.shape[0]):
+                taken = state // stride % (role_seats[r] + 1)
+                own = float(role_cost[player, r])
+                if taken < role_seats[r] and own < np.inf:
+                    after = state + stride
+                    states[1 - now, after] = min(states[1 - now, after], states[now, state] + own)
+                stride *= role_seats[r] + 1
+        now = 1 - now
+    best = np.inf
+    for state in range(count):
+        best = min(best, states[now, state])
+    return best
+
+
+@kernel(f"float64({SCENE}, {_WHO}, float64[:,::1])", allocates=False)
+def roles_cost(scene: Scene, seat: Places, row: int, order: Ints, states: Floats) -> float:
+    """Return the least cost of giving the players of each team their roles; inf if none is legal.
+
+    Complexity:
+        O(k * roles * product of (seats + 1) over the roles).
+    """
+    role_seats, role_cost, team_start = scene[9], scene[10], scene[14]
+    total = 0.0
+    if role_seats.shape[0] == 0:
+        return 0.0
+    for team in range(team_start.shape[0] - 1):
+        total += _team_roles(role_seats, role_cost, team_start, team, seat, row, order, states)
+    return total

@@ -1,0 +1,196 @@
+"""What kernels need to know to judge matches: a batch, its pairs and the ways to divide matches."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.solvers.batch.batch import (
+    COLUMN,
+    KIND,
+    KNEE,
+    MEAN_GAP,
+    SHAPE,
+    STEP,
+    SUM_GAP,
+    TOP,
+    WEIGHT,
+    Batch,
+    Floats,
+    Ints,
+    Pairs,
+    Places,
+    Singles,
+)
+from evenmatch.solvers.batch.measures import CELLS, MEASURES, Measures, curve_of, measures_of
+from evenmatch.solvers.batch.options import OPTIONS_MAX, count_of, no_options, options_of
+from evenmatch.solvers.batch.pairs import shares_of, tabulate
+from evenmatch.solvers.pairs import LOG
+
+PLAYERS_IN_TABLE = 3000
+"""With more players costs of pairs are computed when they are asked for."""
+STATES_MAX = 4096
+"""Most states of an assignment to roles: product of (seats + 1) over the roles."""
+
+(
+    PARITY,
+    FULLNESS,
+    POWER,
+    ILLEGAL,
+    IS_PLAIN,
+    HAS_FLAGS,
+    HAS_HOSTS,
+    HAS_WORTH,
+    JOINT,
+    GAP_COLUMN,
+    GAP_CELLS,
+    GAP_SMOOTH,
+) = range(12)
+"""Numbers of a scene."""
+
+SCENE = (
+    f"Tuple(({MEASURES}, float64[::1], float32[:,:,::1], int32[:,:,::1], int64[::1], int32[::1], "
+    "float64[:,::1], float32[:,::1], float64[::1], int64[::1], float32[:,::1], float64[:,::1], "
+    "float64[:,::1], float64[::1], int64[::1], int64[::1], float64[::1], "
+    "int64[::1], int64[::1], float32[::1], int64[:,::1], float32[::1], float32[::1]))"
+)
+
+
+class Scene(NamedTuple):
+    """A batch as kernels read it.
+
+    Args:
+        measures: The facts.
+        shares: What a pair adds to means, see `shares_of`.
+        costs: `Pairs.costs`, or shape (0, 0, 2): computed when asked for.
+        bits: The same memory as integers.
+        first: `Batch.first`.
+        party: Shape (n,): party of each player.
+        terms: `Batch.terms`.
+        curves: Shape (1 + d, CELLS + 2): the plain gap, then each term, without weights.
+        hosts: `Batch.hosts`; and so are `role_seats`, `role_cost`, `rules`, `reach`, `worth`.
+        team_start: Shape (teams + 1,): first place of each team.
+        seats_min: `Batch.seats_min`.
+        numbers: See `PARITY` and the others.
+        radix: `Options`, and so are the rest; empty where the division is part of the state.
+    """
+
+    measures: Measures
+    shares: Floats
+    costs: Singles
+    bits: Places
+    first: Ints
+    party: Places
+    terms: Floats
+    curves: Singles
+    hosts: Floats
+    role_seats: Ints
+    role_cost: Singles
+    rules: Floats
+    reach: Floats
+    worth: Floats
+    team_start: Ints
+    seats_min: Ints
+    numbers: Floats
+    radix: Ints
+    option_first: Ints
+    option_parity: Singles
+    option_teams: Ints
+    together: Singles
+    signs: Singles
+
+    @property
+    def is_divided(self) -> bool:
+        """Return whether each evaluation finds the best division of a match itself."""
+        return len(self.option_first) > 1
+
+
+def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) -> Scene:
+    """Return a batch as kernels read it.
+
+    Args:
+        batch: The batch.
+        pairs: Its table of pairs; None = made here, for up to `PLAYERS_IN_TABLE` players.
+        power: Exponent of qualities before they are summed; 0 = minus the squared shortfall.
+    """
+    if pairs is None and batch.players <= PLAYERS_IN_TABLE:
+        pairs = tabulate(batch.facts, batch.seats)
+    costs = np.zeros((0, 0, 2), dtype=np.float32) if pairs is None else pairs.costs
+    sizes = np.diff(batch.first)
+    seats = tuple(int(n) for n in batch.seats)
+    largest = int(sizes.max(initial=1))
+    is_fixed = bool((batch.seats == batch.seats_min).all())
+    is_small = is_fixed and count_of(seats) <= OPTIONS_MAX
+    options = options_of(seats, max(largest, 1)) if is_small else no_options(batch.k)
+    plain = _plain_gap(batch) if is_small else None
+    curves = [curve_of(term) for term in batch.terms]
+    numbers = np.zeros(12)
+    numbers[PARITY], numbers[FULLNESS], numbers[POWER] = batch.parity, batch.fullness, power
+    numbers[ILLEGAL] = 4.0 + batch.k * float(np.abs(batch.worth).max(initial=0.0))
+    numbers[HAS_FLAGS] = _may_be_apart(batch)
+    numbers[HAS_HOSTS] = batch.hosts.any()
+    numbers[HAS_WORTH] = batch.worth.any()
+    numbers[JOINT] = batch.facts.ping_weights[3]
+    gap_curve = np.zeros(CELLS + 2, dtype=np.float32)
+    if plain is not None:
+        numbers[IS_PLAIN] = 1.0
+        numbers[GAP_COLUMN:], gap_curve = plain
+    return Scene(
+        measures_of(batch.facts),
+        shares_of(batch.facts, batch.seats),
+        costs,
+        costs.view(np.int32),
+        np.ascontiguousarray(batch.first, dtype=np.int64),
+        np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+        np.ascontiguousarray(batch.terms, dtype=np.float64),
+        np.vstack([gap_curve, *curves]),
+        np.ascontiguousarray(batch.hosts, dtype=np.float64),
+        np.ascontiguousarray(batch.role_seats, dtype=np.int64),
+        np.ascontiguousarray(batch.role_cost, dtype=np.float32),
+        np.ascontiguousarray(batch.rules, dtype=np.float64),
+        np.ascontiguousarray(batch.reach, dtype=np.float64),
+        np.ascontiguousarray(batch.worth, dtype=np.float64),
+        np.concatenate(([0], np.cumsum(batch.seats))).astype(np.int64),
+        np.ascontiguousarray(batch.seats_min, dtype=np.int64),
+        numbers,
+        *options,
+    )
+
+
+def _plain_gap(batch: Batch) -> tuple[tuple[float, ...], Singles] | None:
+    """Return (column, cells per unit, whether to interpolate) of the gap of two teams' sums.
+
+    With it goes the curve of its weighted cost; with a step, a cell is a step, and the curve is
+    exact. None if anything is there that the plain evaluation does not know.
+    """
+    is_duel = len(batch.seats) == 2 and batch.seats[0] == batch.seats[1]
+    facts = batch.facts
+    others = batch.role_seats.size or len(batch.rules) or facts.ping_weights[3]
+    hard_tongues = np.isinf(facts.tongues_weight).any()
+    if not is_duel or others or hard_tongues or len(batch.terms) > 1:
+        return None
+    if not len(batch.terms):
+        return (0.0, 0.0, 0.0), np.zeros(CELLS + 2, dtype=np.float32)
+    term = batch.terms[0]
+    if term[KIND] not in (SUM_GAP, MEAN_GAP) or term[SHAPE] != LOG:
+        return None
+    unit = float(batch.seats[0]) if term[KIND] == MEAN_GAP else 1.0
+    if term[STEP] > 0.0:
+        if term[TOP] / term[STEP] > CELLS:
+            return None
+        gaps = np.minimum(np.arange(CELLS + 2) * term[STEP], term[TOP])
+        costs = np.log1p(gaps / term[KNEE]) / math.log1p(term[TOP] / term[KNEE])
+        curve = (term[WEIGHT] * costs).astype(np.float32)
+        return (term[COLUMN], 1.0 / (unit * term[STEP]), 0.0), curve
+    curve = (term[WEIGHT] * curve_of(term)).astype(np.float32)
+    return (term[COLUMN], CELLS / (unit * term[TOP]), 1.0), curve
+
+
+def _may_be_apart(batch: Batch) -> bool:
+    """Return whether any pair of players may be forbidden."""
+    facts = batch.facts
+    limits = np.isfinite(facts.ping_max).any() and facts.ping_weights[:3].any()
+    hard = np.isinf(facts.words_weight).any() or np.isinf(facts.tongues_weight).any()
+    return bool(limits or hard or len(facts.avoid))
