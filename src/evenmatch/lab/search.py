@@ -13,7 +13,6 @@ from evenmatch.errors import ConfigError
 from evenmatch.solvers.batch.anneal import Annealing, anneal
 from evenmatch.solvers.batch.batch import Batch, Floats, Places, Plan
 from evenmatch.solvers.batch.candidates import candidates_of
-from evenmatch.solvers.batch.descent import ESCAPES, descent
 from evenmatch.solvers.batch.judge import judge
 from evenmatch.solvers.batch.moves import EVALUATIONS
 from evenmatch.solvers.batch.scene import Scene, scene_of
@@ -86,6 +85,8 @@ def parse_method(spec: str) -> Method:
     name, _, rest = spec.partition(":")
     if name not in ("anneal", "descent"):
         raise ConfigError(f"--policy must be anneal or descent, got {name[:64]}")
+    ESCAPES = ("restarts", "forced")
+
     allowed = {"escape": ESCAPES, "start": ORDERS} if name == "descent" else {}
     chosen: dict[str, str] = {}
     for setting in filter(None, rest.split(",")):
@@ -221,6 +222,8 @@ class Work(NamedTuple):
         return best._replace(evaluations=sum(plan.evaluations for plan in plans))
 
     def _descent(self, effort: int, seed: int) -> Plan:
+        from evenmatch.solvers.batch.descent import descent
+
         escape, start = self.method.escape, self.method.start
         power = self.objective.power
         return descent(
