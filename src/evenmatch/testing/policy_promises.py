@@ -241,13 +241,16 @@ def _mirrored(name: str) -> str:
 
 
 def _relabelled(attributes: dict[str, Value]) -> dict[str, Value]:
-    """Return attributes whose maps are by player id, as a rematch's are, with the other ids."""
-    return {
-        name: {_mirrored(other): ago for other, ago in value.items()}
-        if isinstance(value, dict)
-        else value
-        for name, value in attributes.items()
-    }
+    """Return attributes whose maps and sets are of player ids, as far as one can tell."""
+    return {name: _renamed(value) for name, value in attributes.items()}
+
+
+def _renamed(value: Value) -> Value:
+    if isinstance(value, dict):
+        return {_mirrored(other): known for other, known in value.items()}
+    if isinstance(value, tuple):
+        return tuple(sorted(map(_mirrored, value)))
+    return value
 
 
 def _called(said: tuple[float, bool, float]) -> str:
