@@ -107,17 +107,21 @@ class ShufflesMatcher:
         if not fired or not self.clock.is_due(now, fired):
             return Decision(wake_at=max(self.clock.round_at, now))
         self.clock.move_on(now)
-        job = None
-        if len(self.pool) > 1 and self.running is None:
-            job = self.pairing(now)
-        elif not self.pool:
+        job = self.pairing(now) if self.running is None else None
+        if not self.pool:
             self.clock.stop()
         return Decision(wake_at=self.clock.round_at, job=job)
 
-    def pairing(self, now: float) -> Job:
-        """Return a job for the tickets of now."""
+    def pairing(self, now: float) -> Job | None:
+        """Return a job for the tickets of now; None if no two of them may play."""
         tickets = tuple(self.pool.values())
-        ready = [[self.rules.pair_ready_at(*by_age(a, b)) <= now for b in tickets] for a in tickets]
+        may_play = np.zeros((len(tickets), len(tickets)), dtype=np.bool_)
+        for one, first in enumerate(tickets):
+            for other in range(one):
+                ready_at = self.rules.pair_ready_at(tickets[other], first)
+                may_play[one, other] = may_play[other, one] = ready_at <= now
+        if not may_play.any():
+            return None
         self.asked += 1
         self.running = self.asked
         return Pairing(
@@ -126,7 +130,7 @@ class ShufflesMatcher:
             (self.seed, tickets[0].sequence, tickets[-1].sequence),
             tuple(ticket.id for ticket in tickets),
             np.array([rating_of(ticket) for ticket in tickets]),
-            np.array(ready),
+            may_play,
         )
 
     def settle(self, result: JobResult, now: float) -> Decision:
@@ -143,11 +147,6 @@ class ShufflesMatcher:
     def memory(self) -> Memory:
         """Return when the next round is; a job that runs is forgotten."""
         return self.clock.memory()
-
-
-def by_age(one: Ticket, other: Ticket) -> tuple[Ticket, Ticket]:
-    """Return two tickets, the longer waiting first."""
-    return (one, other) if one.age_key <= other.age_key else (other, one)
 
 
 def rating_of(ticket: Ticket) -> float:

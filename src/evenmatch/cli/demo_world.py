@@ -40,7 +40,7 @@ teams = 2
 players = 3
 wait_price = 0.000167
 policy = "greedy"
-attributes = ["region", "latency", "connect"]
+attributes = ["region"]
 
 [[queue.criteria]]
 kind = "imbalance"
@@ -57,9 +57,26 @@ weight = 0.22
 scale = {kind = "log", knee = 2000.0, max = 18000.0, cap = 18000.0}
 
 [[queue.criteria]]
+kind = "party_parity"
+weight = 0.12
+
+[[queue.criteria]]
+kind = "latency"
+attribute = "latency"
+pairs = "enemies"
+best = 25.0
+worst = 400.0
+weight = 0.26
+
+[[queue.criteria]]
 kind = "rematch"
 matches = 1
 weight = 0.04
+
+[[queue.criteria]]
+kind = "host_options"
+attribute = "connect"
+weight = 0.12
 """
 HALO = Arrivals(
     process="file",

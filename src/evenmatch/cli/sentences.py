@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evenmatch.cli.solving import solving_warnings
 from evenmatch.cost.expansion import inverse, last_change
 from evenmatch.cost.relation import pairs_of
 from evenmatch.engine.pool import Pool
@@ -19,6 +20,8 @@ COMPARISONS = {
     "host_options": "the number of players missing to two who reach everyone, by {}",
     "same": "the share of its pairs that differ in {}",
     "overlap": "the share of its pairs without a common element of {}",
+    "fullness": "the share of the seats beyond its minimum that stay free",
+    "role_rank": "the mean rank of the roles that its players get",
 }
 PAIRS = {
     "enemies": "between enemies",
@@ -37,6 +40,8 @@ GAPS_MAX = {
     "overlap": 1.0,
     "avoid": 1.0,
     "party_parity": 1.0,
+    "fullness": 1.0,
+    "role_rank": 1.0,
     "host_options": 2.0,
 }
 """The largest gap that there is, of kinds that have one."""
@@ -60,6 +65,10 @@ def describe(pool: Pool) -> Iterator[str]:
     """
     queue = pool.queue
     yield f"Queue {queue.name}: {_format(queue.format)}"
+    if queue.format.is_variable:
+        yield _minimum(queue)
+    if queue.format.roles:
+        yield _roles(queue.format)
     yield f"The policy {queue.policy} decides."
     for rule in queue.rules:
         yield _rule(rule)
@@ -97,8 +106,7 @@ def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:
             f"groups {', '.join(groups)} share no players: one ticket cannot wait in queues of "
             "two groups, and one player may wait in both"
         )
-    if scenario.solve_time > 0.0:
-        yield "solve_time has no effect: no policy of this version computes in the background"
+    yield from solving_warnings(scenario.solve_time, pools)
 
 
 def _warnings(queue: Queue) -> Iterator[str]:
@@ -176,6 +184,26 @@ def _format(format_: Format) -> str:
     if allowed == (1,):
         return f"{seats}{named}; players queue alone."
     return f"{seats}{named}; parties of {_listed(allowed)} queue together and stay together."
+
+
+def _minimum(queue: Queue) -> str:
+    """Say how small a match may be, and who starts such a match."""
+    form = queue.format
+    least = form.least
+    if len(set(least)) == 1:
+        teams = f"{_count(least[0], 'player')} in each team"
+    else:
+        teams = f"{', '.join(map(str, least[:-1]))} and {least[-1]} players by team"
+    text = f"A match may start with {form.k_min} of its {form.k} players, {teams}"
+    if queue.wait_max is None or queue.on_deadline == "keep":
+        return f"{text}."
+    bots = ", with bots up to that number" if queue.on_deadline == "bots" else ""
+    return f"{text}; at the latest when one of them has waited {_seconds(queue.wait_max)}{bots}."
+
+
+def _roles(form: Format) -> str:
+    team = ", ".join(f"{count} {name}" for name, count in form.roles)
+    return f"A team is {team}; players say which of these they accept, or take any."
 
 
 def _rule(rule: Rule) -> str:

@@ -46,7 +46,8 @@ class Comparison(ABC):
         """Return q_d of one division: the definition of the criterion.
 
         Args:
-            teams: Tickets by team; every seat is taken.
+            teams: Tickets by team, without bots; where the format allows it, a team may have free
+                seats, or nobody at all.
 
         Returns:
             A cost in [0, 1], 0 = best; any number >= 0 if the scale is `none`.
@@ -61,7 +62,7 @@ class Comparison(ABC):
         Args:
             tickets: In the order in which `orders` numbers their players.
             orders: Shape (divisions, k): players in the order of the teams.
-            layout: Players per team; sums to k.
+            layout: Players per team.
 
         Returns:
             Shape (divisions,).

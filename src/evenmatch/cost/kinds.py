@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from evenmatch.cost.comparison import Comparison
+from evenmatch.cost.fullness import Fullness
 from evenmatch.cost.hosts import HostOptions
 from evenmatch.cost.latency import Latency
 from evenmatch.cost.numeric import Numeric
 from evenmatch.cost.parity import PartyParity
 from evenmatch.cost.rematch import Rematch
+from evenmatch.cost.role_rank import RoleRank
 from evenmatch.cost.words import Avoid, Overlap, Same
 from evenmatch.model.queue import Criterion, Queue, Rule
 
@@ -20,6 +22,8 @@ KINDS: dict[str, type[Comparison]] = {
     "party_parity": PartyParity,
     "host_options": HostOptions,
     "same": Same,
+    "fullness": Fullness,
+    "role_rank": RoleRank,
     "overlap": Overlap,
     "avoid": Avoid,
 }

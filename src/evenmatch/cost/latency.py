@@ -118,7 +118,8 @@ def joint_region(known: Sequence[Known], weigh: Comparison | None) -> str | None
     Args:
         known: The latencies of each player, regions only.
         weigh: The criterion whose mean cost decides; None: the mean of milliseconds. Of equal
-            regions the one with less latency in all, then the first by name is taken.
+            regions the one with less latency in all, then for the worst off, then the first by
+            name is taken.
 
     Complexity:
         O(k * regions).
@@ -127,13 +128,10 @@ def joint_region(known: Sequence[Known], weigh: Comparison | None) -> str | None
     best = None
     for region in sorted(common):
         ms = [each[region] for each in known]
-        total = math.fsum(ms)
-        cost = total
-        if isinstance(weigh, Latency):
-            cost = math.fsum(weigh.cost_of(each) for each in ms)
-        if best is None or (cost, total) < best[:2]:
-            best = cost, total, region
-    return None if best is None else best[2]
+        costs = map(weigh.cost_of, ms) if isinstance(weigh, Latency) else ms
+        found = (math.fsum(costs), math.fsum(ms), max(ms), region)
+        best = found if best is None else min(best, found)
+    return None if best is None else best[3]
 
 
 def regions_of(known: Known, people: Collection[str]) -> Known:
@@ -237,6 +235,14 @@ def regions_known(teams: Seats, attribute: str) -> list[Known]:
         for t in team
         for p in t.players
     ]
+
+
+def are_measured(teams: Seats, attribute: str) -> bool:
+    """Return whether every two players of a match have a measured ping."""
+    return all(
+        two.id in known_of(t, one, attribute) or one.id in known_of(u, two, attribute)
+        for (_, t, one), (_, u, two) in related(teams, "all")
+    )
 
 
 def region_criterion(queue: Queue) -> Latency | None:

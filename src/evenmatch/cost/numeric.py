@@ -23,7 +23,8 @@ class Numeric(Comparison):
 
     def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
         super().__init__(given, queue)
-        self.is_by_team = given.kind == "imbalance"
+        # Of single players it matters only who they are, not in which team each is.
+        self.is_by_team = given.kind == "imbalance" and max(queue.format.players) > 1
 
     @staticmethod
     def problem(value: Value | None) -> str | None:

@@ -16,17 +16,23 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from evenmatch.cost.comparison import Seats
+from evenmatch.cost.divider import Divider, Teams, teams_of
+from evenmatch.cost.divisions import Table, division_of
 from evenmatch.cost.kinds import comparison_of
 from evenmatch.cost.numeric import Numeric
 from evenmatch.cost.percentile import samples_of
+from evenmatch.cost.roles import role_problem
 from evenmatch.cost.rules import Rules, side_of
-from evenmatch.cost.teams import Division, Orders, division_table, divisions
+from evenmatch.cost.scale import Floats
 from evenmatch.cost.venue import Venues
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
 
 COST_SLACK = 1e-12
 """Divisions whose costs differ by less are equal; the first of them is taken."""
+DESCENTS_MAX = 50
+"""Swaps of one descent where there are too many divisions to look at all."""
 LOOK_AGAIN = 64
 """Divisions that the table likes best and the reference looks at again, for rules on teams."""
 
@@ -39,12 +45,14 @@ class Seating(msgspec.Struct, frozen=True, gc=False):
         criteria_cost: sum_d f_d q_d.
         quality: In [0, 1]; None if no criterion is scaled to [0, 1].
         ready_at: Instant from which every rule holds for every ticket.
+        roles: Each player's role by team, party by party; None where the queue has no roles.
     """
 
-    teams: tuple[tuple[Ticket, ...], ...]
+    teams: Teams
     criteria_cost: float
     quality: float | None
     ready_at: float
+    roles: tuple[tuple[str, ...], ...] | None = None
 
 
 def weights_of(queue: Queue) -> list[float]:
@@ -70,6 +78,7 @@ class Objective:
         self._by_team = bool(self._divided) or self.rules.depend_on_teams
         self._one_each = max(queue.format.players) == 1 and not queue.format.sides
         self._is_plain_duel = queue.format.is_duel and not queue.format.sides
+        self._divider = Divider(queue.format)
         compared += [comparison_of(rule, queue) for rule in queue.rules]
         checks = [(each.given.attribute, each.problem) for each in compared if each.given.attribute]
         checks += [(queue.handicap.attribute, Numeric.problem)] if queue.handicap else []
@@ -86,7 +95,10 @@ class Objective:
             for attribute, problem in self._checks:
                 if wrong := problem(attribute_of(ticket, player, attribute)):
                     return f"attribute {attribute} {wrong}"
-        return _side_problem(ticket, self.queue.format.sides)
+        form = self.queue.format
+        if wrong := _side_problem(ticket, form.sides):
+            return wrong
+        return role_problem(ticket, form.roles) if form.roles else None
 
     def seat(
         self, tickets: Sequence[Ticket], bots: int = 0, now: float = math.inf
@@ -102,33 +114,33 @@ class Objective:
             The best division found, or None if the tickets do not fill a match.
 
         Complexity:
-            One evaluation where no criterion compares teams; else up to `DIVISIONS_MAX`.
+            One evaluation where no criterion compares teams. Else all divisions of two teams of at
+            most 16 parties, and up to `divider.FEW` of other formats; where there are more, a
+            descent from an even division by swaps of two parties.
         """
         if self._is_plain_duel and len(tickets) == 2 and not bots:
             return self._seat_duel(tickets[0], tickets[1])
         if self._one_each:
-            if len(tickets) + bots != self.queue.format.k:
+            form = self.queue.format
+            if not form.k_min <= len(tickets) + bots <= form.k:
                 return None
-            return self._evaluate(tuple((t,) for t in tickets) + ((),) * bots, bots)
-        sizes = tuple(ticket.size for ticket in tickets)
-        sides, seats = self.queue.format.sides, self.queue.format.players
-        names = [side_of(ticket) if sides else "" for ticket in tickets]
-        wanted = tuple(sides.index(name) if name else None for name in names)
+            alone = [(ticket,) for ticket in tickets]
+            return self._evaluate((*alone, *((),) * (form.k - len(alone))), bots)
         if self._by_team and not bots:
-            return self._best(tickets, *division_table(sizes, seats, wanted, bool(sides)), now)
-        division = next(divisions(sizes, seats, wanted, named=bool(sides), spare=bots), None)
-        return None if division is None else self._evaluate(_teams(tickets, division), bots)
+            return self._best(tickets, now)
+        teams = self._divider.first(tickets, bots)
+        return None if teams is None else self._evaluate(teams, bots)
 
-    def factors(self, seating: Seating, bots: int = 0) -> tuple[float, ...]:
+    def factors(self, teams: Seats, bots: int = 0) -> tuple[float, ...]:
         """Return the cost q_d of each criterion in the queue's order; waits are not in it.
 
         Args:
-            seating: Tickets divided into teams.
+            teams: Tickets by team, `Seating.teams` or any other division.
             bots: Seats that computer players fill; with any, every criterion costs 1.
         """
         if bots:
             return (1.0,) * len(self._terms)
-        return tuple([compared.cost(seating.teams) for compared, _, _ in self._terms])
+        return tuple([compared.cost(teams) for compared, _, _ in self._terms])
 
     def cost(self, seating: Seating, bots: int, at: float) -> float:
         """Return the whole cost of a match made at the instant `at`."""
@@ -140,20 +152,18 @@ class Objective:
             waits += bots * (self.queue.wait_max or 0.0)
         return seating.criteria_cost + self.queue.price * waits
 
-    def _best(
-        self, tickets: Sequence[Ticket], found: Sequence[Division], orders: Orders, now: float
-    ) -> Seating | None:
+    def _best(self, tickets: Sequence[Ticket], now: float) -> Seating | None:
         """Return the best of many divisions: legal soonest, then cheapest, then first."""
-        if not found:
+        tables, are_all = self._divider.tables(tickets)
+        if not tables:
             return None
-        layout = self.queue.format.players
-        costs = np.zeros(len(orders))
-        for compared, weight, _ in self._divided:
-            costs += weight * compared.cost_table(tickets, orders, layout)
+        if not are_all:
+            tables = self._descend(tickets, tables[0], now)
+        costs = np.concatenate([self._costs(tickets, table) for table in tables])
         if not self.rules.depend_on_teams:
             row = int(np.argmax(costs <= costs.min() + COST_SLACK))
-            return self._evaluate(_teams(tickets, found[row]), 0)
-        late = np.maximum(self.rules.ready_table(tickets, orders, layout), now)
+            return self._evaluate(_row_of(tickets, tables, row), 0)
+        late = np.concatenate([self._late(tickets, table, now) for table in tables])
         best: tuple[float, float] | None = None
         chosen = None
         for row in np.lexsort((costs, late))[:LOOK_AGAIN].tolist():
@@ -161,11 +171,39 @@ class Objective:
             # divisions that never become legal, one is as good as another.
             if best is not None and (late[row] > best[0] or best[0] == math.inf == late[row]):
                 break
-            seating = self._evaluate(_teams(tickets, found[row]), 0)
+            seating = self._evaluate(_row_of(tickets, tables, row), 0)
             key = (max(seating.ready_at, now), seating.criteria_cost)
             if best is None or key < best:
                 best, chosen = key, seating
         return chosen
+
+    def _descend(self, tickets: Sequence[Ticket], table: Table, now: float) -> tuple[Table, ...]:
+        """Return a division that no swap of two parties betters, as a table of its own."""
+        late, cost = self._late(tickets, table, now)[0], self._costs(tickets, table)[0]
+        for _ in range(DESCENTS_MAX):
+            around = self._divider.neighbours(tickets, table, 0)
+            if not len(around.orders):
+                break
+            lates, costs = self._late(tickets, around, now), self._costs(tickets, around)
+            row = int(np.lexsort((costs, lates))[0])
+            if (lates[row], costs[row] + COST_SLACK) >= (late, cost):
+                break
+            late, cost = lates[row], costs[row]
+            table = Table(table.layout, around.orders[row : row + 1])
+        return (table,)
+
+    def _costs(self, tickets: Sequence[Ticket], table: Table) -> Floats:
+        """Return of each division what the division changes of the criteria's cost."""
+        costs: Floats = np.zeros(len(table.orders))
+        for compared, weight, _ in self._divided:
+            costs += weight * compared.cost_table(tickets, table.orders, table.layout)
+        return costs
+
+    def _late(self, tickets: Sequence[Ticket], table: Table, now: float) -> Floats:
+        """Return from when on each division is legal, `now` if it is already."""
+        if not self.rules.depend_on_teams:
+            return np.full(len(table.orders), now)
+        return np.maximum(self.rules.ready_table(tickets, table.orders, table.layout), now)
 
     def _seat_duel(self, one: Ticket, two: Ticket) -> Seating:
         """Return the only division of a duel, by a shorter way."""
@@ -178,19 +216,19 @@ class Objective:
         ready_at = self.rules.duel_ready_at(one, two)
         return Seating(((one,), (two,)), total, self._quality(scaled), ready_at)
 
-    def _evaluate(self, teams: tuple[tuple[Ticket, ...], ...], bots: int) -> Seating:
+    def _evaluate(self, teams: Teams, bots: int) -> Seating:
         ready_at = self.rules.ready_at(teams)
+        roles = self._divider.roles(teams)
         if bots:
-            return Seating(
-                teams, math.fsum(self.weights), self._quality(self._scaled_weight), ready_at
-            )
+            worst = self._quality(self._scaled_weight)
+            return Seating(teams, math.fsum(self.weights), worst, ready_at, roles)
         total = scaled = 0.0
         for compared, weight, counts in self._terms:
             cost = weight * compared.cost(teams)
             total += cost
             if counts:
                 scaled += cost
-        return Seating(teams, total, self._quality(scaled), ready_at)
+        return Seating(teams, total, self._quality(scaled), ready_at, roles)
 
     def _quality(self, scaled: float) -> float | None:
         if self._scaled_weight:
@@ -219,5 +257,11 @@ def _shown(value: Value) -> str:
     return f"{value:.80}" if isinstance(value, str) else f"{value!r:.80}"
 
 
-def _teams(tickets: Sequence[Ticket], division: Division) -> tuple[tuple[Ticket, ...], ...]:
-    return tuple(tuple(tickets[party] for party in team) for team in division)
+def _row_of(tickets: Sequence[Ticket], tables: Sequence[Table], row: int) -> Teams:
+    """Return a division of many tables by its number."""
+    party_of = [party for party, ticket in enumerate(tickets) for _ in ticket.players]
+    for layout, orders in tables:
+        if row < len(orders):
+            return teams_of(tickets, division_of(orders[row].tolist(), layout, party_of))
+        row -= len(orders)
+    raise IndexError(row)

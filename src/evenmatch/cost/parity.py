@@ -67,14 +67,16 @@ class PartyParity(Comparison):
         return STRAIGHT * x + SQUARE * x * x
 
     def gap(self, teams: Seats) -> float:
-        """Return x; a team without people counts as one without parties."""
-        return difference([[ticket.size for ticket in team] for team in teams])
+        """Return x; a team without people counts as one without parties, unless it may be empty."""
+        may_be_empty = self.queue.format.is_variable
+        return difference([[t.size for t in team] for team in teams if team or not may_be_empty])
 
     def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
         """Return `gap` of many divisions."""
         # A party is as many as it is at its first player, and nobody at the others, who are
         # sorted behind all parties: so every team has its shape in as many columns as seats.
         sizes = np.array([s for t in tickets for s in (t.size, *([0] * (t.size - 1)))], dtype=float)
+        layout = [seats for seats in layout if seats]
         widest = max(layout)
         shapes, start = [], 0
         for seats in layout:

@@ -60,7 +60,7 @@ class Rules:
         self._is_duel = queue.format.is_duel
         # Between two players every kind of gap is the plain difference.
         self._duel = [(c, c.rule.accept == "either", _is_plain(c.rule)) for c in self._rules]
-        self.are_none = not queue.rules and not self.sides
+        self.are_none = not (queue.rules or self.sides or queue.format.roles)
         self.limits = tuple(each for each in self._rules if _is_numeric(each.rule))
 
     @property
@@ -109,7 +109,7 @@ class Rules:
             ((_ready_at(compiled, teams), compiled.rule) for compiled in self._rules),
             key=lambda found: found[0],
         )
-        name = f"rule {rule.kind} of {rule.attribute}"
+        name = f"rule {rule.kind} of {rule.attribute}" if rule.attribute else f"rule {rule.kind}"
         if at == math.inf:
             return f"{name} never allows it"
         return f"{name} allows it only from {at:.6g} s on, not at {now:.6g} s"

@@ -16,10 +16,12 @@ from typing import NoReturn, get_args
 import msgspec
 
 from evenmatch.cost.percentile import QUANTILES_MAX, samples_of
+from evenmatch.cost.valid_format import fault_of_format
 from evenmatch.cost.valid_kinds import (
     NAMELESS,
     Fault,
     fault_of_criterion,
+    fault_of_kind,
     fault_of_pairs,
     fault_of_rule,
 )
@@ -43,7 +45,6 @@ from evenmatch.model.queue import (
 )
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-SEATS_MAX = 1000
 CRITERIA_MAX = 16
 RULES_MAX = 16
 ATTRIBUTES_MAX = 64
@@ -163,47 +164,10 @@ def _check_handicap(handicap: Handicap, form: Format, at: str) -> None:
 
 
 def _check_format(form: Format, at: str) -> None:
-    """Refuse seats, sides and party sizes that no match can have."""
-    players = form.players
-    if not players:
-        _refuse(f"{at}players", "must name the seats of at least one team, got an empty list")
-    for index, seats in enumerate(players):
-        if not _is_whole(seats, 1, SEATS_MAX):
-            _refuse_value(f"{at}players[{index}]", f"between 1 and {SEATS_MAX:,}", seats)
-    if sum(players) < 2:
-        _refuse(f"{at}players", "and teams give a match of 1 player; a match has at least 2")
-    if sum(players) > SEATS_MAX:
-        _refuse(
-            f"{at}players",
-            f"and teams give a match of {sum(players):,} players; at most {SEATS_MAX:,} can play",
-        )
-    if form.sides and len(form.sides) != len(players):
-        _refuse(
-            f"{at}sides",
-            f"must name each of the {len(players)} teams, got {len(form.sides)} names",
-        )
+    """Refuse seats, sides, party sizes and roles that no match can have."""
+    _refuse_fault(fault_of_format(form), at)
     _check_names(form.sides, 64, f"{at}sides")
-    if form.party_sizes:
-        _check_party_sizes(form.party_sizes, players, f"{at}party_sizes")
-
-
-def _check_party_sizes(sizes: tuple[int, ...], players: tuple[int, ...], at: str) -> None:
-    largest = max(players)
-    for index, size in enumerate(sizes):
-        if not _is_whole(size, 1, largest):
-            _refuse_value(f"{at}[{index}]", f"between 1 and {largest}, the largest team", size)
-        if size in sizes[:index]:
-            _refuse(f"{at}[{index}]", f"repeats {size}; sizes must be different")
-    for team in sorted(set(players)):
-        if not _can_fill(team, sizes):
-            _refuse(at, f"{list(sizes)} cannot fill a team of {team} players exactly")
-
-
-def _can_fill(seats: int, sizes: tuple[int, ...]) -> bool:
-    reachable = [True] + [False] * seats
-    for filled in range(1, seats + 1):
-        reachable[filled] = any(size <= filled and reachable[filled - size] for size in sizes)
-    return reachable[seats]
+    _check_names(tuple([name for name, _ in form.roles]), 64, f"{at}roles")
 
 
 def _check_criterion(criterion: Criterion, form: Format, at: str) -> None:
@@ -221,7 +185,7 @@ def _check_compared(each: Criterion | Rule, form: Format, at: str) -> None:
     """Refuse what a criterion or a rule cannot compare."""
     if each.kind not in NAMELESS or each.attribute:
         _check_name(each.attribute, 100, f"{at}attribute")
-    _refuse_fault(fault_of_pairs(each, form), at)
+    _refuse_fault(fault_of_kind(each, form) or fault_of_pairs(each, form), at)
     _check_word(each.measure, ("mean", "sum"), f"{at}measure")
     if not _is_whole(each.matches, 1, MATCHES_MAX):
         _refuse_value(f"{at}matches", f"between 1 and {MATCHES_MAX}", each.matches)

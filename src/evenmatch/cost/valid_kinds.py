@@ -10,13 +10,31 @@ from evenmatch.model.queue import Criterion, Format, Pairs, Rule, Scale
 MS_MIN, MS_MAX = 1e-3, 1e6
 PARTIES_MAX = 1.0
 """The largest difference of party sizes that there is."""
-NAMELESS = ("party_parity",)
+NAMELESS = ("party_parity", "fullness", "role_rank")
 """Kinds without an attribute."""
-UNSCALED = ("rematch", "latency", "party_parity", "host_options", "same", "overlap")
+UNSCALED = (
+    "rematch",
+    "latency",
+    "party_parity",
+    "host_options",
+    "same",
+    "overlap",
+    "fullness",
+    "role_rank",
+)
 """Kinds of criteria that are in [0, 1] by themselves."""
 
 Fault = tuple[str, str] | None
 """A key, and what is wrong with it; None if all is well."""
+
+
+def fault_of_kind(each: Criterion | Rule, form: Format) -> Fault:
+    """Return why a kind has nothing to compare in matches of this format."""
+    if each.kind == "fullness" and not form.is_variable:
+        return "kind", '= "fullness" counts free seats, and here all are filled; set players_min'
+    if each.kind == "role_rank" and not form.roles:
+        return "kind", '= "role_rank" compares roles, and this queue has none; set roles'
+    return None
 
 
 def fault_of_pairs(each: Criterion | Rule, form: Format) -> Fault:

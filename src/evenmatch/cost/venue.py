@@ -14,6 +14,7 @@ import msgspec
 from evenmatch.cost.comparison import Seats
 from evenmatch.cost.hosts import hosts_of
 from evenmatch.cost.latency import (
+    are_measured,
     joint_region,
     known_of,
     ping,
@@ -63,8 +64,14 @@ class Venues:
         return Venue(region, delta, self._hosts(teams))
 
     def _region(self, teams: Seats) -> tuple[str | None, tuple[tuple[float, ...], ...] | None]:
-        """Return the region for all players, and what it adds to each one's own best."""
+        """Return the region for all players, and what it adds to each one's own best.
+
+        Where nobody asks for a region and everybody was measured, the places that all know are
+        players of other matches.
+        """
         if self._latency is None:
+            return None, None
+        if self._weigh is None and are_measured(teams, self._latency):
             return None, None
         known = regions_known(teams, self._latency)
         region = joint_region(known, self._weigh)

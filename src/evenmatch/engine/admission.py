@@ -18,6 +18,7 @@ from evenmatch.errors import (
 )
 from evenmatch.model.events import Accepted, Existing, Placed, Refused
 from evenmatch.model.inputs import Enqueue
+from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 
@@ -119,6 +120,7 @@ def admit(
             raise InvalidTicket(f"queue {name}: {problem}", where="/players")
     if strict:
         _check_declared(new, [objectives[name] for name in queues])
+        _check_roles(new, [tables.queues[name] for name in queues])
     _check_free(new, tables, queues)
 
 
@@ -149,6 +151,17 @@ def _check_declared(new: NewTicket, objectives: list[Objective]) -> None:
                     f"allowed: {', '.join(allowed) or 'none'}",
                     where=f"{where}/{name[:64]}",
                 )
+
+
+def _check_roles(new: NewTicket, queues: list[Queue]) -> None:
+    """Refuse roles where none of the queues has any."""
+    if any(queue.format.roles for queue in queues):
+        return
+    for at, player in enumerate(new.players):
+        if player.roles:
+            raise InvalidTicket(
+                "the ticket's queues have no roles; leave them out", where=f"/players/{at}/roles"
+            )
 
 
 def _check_queues(queues: tuple[str, ...], tables: Tables, limits: Limits) -> None:

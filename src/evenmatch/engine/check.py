@@ -12,6 +12,7 @@ from evenmatch.engine.jobs import Plan
 from evenmatch.engine.pool import Pool
 from evenmatch.errors import PolicyError
 from evenmatch.model.match import Match
+from evenmatch.model.queue import Format
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Grouping
 
@@ -29,8 +30,8 @@ def check_grouping(
         The tickets by age, and the division.
 
     Raises:
-        PolicyError: A ticket does not wait here or is named twice, the seats are not filled
-            exactly, a rule does not hold now, or bots play before a deadline.
+        PolicyError: A ticket does not wait here or is named twice, the tickets make no match of
+            the format, a rule does not hold now, or bots play before a deadline or beyond need.
     """
     ids = grouping.tickets
     if type(ids) is not tuple or any(type(each) is not str for each in ids):
@@ -48,9 +49,11 @@ def check_grouping(
         due = any(ticket.enqueued_at + wait_max <= now for ticket in tickets)
         if not (fired and due and pool.queue.on_deadline == "bots" and grouping.bots > 0):
             raise _broken(pool, "bots play only at a ticket's deadline", ids)
+        if _need_fewer_bots(pool, tickets, grouping.bots):
+            raise _broken(pool, "bots fill a match only up to its minimum", ids)
     seating = _seated(pool, tickets, grouping.bots, now)
     if seating is None:
-        raise _broken(pool, "the tickets do not fill the teams exactly", ids)
+        raise _broken(pool, unseated(pool.queue.format), ids)
     if seating.ready_at > now:
         raise _broken(pool, pool.objective.rules.objection(seating.teams, now), ids)
     return tickets, seating
@@ -105,11 +108,26 @@ def describe(
         bots,
         pool.objective.cost(seating, bots, now),
         seating.quality,
-        handicap=points_given(given, seating.teams) if given is not None else None,
+        handicap=points_given(given, seating.teams, bots) if given is not None else None,
+        roles=seating.roles,
         region=venue.region,
         latency_delta=venue.delta,
         hosts=venue.hosts,
     )
+
+
+def unseated(form: Format) -> str:
+    """Return what is wrong with tickets that have no division, in words."""
+    if form.roles:
+        return "the tickets do not fill the teams with the roles that players accept"
+    if form.is_variable:
+        return "the tickets do not fill the teams to their minimum, or are too many"
+    return "the tickets do not fill the teams exactly"
+
+
+def _need_fewer_bots(pool: Pool, tickets: list[Ticket], bots: int) -> bool:
+    """Return whether the tickets make a match with one bot less, too."""
+    return pool.queue.format.is_variable and pool.objective.seat(tickets, bots - 1) is not None
 
 
 def _broken(pool: Pool, rule: str, ids: tuple[str, ...]) -> PolicyError:

@@ -50,7 +50,7 @@ def carried_over(
         pool = pools.get(queue.name)
         if pool is None or tables.queues.get(queue.name) != queue or pool.fault is not None:
             continue
-        if queue.name in given.pause and pool.running is not None:
+        if queue.name in given.pause and pool.slot.running is not None:
             known[queue.name] = pool.memory()
         else:
             same[queue.name] = pool

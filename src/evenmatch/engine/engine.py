@@ -21,7 +21,7 @@ from evenmatch.engine.admission import Door, Limits, check_request, judge
 from evenmatch.engine.check import check_grouping, describe, playable
 from evenmatch.engine.configuration import carried_over, check_configuration, misfits
 from evenmatch.engine.deadlines import Deadlines, Entry
-from evenmatch.engine.fill import fill_with_bots
+from evenmatch.engine.fill import fill_at_deadline
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.lookup import find_match, find_ticket
 from evenmatch.engine.pool import Pool, order_of_queues
@@ -254,7 +254,7 @@ class Engine:
 
     def _settle(self, given: Settle) -> None:
         pool = self.pools.get(given.queue)
-        running = None if pool is None else pool.running
+        running = None if pool is None else pool.slot.running
         if pool is None or running is None or running.number != given.number:
             return
         plan = playable(pool, given.matches, given.now)
@@ -268,13 +268,13 @@ class Engine:
     def take_jobs(self) -> list[RunningJob]:
         """Return the jobs asked for since the last call, to be solved and handed in by `Settle`."""
         asked, self._asked = self._asked, {}
-        running = {name: pool.running for name, pool in self.pools.items()}
+        running = {name: pool.slot.running for name, pool in self.pools.items()}
         return [job for name, job in asked.items() if running.get(name) is job]
 
     def fail_job(self, running: RunningJob, error: BaseException) -> None:
         """Say that a job raised: its queue makes no more matches, as after any fault."""
         pool = self.pools.get(running.queue)
-        if pool is not None and pool.running is running:
+        if pool is not None and pool.slot.running is running:
             pool.fail_job(error)
             self._wakeup = None
 
@@ -383,8 +383,8 @@ class Engine:
         if pool.queue.on_deadline == "keep":
             return
         may_play = pool.fault is None and name not in self.tables.paused
-        if pool.queue.on_deadline == "bots" and may_play:
-            filled = fill_with_bots(pool, pool.tickets[ticket_id], now)
+        if may_play:
+            filled = fill_at_deadline(pool, pool.tickets[ticket_id], now)
             if filled is not None:
                 self._make_match(pool, filled, now, decided=False)
                 return

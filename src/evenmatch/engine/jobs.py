@@ -9,16 +9,13 @@ way: when its plan comes, nobody knows its number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from evenmatch.errors import PolicyError
 from evenmatch.policies.base import PARTS_MAX, Job, JobResult
-
-if TYPE_CHECKING:
-    from evenmatch.engine.pool import Pool
 
 Plan = tuple[tuple[str, ...], ...]
 """Matches as groups of ticket ids."""
@@ -54,25 +51,35 @@ def _is_group(group: object) -> bool:
     return type(group) is tuple and all(type(each) is str for each in group)
 
 
-def check_job(pool: Pool, job: Job, now: float, fired: bool) -> None:
-    """Check that a queue's policy may ask for this job now.
+class JobSlot:
+    """A queue's place for one job.
 
-    Raises:
-        PolicyError: The contract in `policies.base` forbids it.
+    Args:
+        is_declared: Whether its policy says that it has jobs.
     """
-    parts = job.parts
-    if not pool.has_jobs:
-        objection = "a policy that asks for jobs says so with jobs = True"
-    elif not fired:
-        objection = "a job is asked for only by a decide with fired=True"
-    elif pool.running is not None:
-        objection = "a second job was asked for while one runs"
-    elif pool.asked_at == now:
-        objection = f"a second job was asked for at {now} s"
-    elif type(parts) is not int or not 1 <= parts <= PARTS_MAX:
-        objection = f"a job has 1 to {PARTS_MAX} parts, got {parts!r:.40}"
-    elif type(job.number) is not int:
-        objection = f"the number of a job is an int, got {job.number!r:.40}"
-    else:
-        return
-    raise PolicyError(f"policy {pool.queue.policy} of queue {pool.name}: {objection}")
+
+    def __init__(self, is_declared: bool) -> None:
+        self.is_declared = is_declared
+        self.running: RunningJob | None = None
+        self.asked_at = -math.inf
+
+    def objection(self, job: Job, now: float, fired: bool) -> str:
+        """Return why this job may not be asked for now; "" if it may."""
+        if not self.is_declared:
+            return "a policy that asks for jobs says so with jobs = True"
+        if not fired:
+            return "a job is asked for only by a decide with fired=True"
+        if self.running is not None:
+            return "a second job was asked for while one runs"
+        if self.asked_at == now:
+            return f"a second job was asked for at {now} s"
+        if type(job.parts) is not int or not 1 <= job.parts <= PARTS_MAX:
+            return f"a job has 1 to {PARTS_MAX} parts, got {job.parts!r:.40}"
+        if type(job.number) is not int:
+            return f"the number of a job is an int, got {job.number!r:.40}"
+        return ""
+
+    def begin(self, running: RunningJob, now: float) -> RunningJob:
+        """Note that a job runs, asked for now."""
+        self.running, self.asked_at = running, now
+        return running

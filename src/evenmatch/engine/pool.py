@@ -8,7 +8,7 @@ import msgspec
 
 from evenmatch.cost.objective import Objective, Seating
 from evenmatch.engine.admission import fits
-from evenmatch.engine.jobs import RunningJob, check_job
+from evenmatch.engine.jobs import JobSlot, RunningJob
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -42,15 +42,14 @@ class Pool:
         self.name = queue.name
         rules = queue.rules + rules_of(chosen, queue)
         self.queue = msgspec.structs.replace(queue, rules=rules)
+        self.policy = chosen
         self.objective = Objective(self.queue)
         # The matcher gets the queue as configured: it adds its own rules itself.
         self.matcher = chosen.matcher(queue, seed=seed, memory=memory)
         self._announce = getattr(self.matcher, "announce", None)
         # Seconds ahead that the policy wants to be told of arrivals; 0 if it has no use for them.
         self.horizon = 0.0 if self._announce is None else float(getattr(chosen, "horizon", 0.0))
-        self.has_jobs = has_jobs(chosen)
-        self.running: RunningJob | None = None
-        self.asked_at = -math.inf
+        self.slot = JobSlot(has_jobs(chosen))
         self.tickets: dict[str, Ticket] = {}
         self._newest = 0
         # The matches of the plan that is being settled, by their tickets in order of age.
@@ -113,12 +112,11 @@ class Pool:
 
     def begin(self, job: Job, number: int, now: float) -> RunningJob:
         """Note that a job was asked for now, under this number."""
-        self.running, self.asked_at = RunningJob(number, self.name, job), now
-        return self.running
+        return self.slot.begin(RunningJob(number, self.name, job), now)
 
     def settle(self, result: JobResult, now: float) -> Decision:
         """Return the matcher's decision on what is left of a plan; its job is over."""
-        self.running = None
+        self.slot.running = None
         try:
             return check_decision(self, self.matcher.settle(result, now), now, False)
         except PolicyError as fault:
@@ -134,7 +132,7 @@ class Pool:
 
     def stop(self, fault: PolicyError) -> None:
         """Ask the policy no more; a job that runs for it is forgotten."""
-        self.fault, self.running = fault, None
+        self.fault, self.slot.running = fault, None
 
     def memory(self) -> Memory:
         """Return what the matcher knows beyond its tickets; nothing once the policy has failed."""
@@ -213,6 +211,7 @@ def check_decision(pool: Pool, decision: Decision, now: float, fired: bool) -> D
     wake_at = decision.wake_at
     if not (wake_at > now or (wake_at == now and not fired)):
         raise PolicyError(f"{name}: wake_at must be later than {now}, got {wake_at}")
-    if decision.job is not None:
-        check_job(pool, decision.job, now, fired)
+    job = decision.job
+    if job is not None and (objection := pool.slot.objection(job, now, fired)):
+        raise PolicyError(f"{name}: {objection}")
     return decision

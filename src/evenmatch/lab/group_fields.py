@@ -1,9 +1,11 @@
 """From the tickets of a queue of any format to the arrays on which groups are priced.
 
 What a match costs is bounded from below by the lowest and highest value of each ticket: `spread`
-is exact, and so is `imbalance` between teams of one; the mean gap of k values is at least 2 / k of
-their spread. Other criteria count nothing. Rules are kept where they are a limit on such a gap, at
-the widest they ever get; what they cost in waiting, and the division into teams, count nothing.
+is exact, and so is `imbalance` between teams of one. A mean gap of k values costs at least 2 / k of
+what their spread costs: the gaps of each other player to the lowest and to the highest add up to
+the spread, and no scale is steeper further out. Other criteria count nothing. Rules are kept where
+they are a limit on such a gap, at the widest they ever get; what they cost in waiting, and the
+division into teams, count nothing.
 """
 
 from __future__ import annotations
@@ -54,9 +56,10 @@ def group_field(
         part = _part_of_spread(queue, criterion)
         if part > 0.0:
             low, high = _ends(own, criterion.attribute)
-            lows.append(part * scale_values(criterion.scale, low))
-            highs.append(part * scale_values(criterion.scale, high))
-            terms.append(term(criterion, queue))
+            lows.append(scale_values(criterion.scale, low))
+            highs.append(scale_values(criterion.scale, high))
+            weight, *shape = term(criterion, queue)
+            terms.append((part * weight, *shape))
     for rule in queue.rules:
         part = _part_of_spread(queue, rule)
         if is_code(rule):
@@ -79,7 +82,7 @@ def is_exact(queue: Queue, arrivals: Sequence[Arrival]) -> bool:
     """Return whether the arrays say what every full match costs, and all may be matched."""
     people = [player.id for each in arrivals for player in each.ticket.players]
     is_alone = len(set(people)) == len(people) == len(arrivals)
-    is_free = not queue.rules and not queue.format.sides and not queue.exclusive_match
+    is_free = not (queue.rules or queue.format.sides or queue.format.roles or queue.exclusive_match)
     return is_alone and is_free and all(_part_of_spread(queue, c) == 1.0 for c in queue.criteria)
 
 

@@ -141,6 +141,12 @@ def optimum_figures(
         only a bound is known, `bound_cost`, `gap` (cost / bound - 1) and `best_known_cost`, the
         cost of the cheapest plan that was found or played.
     """
+    for queue in queues:
+        if queue.format.is_variable:
+            raise NotSupported(
+                f"a bound is known for full matches; queue {queue.name} starts matches of "
+                f"{queue.format.k_min} to {queue.format.k} players"
+            )
     if not _is_pairing(queues, arrivals):
         fields = [group_field(queues, place, arrivals, end) for place in range(len(queues))]
         alone = costs_alone(queues, arrivals, end=end, first_counted=first_counted)

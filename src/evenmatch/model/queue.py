@@ -18,6 +18,8 @@ CriterionKind = Literal[
     "host_options",
     "same",
     "overlap",
+    "fullness",
+    "role_rank",
 ]
 RuleKind = Literal[
     "spread",
@@ -30,6 +32,8 @@ RuleKind = Literal[
     "host_options",
     "overlap",
     "avoid",
+    "fullness",
+    "role_rank",
 ]
 Pairs = Literal["enemies", "teammates", "all", "region"]
 NUMERIC = ("spread", "mean_gap", "imbalance")
@@ -46,16 +50,37 @@ class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         players: Seats per team, one number a team.
         sides: Names of the teams in output order; empty if teams are interchangeable.
         party_sizes: Party sizes admitted; empty means all that fit into a team.
+        players_min: Players whom each team needs at least, 0 if it may stay empty; an empty
+            tuple means that only full matches start. `least` has the numbers in either case.
+        roles: Names of the roles in a team and how many players each takes, which add up to the
+            seats of every team; empty means that the game has none.
     """
 
     players: tuple[int, ...] = (1, 1)
     sides: tuple[str, ...] = ()
     party_sizes: tuple[int, ...] = ()
+    players_min: tuple[int, ...] = ()
+    roles: tuple[tuple[str, int], ...] = ()
 
     @property
     def k(self) -> int:
         """Return the number of players of a full match."""
         return sum(self.players)
+
+    @property
+    def least(self) -> tuple[int, ...]:
+        """Return the players whom each team needs at least."""
+        return self.players_min or self.players
+
+    @property
+    def k_min(self) -> int:
+        """Return the number of players of the smallest match."""
+        return sum(self.least)
+
+    @property
+    def is_variable(self) -> bool:
+        """Return whether a match may start before it is full."""
+        return self.least != self.players
 
     @property
     def is_duel(self) -> bool:

@@ -105,6 +105,10 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(
                 f"policy periodic takes solo tickets: give queue {queue.name} party_sizes = [1]"
             )
+        if queue.format.roles:
+            raise ConfigError(
+                f"policy periodic does not know roles, which queue {queue.name} has: choose greedy"
+            )
         if self.adaptive and queue.price == 0.0:
             raise ConfigError(
                 f"periodic: adaptive weighs cost against waiting, and in queue {queue.name} "

@@ -228,7 +228,9 @@ class Simulator:
             raise fault
 
 
-_SUBJECT = re.compile(r"\b(?:attribute (.+?) (?:is missing|must be)|(side) must be)")
+_SUBJECT = re.compile(
+    r"\b(?:attribute (.+?) (?:is missing|must be)|(side) must be|(role)(?: .* is not|s do not))"
+)
 
 
 def _subject(refused: Refused) -> str:
@@ -247,4 +249,6 @@ def _subject(refused: Refused) -> str:
         case _:
             # What a queue misses is said in words only.
             found = _SUBJECT.search(refused.message)
-            return (found[1] or found[2]) if found else ""
+            if found is None:
+                return ""
+            return "roles" if found[3] else found[1] or found[2]

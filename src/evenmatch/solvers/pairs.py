@@ -181,7 +181,7 @@ def shared_width(nest: Ints, first: int, second: int) -> int:
 
 
 @kernel("UniTuple(int64[::1], 2)(int64[::1], int64[::1])")
-def block_tops(worths: Ints, ids: Ints) -> tuple[Ints, Ints]:
+def _block_tops(worths: Ints, ids: Ints) -> tuple[Ints, Ints]:
     """Return the highest worth in each block of points, and from each block to the end.
 
     The second says when a search may stop, the first what it may skip.
@@ -230,7 +230,7 @@ def overlooked(
         O(n * points within the time that the highest worth of a block pays for).
     """
     count = points.shape[1]
-    tops, rest = block_tops(worths, ids)
+    tops, rest = _block_tops(worths, ids)
     blocks = tops.shape[0] - 1
     total = 0
     for i in range(count):

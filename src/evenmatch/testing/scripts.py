@@ -12,6 +12,7 @@ import random
 
 import msgspec
 
+from evenmatch.cost.roles import Roles, role_problem
 from evenmatch.model.queue import (
     NUMERIC,
     Criterion,
@@ -24,7 +25,7 @@ from evenmatch.model.queue import (
     redraw_rule,
 )
 from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Ticket, Value
+from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 from evenmatch.testing.builders import rule
 
 TICKETS = 20
@@ -58,6 +59,24 @@ QUEUES: tuple[Queue, ...] = (
         criteria=(_RATING, Criterion("rematch", "recent", matches=2)),
         rules=(rule(limit=100, rate=25.0), redraw_rule(2, every=4.0, matches=2)),
         wait_max=24.0,
+    ),
+    Queue("brawl", Format((1,) * 4, players_min=(1, 1, 0, 0)), (_RATING,), wait_max=12.0),
+    Queue(
+        "flexible",
+        Format((3, 3), players_min=(2, 2)),
+        (
+            Criterion("imbalance", "rating", scale=Scale("capped", max=400.0)),
+            Criterion("fullness"),
+        ),
+        wait_max=12.0,
+        on_deadline="bots",
+    ),
+    Queue(
+        "roles",
+        Format((3, 3), roles=(("tank", 1), ("dps", 2))),
+        (Criterion("role_rank"),),
+        (Rule("role_rank", limit=0.25, expand=Expansion(rate=0.125, max=1.0)),),
+        wait_max=48.0,
     ),
     Queue(
         "lagging",
@@ -168,6 +187,8 @@ def _draw_ticket(
         _draw_player(rng, queue, rules, f"p{sequence:02d}{letter}")
         for letter in "abcdefghijklmnopqrstuvwxyz"[: rng.choice(sizes)]
     )
+    if queue.format.roles:
+        players = _with_roles(rng, queue.format.roles, players)
     side = rng.choice(("", *queue.format.sides))
     attributes: dict[str, Value] = {"side": side} if side else {}
     return Ticket(f"t{sequence:02d}", sequence, at, players, (queue.name,), attributes)
@@ -225,3 +246,16 @@ def _draw_other(
 def _some_others(rng: random.Random, player_id: str) -> tuple[str, ...]:
     others = [name for name in (f"p{n:02d}a" for n in range(1, TICKETS + 1)) if name != player_id]
     return tuple(sorted(rng.sample(others, TICKETS // 3)))
+
+
+def _with_roles(
+    rng: random.Random, roles: Roles, players: tuple[Player, ...]
+) -> tuple[Player, ...]:
+    """Let players accept some roles; a party that no team could seat stays flexible."""
+    names = [name for name, _ in roles]
+    some = [tuple(rng.sample(names, rng.randrange(len(names) + 1))) for _ in players]
+    choosy = tuple(
+        msgspec.structs.replace(player, roles=own)
+        for player, own in zip(players, some, strict=True)
+    )
+    return players if role_problem(NewTicket(choosy), roles) else choosy

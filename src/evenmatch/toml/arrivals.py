@@ -143,8 +143,8 @@ def _check_process(built: Arrivals, at: Place) -> None:
 def _check_world(built: Arrivals, at: Place) -> None:
     if built.classes:
         at.at("classes").refuse("do not go with a world, which has parties of its own")
-    for name in GIVEN_BY_WORLD:
-        if name in built.attributes:
+    for name in built.attributes:
+        if name.partition(".")[0] in GIVEN_BY_WORLD:
             Place("attributes").at(name).refuse("is given by [arrivals.world], so leave it out")
 
 

@@ -30,8 +30,7 @@ from evenmatch.toml.kinds import (
 from evenmatch.toml.rematch import build_rematch_criterion, build_rematch_rule, refuse_rematch_keys
 from evenmatch.toml.shapes import CriterionShape, ExpandShape, RuleShape, ScaleShape
 
-CRITERIA_LATER = ("fullness",)
-RULES_LATER = (*CRITERIA_LATER, "pair_limit", "household_limit")
+RULES_LATER = ("pair_limit", "household_limit")
 MEASURES = ("mean", "sum")
 ACCEPTS = ("both", "either")
 SCALE_KEYS: dict[str, tuple[str, ...]] = {
@@ -59,7 +58,7 @@ def build_criterion(shape: CriterionShape, at: Place, read_table: ReadTable) -> 
     Raises:
         ConfigError: A key does not fit the kind.
     """
-    kind = at.at("kind").one_of(shape.kind, get_args(CriterionKind), CRITERIA_LATER)
+    kind = at.at("kind").one_of(shape.kind, get_args(CriterionKind))
     if kind == "rematch":
         return build_rematch_criterion(shape, at)
     refuse_rematch_keys(shape, at)

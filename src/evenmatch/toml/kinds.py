@@ -16,13 +16,15 @@ from evenmatch.toml.shapes import CriterionShape, RuleShape
 
 ATTRIBUTES = {"latency": "latency", "host_options": "connect", "avoid": "avoid"}
 """Attributes of kinds that need not name one."""
-WITHOUT_ATTRIBUTE = ("party_parity",)
+WITHOUT_ATTRIBUTE = ("party_parity", "fullness", "role_rank")
 CRITERIA: dict[str, tuple[str, ...]] = {
     "latency": ("pairs", "best", "worst"),
     "party_parity": (),
     "host_options": (),
     "same": (),
     "overlap": (),
+    "fullness": (),
+    "role_rank": (),
 }
 """The keys of each kind of criterion beside kind, attribute and weight."""
 RULES: dict[str, tuple[str, ...]] = {
@@ -32,6 +34,8 @@ RULES: dict[str, tuple[str, ...]] = {
     "same": (),
     "overlap": (),
     "avoid": ("pairs",),
+    "fullness": ("limit",),
+    "role_rank": ("limit",),
 }
 """The keys of each kind of rule beside kind, attribute, expand and accept."""
 OWN_KEYS = ("pairs", "best", "worst")
@@ -40,6 +44,8 @@ OWN_KEYS = ("pairs", "best", "worst")
 LIMITS = {
     "latency": "the largest ping in milliseconds that is accepted at once",
     "party_parity": "the largest difference of the teams' party sizes, from 0 to 1",
+    "fullness": "the share of the seats beyond the minimum that may stay free, from 0 to 1",
+    "role_rank": "the mean rank of the roles that players get, over the last, from 0 to 1",
     "host_options": "how many hosts may be missing to two: 0 asks for two, 1 for one",
 }
 

@@ -21,6 +21,7 @@ Pairs = Annotated[
     tuple[tuple[float, float], ...], Meta(description="a list of pairs [wait in seconds, limit]")
 ]
 Names = Annotated[dict[str, str], Meta(description="a table of names, ours = theirs")]
+Counts = Annotated[dict[str, int], Meta(description="a table of whole numbers, role = players")]
 Fact = float | str | tuple[str, ...]
 Facts = Annotated[dict[str, Fact], Meta(description="a table of numbers, texts or lists of texts")]
 FactList = Annotated[
@@ -101,8 +102,6 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     """`[[queue]]`."""
 
     LATER_KEYS: ClassVar[tuple[str, ...]] = (
-        "roles",
-        "players_min",
         "accept",
         "rules_file",
         "silent_after",
@@ -111,6 +110,8 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     name: Text = "main"
     teams: Whole | None = None
     players: Whole | Wholes | None = None
+    players_min: Whole | Wholes | None = None
+    roles: Counts | None = None
     sides: Texts = ()
     party_sizes: Wholes | None = None
     wait_max: Number | None = None

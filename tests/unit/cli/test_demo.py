@@ -1,10 +1,12 @@
 """The demo's worlds, and the figures that its client comes to."""
 
+import socket
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from evenmatch.cli import demo_server
 from evenmatch.cli.demo import WORLDS
 from evenmatch.cli.demo_ledger import Ledger, RegionFigures, Spread, spread
 from evenmatch.cli.demo_world import SETTINGS, Guest, ticket_of
@@ -101,6 +103,12 @@ def test_figures_of_players_without_regions_are_those_of_a_duel() -> None:
         "tickets", "matched", "waiting", "merged", "lost", "duplicated", "wait", "rating_gap",
         "url",
     }  # fmt: skip
+
+
+def test_server_that_does_not_listen_is_not_ready() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        assert not demo_server._is_ready(f"http://127.0.0.1:{taken.getsockname()[1]}")
 
 
 def test_match_of_a_ticket_that_nobody_acknowledged_has_no_figures() -> None:

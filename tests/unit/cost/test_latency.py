@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenmatch.cost.divisions import Room, divisions, tabulated
 from evenmatch.cost.kinds import comparison_of
 from evenmatch.cost.latency import Latency, cost_of_ms, costs_of_ms, joint_region, ping, ping_table
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.rules import Rules
-from evenmatch.cost.teams import division_table
 from evenmatch.model.queue import Criterion, Expansion, Format, Pairs, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.testing import player, ticket
@@ -146,7 +146,8 @@ def test_tables_equal_the_definitions_on_every_division(
     groups = [people[:2], *([p] for p in people[2:])] if paired else [[p] for p in people]
     tickets = [ticket(f"t{n}", *own, sequence=n) for n, own in enumerate(groups, 1)]
     sizes = tuple(map(len, groups))
-    found, orders = division_table(sizes, layout, (None,) * len(sizes), True)
+    found = list(divisions(sizes, Room(layout, layout, True), [None] * len(sizes)))
+    ((_, orders),) = tabulated(sizes, found, layout)
     queue = Queue(format=Format(layout))
     soft = comparison_of(Criterion("latency", "latency", pairs=pairs), queue)
     hard = comparison_of(Rule("latency", "latency", pairs=pairs), queue)

@@ -3,14 +3,14 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from evenmatch.cost.divisions import Room, divisions, tabulated
 from evenmatch.cost.kinds import comparison_of
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.parity import cost_of_difference, difference
 from evenmatch.cost.rules import Rules
-from evenmatch.cost.teams import division_table
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.testing import ticket
@@ -55,7 +55,9 @@ def test_tables_equal_the_definitions_on_every_division(
         sizes.append(data.draw(st.integers(1, min(left, max(layout)))))
         left -= sizes[-1]
     tickets = [party(n, size) for n, size in enumerate(sizes, 1)]
-    found, orders = division_table(tuple(sizes), layout, (None,) * len(sizes), True)
+    found = list(divisions(sizes, Room(layout, layout, True), [None] * len(sizes)))
+    assume(found)
+    ((_, orders),) = tabulated(sizes, found, layout)
     queue = Queue(format=Format(layout))
     soft, hard = comparison_of(PARITY, queue), comparison_of(Rule("party_parity"), queue)
 

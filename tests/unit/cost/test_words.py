@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenmatch.cost.divisions import Room, divisions, tabulated
 from evenmatch.cost.kinds import comparison_of
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.rules import Rules
-from evenmatch.cost.teams import division_table
 from evenmatch.model.queue import Criterion, Expansion, Format, Pairs, Queue, Rule
 from evenmatch.model.ticket import Ticket, Value
 from evenmatch.testing import player, ticket
@@ -161,7 +161,8 @@ def test_tables_equal_the_definitions_on_every_division(
     groups = [people[:2], *([p] for p in people[2:])] if paired else [[p] for p in people]
     tickets = [ticket(f"t{n}", *own, sequence=n) for n, own in enumerate(groups, 1)]
     sizes = tuple(map(len, groups))
-    found, orders = division_table(sizes, layout, (None,) * len(sizes), True)
+    found = list(divisions(sizes, Room(layout, layout, True), [None] * len(sizes)))
+    ((_, orders),) = tabulated(sizes, found, layout)
     is_soft = what in ("same", "overlap")
     rule = Rule(what, "x") if is_soft else Rule("avoid", "x", pairs=what)  # type: ignore[arg-type]
     queue = Queue(format=Format(layout))

@@ -229,7 +229,8 @@ class TestSettling:
     @pytest.mark.parametrize(("now", "dropped"), [(40.75, 1), (41.0, 0)])
     def test_rules_are_those_of_the_instant_of_settling(self, now: float, dropped: int) -> None:
         at_work = engine(queue(rules=(rule(limit=10, rate=1.0),)))
-        at_work.step(Enqueue(1.0, (new_ticket("a", 1500.0), new_ticket("b", 1550.0))))
+        ratings = {"a": 1500.0, "b": 1550.0, "c": 1500.0}
+        at_work.step(Enqueue(1.0, tuple(new_ticket(name, at) for name, at in ratings.items())))
         asked(at_work, 5.0)
         while at_work.next_wakeup < now:
             at_work.step(Advance(at_work.next_wakeup))

@@ -123,6 +123,10 @@ def test_world_that_cannot_be_is_refused_in_a_sentence(lines: str, sentence: str
             '[arrivals.world]\nplayer_rate = 1\n[attributes.region]\ndistribution = "uniform"',
             "attributes.region is given by [arrivals.world]",
         ),
+        (
+            '[arrivals.world]\nplayer_rate = 1\n[attributes."latency.x"]\ndistribution="uniform"',
+            "attributes.latency.x is given by [arrivals.world]",
+        ),
         ("[arrivals.world]\nplayer_rate = 1e8", "arrivals.duration gives about"),
         ("[arrivals.world]\n", "arrivals.world.player_rate is missing"),
     ],

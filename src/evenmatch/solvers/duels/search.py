@@ -11,7 +11,7 @@ import numpy as np
 from evenmatch.solvers.batch.batch import COLUMN, KNEE, SHAPE, STEP, TOP, WEIGHT
 from evenmatch.solvers.duels.pool import ACCEPT, ARRAYS, BETWEEN, Duels, Floats, Ints, duel_cost
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import BLOCK, block_tops, shape_gap, shared_width
+from evenmatch.solvers.pairs import BLOCK, shape_gap, shared_width
 
 _SEARCH = f"{ARRAYS}, int64, float64[::1]"
 
@@ -95,6 +95,38 @@ def nearest(
     return found
 
 
+@kernel("Tuple((int64[:,::1], int64[:,::1], int64[::1]))(int64[::1], int64[:,::1], int64)")
+def _by_blossom(worths: Ints, nest: Ints, count: int) -> tuple[Ints, Ints, Ints]:
+    """Return what makes most pairs inside a blossom quick to pass over.
+
+    Where somebody must stay over, whoever could be the one is in one blossom, and its dual is as
+    large as that price; so are the worths of all in it, until it is taken off.
+
+    Returns:
+        For each player, the outermost blossom (or the player) and its dual; for each block of
+        players, the highest worth, and that from there to the end; for each block, the outermost
+        blossom that all of it is in, -1 if there are several.
+    """
+    blocks = (count + BLOCK - 1) // BLOCK
+    outer = np.zeros((2, count), dtype=np.int64)
+    tops = np.zeros((2, blocks), dtype=np.int64)
+    lasts = np.full(blocks, -1, dtype=np.int64)
+    for i in range(count):
+        node = i
+        while nest[1, node] > 0:
+            node = nest[2, node]
+        outer[0, i], outer[1, i] = node, nest[3, node]
+        b = i // BLOCK
+        if i % BLOCK == 0:
+            lasts[b], tops[0, b] = node, worths[i]
+        elif lasts[b] != node:
+            lasts[b] = -1
+        tops[0, b] = max(tops[0, b], worths[i])
+    for b in range(blocks - 1, -1, -1):
+        tops[1, b] = max(tops[0, b], tops[1, b + 1]) if b + 1 < blocks else tops[0, b]
+    return outer, tops, lasts
+
+
 @kernel(f"int64({_SEARCH}, float64, int64[::1], int64[:,::1], int64[::1], int64[:,::1])")
 def overlooked(
     values: Floats,
@@ -131,32 +163,34 @@ def overlooked(
         O(n * players within the limit, or within the cost that the highest worth of a block pays).
     """
     count = values.shape[1]
-    tops, rest = block_tops(worths, np.arange(count))
-    blocks = tops.shape[0] - 1
+    outer, tops, lasts = _by_blossom(worths, nest, count)
     total = 0
     for i in range(count):
         mine = worths[i]
-        for b in range(i // BLOCK, blocks):
+        for b in range(i // BLOCK, lasts.shape[0]):
             start = max(i + 1, b * BLOCK)
             if start >= count or values[axis, start] - values[axis, i] > limits[i]:
                 break
             paid = 2.0 * scale * _least_cost(terms, axis, values[axis, start] - values[axis, i])
-            if paid > mine + rest[b] + 2:
+            if paid > mine + tops[1, b] + 2:
                 break
-            if paid > mine + tops[b] + 2:
+            shared = outer[1, i] if lasts[b] == outer[0, i] else 0
+            if paid > mine + tops[0, b] - shared + 2:
                 continue
             for j in range(start, min(count, (b + 1) * BLOCK)):
                 gap = values[axis, j] - values[axis, i]
                 if gap > limits[i]:
                     break
                 limit = mine + worths[j]
+                if outer[0, i] == outer[0, j]:
+                    limit -= outer[1, i]
                 if limit <= 0 or gap > limits[j]:
                     continue
                 cost = duel_cost(values, terms, rules, reach, i, j)
                 if 2.0 * scale * cost >= limit + 2:
                     continue
                 even = 2 * round(cost * scale)
-                lack = limit - even
+                lack = mine + worths[j] - even
                 if lack > 0:
                     lack -= shared_width(nest, i, j)
                 if lack > 0:
