@@ -1,4 +1,4 @@
-"""Files of batches: the arrays of a round (`.npz`), or tickets and how they are judged (`.json`)."""
+"""Files of batches: the arrays of a round (`.npz`), or tickets and how they are judged."""
 
 from __future__ import annotations
 
