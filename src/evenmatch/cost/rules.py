@@ -63,6 +63,11 @@ class Rules:
         self.are_none = not (queue.rules or self.sides or queue.format.roles)
         self.limits = tuple(each for each in self._rules if _is_numeric(each.rule))
 
+    @property
+    def known(self) -> tuple[Limit, ...]:
+        """Return the rules, each with its inverse at hand."""
+        return tuple(self._rules)
+
     def pair_ready_at(self, first: Ticket, second: Ticket) -> float:
         """Return the instant from which two tickets may be in one match; inf if never.
 

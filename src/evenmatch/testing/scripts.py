@@ -64,11 +64,20 @@ QUEUES: tuple[Queue, ...] = (
     Queue(
         "flexible",
         Format((3, 3), players_min=(2, 2)),
-        (Criterion("imbalance", "rating", scale=Scale("capped", max=400.0)),),
+        (
+            Criterion("imbalance", "rating", scale=Scale("capped", max=400.0)),
+            Criterion("fullness"),
+        ),
         wait_max=12.0,
         on_deadline="bots",
     ),
-    Queue("roles", Format((3, 3), roles=(("tank", 1), ("dps", 2))), wait_max=48.0),
+    Queue(
+        "roles",
+        Format((3, 3), roles=(("tank", 1), ("dps", 2))),
+        (Criterion("role_rank"),),
+        (Rule("role_rank", limit=0.25, expand=Expansion(rate=0.125, max=1.0)),),
+        wait_max=48.0,
+    ),
     Queue(
         "lagging",
         criteria=(_RATING, Criterion("latency", "latency")),
