@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.solvers.batch.anneal import Annealing, anneal
+from evenmatch.solvers.batch.anneal import Annealing
 from evenmatch.solvers.batch.batch import Batch, Floats, Places, Plan
 from evenmatch.solvers.batch.candidates import candidates_of
 from evenmatch.solvers.batch.descent import ESCAPES, descent
