@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations, permutations
 
 import numpy as np
@@ -144,18 +145,22 @@ def any_choice(batch: Batch, matches: list[Match], count: int, seed: int) -> Pla
 
 
 PARTIES = {
-    "2v2 alone": ([1] * 10, [2, 2]),
+    "2v2 alone": ([1] * 9, [2, 2]),
     "2v2 parties": ([2, 1, 2, 1, 1, 2, 1, 2], [2, 2]),
-    "3v3 parties": ([1, 2, 1, 3, 1, 1, 2, 1, 1], [3, 3]),
+    "3v3 parties": ([1, 2, 1, 3, 1, 1, 2, 1], [3, 3]),
     "1v3": ([1, 2, 1, 1, 3, 1, 1], [1, 3]),
     "three teams": ([1, 2, 1, 1, 2, 1, 1, 2, 1], [2, 2, 2]),
     "free for all": ([1] * 8, [1, 1, 1, 1]),
 }
 
 
-def solved(name: str, seed: int, **changes: object) -> tuple[Batch, Plan, float] | None:
-    sizes, seats = PARTIES[name]
-    batch = random_batch(seed, sizes, seats)._replace(**changes)  # type: ignore[arg-type]
+@cache
+def solved(name: str, seed: int) -> tuple[Batch, Plan, float] | None:
+    """Return a batch with a plan and the best mean quality of as many matches, by brute force."""
+    return judged(random_batch(seed, *PARTIES[name]), seed)
+
+
+def judged(batch: Batch, seed: int) -> tuple[Batch, Plan, float] | None:
     matches = possible_matches(batch)
     plan = any_choice(batch, matches, batch.matches_most, seed) or any_choice(
         batch, matches, 1, seed
@@ -181,7 +186,7 @@ def test_optimum_is_found_and_proven(name: str) -> None:
 @pytest.mark.parametrize("effort", [1.0, 300.0, 3000.0, EFFORT])
 def test_bound_is_never_below_the_optimum(effort: float) -> None:
     for name in PARTIES:
-        for seed in range(10, 13):
+        for seed in range(3):
             found = solved(name, seed)
             if found:
                 batch, plan, best = found
@@ -192,30 +197,28 @@ def test_bound_of_roles_and_shared_tongues_is_above_the_optimum() -> None:
     """What the search does not know exactly only weakens the bound."""
     rng = np.random.default_rng(3)
     checked = 0
-    for seed in range(20, 26):
-        facts = random_batch(seed, *PARTIES["2v2 alone"]).facts
-        roles = rng.uniform(0.0, 0.1, (10, 2)).astype(np.float32)
-        roles[rng.random((10, 2)) < 0.2] = np.inf
-        found = solved(
-            "2v2 alone",
-            seed,
-            role_seats=np.array([1, 1]),
-            role_cost=roles,
-            facts=facts._replace(
-                tongues_weight=np.array([np.inf]), tongues=facts.tongues | np.uint64(1)
-            ),
+    for seed in range(20, 24):
+        plain = random_batch(seed, *PARTIES["2v2 alone"])
+        facts = plain.facts
+        roles = rng.uniform(0.0, 0.1, (9, 2)).astype(np.float32)
+        roles[rng.random((9, 2)) < 0.2] = np.inf
+        shared = facts._replace(
+            tongues_weight=np.array([np.inf]), tongues=facts.tongues | np.uint64(1)
         )
+        batch = plain._replace(facts=shared, role_seats=np.array([1, 1]), role_cost=roles)
+        found = judged(batch, seed)
         if found:
             batch, plan, best = found
             proof = prove(batch, plan, effort=EFFORT, optimum=True)
             assert not proof.is_exact
             assert proof.bound >= best
             checked += 1
-    assert checked >= 3
+    assert checked >= 2
 
 
 def test_free_seats_are_bounded_in_every_division() -> None:
-    found = solved("2v2 parties", 1, seats_min=np.array([1, 1]), fullness=0.2)
+    batch = random_batch(1, [2, 1, 2, 1, 1], [2, 2])
+    found = judged(batch._replace(seats_min=np.array([1, 1]), fullness=0.2), 1)
     assert found
     batch, plan, best = found
     proof = prove(batch, plan, effort=EFFORT, optimum=True)
@@ -284,7 +287,7 @@ def test_any_prices_give_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     batch, plan, best = found
     exact = prove(batch, plan, effort=EFFORT).bound
     monkeypatch.setattr(generation.Packing, "solve", disturbed)
-    assert prove(batch, plan, effort=3e6).bound >= best
+    assert prove(batch, plan, effort=3e5).bound >= best
     assert exact >= best
 
 
