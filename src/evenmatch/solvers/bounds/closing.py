@@ -52,7 +52,8 @@ def close(generation: Generation, effort: float, keep_going: Callable[[], bool])
     """
     columns, dual, matches = generation.columns, generation.dual, generation.matches
     known = _choice(generation, np.arange(len(columns.quality)), keep_going)
-    lowest = math.fsum(columns.quality[known.columns])
+    given = math.fsum(columns.quality[:matches])
+    lowest = max(given, math.fsum(columns.quality[known.columns]))
     others = np.sort(dual.tops)[::-1][: matches - 1]
     limit = lowest - math.fsum(dual.prices) - math.fsum(others) - TOLERANCE
     of_root = min(ROOT_MOST, effort / len(dual.prices))
@@ -63,7 +64,9 @@ def close(generation: Generation, effort: float, keep_going: Callable[[], bool])
     if priced.is_complete and len(priced.worth) <= COLUMNS_MOST:
         columns.add_priced(priced, dual.prices)
         worths = columns.quality - price_sums(columns.parties, dual.prices)
-        useful = np.union1d(np.flatnonzero(worths > limit), known.columns)
+        # The first columns are the plan that was given: with them there is always a choice.
+        sure = np.concatenate([np.arange(matches), known.columns])
+        useful = np.union1d(np.flatnonzero(worths > limit), sure)
         best = _choice(generation, useful, keep_going)
         total = max(lowest, best.bound + TOLERANCE)
         bound = min(bound, total / matches + ROUNDING)

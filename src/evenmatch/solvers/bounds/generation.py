@@ -27,9 +27,9 @@ CLOSE = 5e-5
 """Prices are good enough when no others could lower the bound by more than this."""
 KEEP = 4
 """Matches that a round keeps of each root."""
-BELOW = 0.003
+BELOW = 0.001
 """How much less than a match's price the matches may be worth that a round looks for."""
-EFFORT_FIRST, EFFORT_GROWS = 5e4, 3.0
+EFFORT_FIRST, EFFORT_GROWS = 1e6, 3.0
 """Numbers that the search of one root may look at in the first rounds, and how that grows."""
 SMOOTH, SMOOTH_LEAST = 0.5, 0.02
 """Share of the best prices in those of a search; below the least it counts as none."""
