@@ -36,7 +36,7 @@ from evenmatch.solvers.batch.moves import (
     rewrite,
     uniform,
 )
-from evenmatch.solvers.batch.scene import SCENE, Scene
+from evenmatch.solvers.batch.scene import POWER, SCENE, Scene
 from evenmatch.solvers.batch.split import split_matches
 from evenmatch.solvers.kernel import kernel
 
@@ -45,6 +45,8 @@ HEAT_MOST, HEAT_LEAST, HEAT_END = 0.02, 0.008, 0.001
 PLENTY, LITTLE = 2_500.0, 600.0
 """Evaluations for each player that are much, and little."""
 GUIDED, PICKY = 0.7, 0.0
+RMS_SLOPE = 0.3
+"""How much the square of what a match of quality .85 lacks rises with what it lacks."""
 STRIDE = 64
 """Moves between two looks at the temperature."""
 
@@ -96,12 +98,20 @@ class Annealing:
             np.zeros((4, max(k + 2, 6)), dtype=np.int64),
             np.array([HEAT_MOST, HEAT_END, GUIDED, PICKY]),
         )
+        self.heat(HEAT_MOST)
         self._args = (bare(scene), bare(self.board), bare(self.walk))
         evaluate(self._args[0], self._args[1], matches, self.walk.energies)
 
     def heat(self, start: float) -> None:
-        """Set the temperature at the start of the search, see `heat_for`."""
-        self.walk.habits[START_HEAT] = start
+        """Set the temperature at the start of the search, in units of quality, see `heat_for`.
+
+        Where powers of qualities are summed, an energy is worth less than a quality: about by the
+        slope of what is summed.
+        """
+        power = float(self.scene.numbers[POWER])
+        slope = power if power > 0.0 else RMS_SLOPE
+        self.walk.habits[START_HEAT] = start * slope
+        self.walk.habits[END_HEAT] = HEAT_END * slope
 
     def run(self, evaluations: int, begin: float = 0.0, end: float = 1.0) -> None:
         """Search on.
