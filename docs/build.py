@@ -22,6 +22,7 @@ import evenmatch
 from evenmatch import client, errors, testing
 from evenmatch.model import queue as queue_model
 from evenmatch.model import scenario as scenario_model
+from evenmatch.model import world as world_model
 from evenmatch.policies.registry import POLICIES, policy_class
 from evenmatch.toml import shapes
 
@@ -456,6 +457,20 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "limits": "How much the server takes before it refuses.",
         "keep_days": "Days for which the journal keeps what has ended; this version keeps all.",
     },
+    "ConnectShape": {
+        "open": "Share of players whom everybody reaches; where one of the three is given, those "
+        "that are not are 0.",
+    },
+    "WorldShape": {
+        "start": "Time of the day at time 0, in `zone`.",
+        "zone": "The zone of `start`, without daylight saving: `UTC`, `CET`, `AEST` and others, or "
+        "an offset such as `+10:00`.",
+        "party_shares": "Share of the players in parties of 1, of 2 and so on; they sum to 1. "
+        "Absent, they depend on the players per team of the first queue: `[0.6, 0.25, 0.15]` for "
+        "three.",
+        "home_share": "Share of a party's members who are of its home region for sure, 0.9 if "
+        "absent; the others are of any region, in proportion to its share.",
+    },
     "QueueShape": {
         "teams": "Number of teams; alone it means one player each. Without teams and players a "
         "match is one against one.",
@@ -472,17 +487,35 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "kind": "`spread`: largest minus smallest of all players; `mean_gap`: mean over all pairs; "
         "`imbalance`: largest difference between two teams; `rematch`: share of the pairs of "
         "players that met in their last `matches` matches, less the longer ago, half if they were "
-        "in one team and now are not, or the other way round.",
-        "attribute": "The number that is compared; `rematch` needs none.",
-        "scale": "From values or gaps to [0, 1]; `rematch` takes none.",
+        "in one team and now are not, or the other way round; `latency`: mean cost of pings, see "
+        "`pairs`; `party_parity`: difference of the teams' party sizes; `host_options`: 1, 0.4 and "
+        "0 for no, one and more players who reach everyone; `same`, `overlap`: share of the pairs "
+        "that differ or have no element in common.",
+        "attribute": "The value that is compared: a number; for `latency` a map from region or "
+        "player to milliseconds (default `latency`); for `host_options` a set of player ids, or "
+        "`open`, `moderate` or `strict` (default `connect`); `rematch` and `party_parity` need "
+        "none.",
+        "scale": "From values or gaps to [0, 1]; only where numbers are compared.",
         "measure": "For `imbalance`: compare the teams' `mean` or `sum`.",
+        "pairs": "For `latency`: `enemies` (default), `teammates` or `all` pairs of players, or "
+        "`region`: all play in the one region with the least mean cost.",
+        "best": "For `latency`: milliseconds that cost nothing (default 25).",
+        "worst": "For `latency`: milliseconds that cost 1 (default 400); in between the logarithm "
+        "counts.",
     },
     "RuleShape": {
         "kind": "The comparison, as for criteria, or `same`: all values are equal; `rematch`: "
         "opponents of the last `matches` matches may not meet again until they were drawn anew "
-        "`redraws` times.",
-        "attribute": "The value that is compared; `rematch` needs none: the engine remembers.",
-        "limit": "Largest gap accepted at once; it does not go with `same` and `rematch`.",
+        "`redraws` times; `overlap`: there is an element that all have; `avoid`: nobody meets a "
+        "player whom either lists.",
+        "attribute": "The value that is compared, as for criteria; for `avoid` a set of player ids "
+        "(default `avoid`). `rematch` needs none: the engine remembers.",
+        "limit": "Largest gap accepted at once: for `latency` milliseconds of the worst pair, or "
+        "of the worst off to the region; for `party_parity` the difference, 0 to 1; for "
+        "`host_options` the hosts missing to two. It does not go with `rematch`, `same`, `overlap` "
+        "and `avoid`; `expand = {steps = [[60, 1]]}` lifts the last three after 60 s.",
+        "pairs": "For `latency` as for criteria; for `avoid`: `all` (default), `enemies` or "
+        "`teammates`.",
         "unit": "`difference` (points), `relative` (a fraction of one's own value) or `percentile` "
         "(a fraction of all players: 0.05 is five of a hundred).",
         "accept": "Whose limit must have reached the gap: that of `both` sides (of every ticket of "
@@ -522,6 +555,10 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("expand = {...} of a rule", shapes.ExpandShape, queue_model.Expansion),
     ("[arrivals]", shapes.ArrivalsShape, scenario_model.Arrivals),
     ("[[arrivals.classes]]", shapes.ClassShape, scenario_model.ArrivalClass),
+    ("[arrivals.world]", shapes.WorldShape, world_model.World),
+    ("connect = {...} of the world", shapes.ConnectShape, world_model.Connect),
+    ("last_mile = {...} of the world", shapes.LastMileShape, world_model.LastMile),
+    ("skill = {...} of the world", shapes.SkillShape, world_model.Skill),
     ("[attributes.NAME]", shapes.DistributionShape, scenario_model.Distribution),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
     ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
@@ -533,7 +570,14 @@ _ALLOWED: dict[str, dict[str, Any]] = {
     "CriterionShape": {"kind": queue_model.CriterionKind},
     "RuleShape": {"kind": queue_model.RuleKind},
 }
-_MODEL_DEFAULTS = (shapes.CriterionShape, shapes.RuleShape, shapes.LimitsShape)
+_MODEL_DEFAULTS = (
+    shapes.CriterionShape,
+    shapes.RuleShape,
+    shapes.LimitsShape,
+    shapes.ConnectShape,
+    shapes.LastMileShape,
+    shapes.SkillShape,
+)
 """Shapes whose absent keys always get the default of the value that is built."""
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from evenmatch.policies.base import Policy as Policy
     from evenmatch.policies.base import policy as policy
     from evenmatch.ratings.rate import rate as rate
+    from evenmatch.solvers.split import split_teams as split_teams
 
 __version__ = "0.1.0"
 
@@ -43,6 +44,7 @@ _PUBLIC: dict[str, str] = {
     "policy": "evenmatch.policies.base",
     "rate": "evenmatch.ratings.rate",
     "simulate": "evenmatch.lab.simulate",
+    "split_teams": "evenmatch.solvers.split",
 }
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "policy",
     "rate",
     "simulate",
+    "split_teams",
 ]
 
 

@@ -121,6 +121,10 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     """A match: ticket ids and player ids by team; `at` is engine time in seconds.
 
     `handicap`, where somebody gets one, holds the points given to each team before the start.
+    `roles`, in queues that have them, names the role of each of `players`.
+    `region`, in queues that compare latencies, is the best one for all, and `latency_delta` says by
+    team and player how many milliseconds it is above the player's own best. `hosts`, in queues that
+    ask for them, are the players who reach everyone, best first.
     """
 
     match: str
@@ -134,6 +138,10 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     players: tuple[tuple[str, ...], ...]
     assignment: dict[str, str] | None = None
     handicap: tuple[float, ...] | UnsetType = UNSET
+    roles: tuple[tuple[str, ...], ...] | UnsetType = UNSET
+    region: str | UnsetType = UNSET
+    latency_delta: tuple[tuple[float, ...], ...] | UnsetType = UNSET
+    hosts: tuple[str, ...] | UnsetType = UNSET
 
 
 class FeedMatch(MatchState, frozen=True, gc=False):
@@ -251,16 +259,11 @@ def new_ticket(created: CreateTicket) -> NewTicket:
     """Return the engine's ticket; sets of words are sorted, so that equal sets are equal.
 
     Raises:
-        InvalidTicket: A player's id cannot be read, or the ticket names roles.
+        InvalidTicket: A player's id cannot be read.
     """
     _sort_sets(created.attributes)
     for at, player in enumerate(created.players):
         _sort_sets(player.attributes)
-        if player.roles:
-            raise InvalidTicket(
-                "roles comes with a later version of evenmatch; leave it out",
-                where=f"/players/{at}/roles",
-            )
         if not player.id.isprintable() or player.id.isspace():
             _check_id(player.id, f"/players/{at}/id")
     return NewTicket(created.players, created.queues, created.attributes)
@@ -280,6 +283,10 @@ def match_state(match: Match, assignment: dict[str, str] | None = None) -> Match
         match.players,
         assignment,
         match.handicap or UNSET,
+        match.roles or UNSET,
+        match.region or UNSET,
+        match.latency_delta or UNSET,
+        UNSET if match.hosts is None else match.hosts,
     )
 
 
@@ -297,6 +304,10 @@ def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> Fee
         match.players,
         assignment,
         match.handicap or UNSET,
+        match.roles or UNSET,
+        match.region or UNSET,
+        match.latency_delta or UNSET,
+        UNSET if match.hosts is None else match.hosts,
         seq,
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.bench import batch, compiled, engine, journal, memory, rules, server
+from tests.bench import batch, compiled, engine, jobs, journal, memory, pools, rules, server
 from tests.bench.report import (
     Result,
     Row,
@@ -29,8 +29,10 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "rules": rules.run,
     "compiled": compiled.run,
     "batch": batch.run,
+    "pools": pools.run,
     "memory": memory.run,
     "journal": journal.run,
+    "jobs": jobs.run,
     "server": server.run,
 }
 WIDTH = 150

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from evenmatch.cost.expansion import inverse
-from evenmatch.cost.rules import number
+from evenmatch.cost.values import number
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket

@@ -1,12 +1,15 @@
 """The policy kit finds faults: each policy here breaks one promise, and the kit names it.
 
-`Pairs` and `Rounds` are right; each fault changes a few lines of one of them.
+`Pairs`, `Rounds` and `Shuffles` are right; each fault changes a few lines of one of them.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 
 from evenmatch.cost.rules import Rules
@@ -14,8 +17,9 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
+from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Matcher, Memory, NoJobs
 from evenmatch.testing import check_policy
+from tests.shuffles import Pairing, Shuffles, ShufflesMatcher
 
 
 class Pairs(NoJobs):
@@ -236,9 +240,184 @@ class Made:
         return self.kind(queue, memory or {})
 
 
+class AsksWhileOneRuns(ShufflesMatcher):
+    """Does not look whether its last job is over."""
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        if fired and self.clock.is_due(now, fired):
+            self.running = None
+        return super().decide(now, fired)
+
+
+class AsksOnInput(ShufflesMatcher):
+    """Asks for a job as soon as a ticket enters."""
+
+    entered = False
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        super().enter(entry, now)
+        self.entered = True
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        job = self.pairing(now) if self.entered and self.running is None else None
+        self.entered = False
+        return Decision(wake_at=max(self.clock.round_at, now + fired), job=job)
+
+
+class AsksTwiceAtOnce(ShufflesMatcher):
+    """Plays one match of a plan, and asks again at the same instant."""
+
+    def settle(self, result: JobResult, now: float) -> Decision:
+        if result.number == self.running and len(result.matches) > 1:
+            self.clock.round_at = now
+        return super().settle(JobResult(result.number, result.matches[:1]), now)
+
+
+class SharesItsTickets(ShufflesMatcher):
+    """Lets its job look at the tickets of the moment."""
+
+    def pairing(self, now: float) -> Job | None:
+        job = super().pairing(now)
+        return None if job is None else Live(job, self)
+
+
+class Live:
+    """A job over a matcher's own tickets."""
+
+    def __init__(self, job: Job, owner: ShufflesMatcher) -> None:
+        self.number, self.parts, self.owner = job.number, 1, owner
+
+    def solve(self, part: int) -> list[str]:
+        return list(self.owner.pool)
+
+    def combine(self, results: Sequence[Any]) -> JobResult:
+        (ids,) = results
+        return JobResult(self.number, tuple(zip(ids[::2], ids[1::2], strict=False)))
+
+
+class LetsPartsShareChance(ShufflesMatcher):
+    """Gives all parts one generator."""
+
+    def pairing(self, now: float) -> Job | None:
+        job = super().pairing(now)
+        return None if job is None else OneGenerator(job)
+
+
+class OneGenerator:
+    """A job whose parts draw from one stream."""
+
+    def __init__(self, job: Job) -> None:
+        self.number, self.parts, self.job = job.number, 3, job
+        self.rng = np.random.default_rng(1)
+
+    def solve(self, part: int) -> object:
+        return self.job.solve(int(self.rng.integers(1000)))
+
+    def combine(self, results: Sequence[Any]) -> JobResult:
+        return self.job.combine(results)
+
+
+class TrustsItsPlan(ShufflesMatcher):
+    """Plays what it planned, not what is left of it."""
+
+    def pairing(self, now: float) -> Job | None:
+        job = super().pairing(now)
+        self.plan = () if job is None else solved(job)
+        return job
+
+    def settle(self, result: JobResult, now: float) -> Decision:
+        if result.number != self.running:
+            return super().settle(result, now)
+        self.running = None
+        for ticket_id in chain.from_iterable(self.plan):
+            self.pool.pop(ticket_id, None)
+        return Decision(tuple(map(Grouping, self.plan)), max(self.clock.round_at, now))
+
+
+def solved(job: Job) -> tuple[tuple[str, ...], ...]:
+    return job.combine([job.solve(part) for part in range(job.parts)]).matches
+
+
+class FailsOnAnEmptyPlan(ShufflesMatcher):
+    """Takes it for impossible that nothing is left of a plan."""
+
+    def settle(self, result: JobResult, now: float) -> Decision:
+        if result.number == self.running:
+            assert result.matches[0]
+        return super().settle(result, now)
+
+
+class WaitsForMore(ShufflesMatcher):
+    """Takes an empty plan for none."""
+
+    def settle(self, result: JobResult, now: float) -> Decision:
+        if not result.matches:
+            return Decision(wake_at=max(self.clock.round_at, now))
+        return super().settle(result, now)
+
+
+class RemembersItsJob(ShufflesMatcher):
+    """Waits after a restart for the plan of the job that ran before it."""
+
+    def __init__(self, chosen: Shuffles, queue: Queue, seed: int, memory: Memory) -> None:
+        super().__init__(chosen, queue, seed, memory)
+        self.running = memory.get("running")
+
+    def memory(self) -> Memory:
+        return {**super().memory(), "running": self.running}
+
+
+class TakesAnyPlan(ShufflesMatcher):
+    """Does not look at the number of a plan."""
+
+    def settle(self, result: JobResult, now: float) -> Decision:
+        return super().settle(JobResult(self.running or 0, result.matches), now)
+
+
+class PlansAgainstRules(ShufflesMatcher):
+    """Plans matches that the rules forbid."""
+
+    def pairing(self, now: float) -> Job | None:
+        job = super().pairing(now)
+        if isinstance(job, Pairing):
+            job.may_play[:] = True
+        return job
+
+
+class SettlesIntoThePast(ShufflesMatcher):
+    """Says after a plan when the last round was."""
+
+    def settle(self, result: JobResult, now: float) -> Decision:
+        decision = super().settle(result, now)
+        return Decision(decision.matches, now - 1.0)
+
+
+class FailsInItsJob(ShufflesMatcher):
+    """Hands over a job that cannot be solved."""
+
+    def pairing(self, now: float) -> Job | None:
+        job = super().pairing(now)
+        return None if job is None else msgspec.structs.replace(job, ids=())  # type: ignore[type-var]
+
+
+class WithJobs:
+    """A policy with jobs whose matchers are of the given kind."""
+
+    jobs = True
+
+    def __init__(self, kind: type[ShufflesMatcher], name: str) -> None:
+        self.kind = kind
+        self.__class__ = type(name, (WithJobs,), {})
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        if not queue.format.is_duel:
+            raise ConfigError("duels only")
+        return self.kind(Shuffles(every=3.0), queue, seed, memory or {})
+
+
 TIMER = "no match waits for somebody else to ask: before wake_at there is nothing to do: "
 LEFT = "a ticket may leave at any time, and is never matched after that: "
-LEGAL = "every match is legal, full, and of waiting tickets, each used once: "
+LEGAL = "every match is legal, as full as its format asks, of waiting tickets, each used once: "
 EXTRA = "extra calls of decide change nothing: "
 LABEL = "other ids of tickets and players change nothing: "
 SHIFT = "shifting all times shifts the matches and changes nothing else: "
@@ -246,6 +425,30 @@ RESTORE = "a matcher restored half-way gives the same rest: "
 AHEAD = "wake_at lies ahead: "
 TWICE = "a second decide at the same instant is empty and says the same wake_at: "
 EQUAL = "equal calls and seed give equal results: "
+
+JOBS = "a job is asked for only when fired, one at a time and one at an instant: "
+PURE = "solving a job again, later or in another order of its parts, gives the same plan: "
+LATE = "a plan may come late, when some of its tickets are gone: "
+OVER = "a job is over when its plan has come, whatever is left of it: "
+STRAYS = "a plan with an unknown number changes nothing: "
+AGAIN = "a restored matcher asks again for the job that was out: "
+
+JOB_FAULTS: list[tuple[type[ShufflesMatcher], str, str]] = [
+    (AsksWhileOneRuns, JOBS, r"decide\(.*\): a second job was asked for while one runs$"),
+    (AsksOnInput, JOBS, r"decide\(.*\): a job is asked for only by a decide with fired=True$"),
+    (AsksTwiceAtOnce, JOBS, r"decide\(.*\): a second job was asked for at \d.* s$"),
+    (SharesItsTickets, PURE, r"at \d.* s it gave another plan than at \d.*$"),
+    (LetsPartsShareChance, PURE, r"at \d.* s its parts backwards gave another plan$"),
+    (TrustsItsPlan, LEFT, r"the match t\d\d\+t\d\d at \d.* s has t\d\d, which has left$"),
+    (FailsOnAnEmptyPlan, LATE, r"settle\(JobResult\(\d+, \(\)\), \d.*\) raised IndexError: .*$"),
+    (WaitsForMore, OVER, r"a new matcher made t\d\d\+.* at .* s, but not the one before it$"),
+    (RemembersItsJob, AGAIN, r"restored at \d.* s, it asked for no job, though t\d\d\+t\d\d still"),
+    (TakesAnyPlan, STRAYS, r"at \d.* s it matched t\d\d\+t\d\d$"),
+    (PlansAgainstRules, LEGAL, r"the plan at \d.* s has t\d\d\+t\d\d, which may not play$"),
+    (SettlesIntoThePast, AHEAD, r"settle\(JobResult\(.*\) returned wake_at .*$"),
+    (FailsInItsJob, LEGAL, r"its job raised ValueError: .*$"),
+]
+
 
 FAULTS: list[tuple[type[Pairs] | type[Rounds], str, str]] = [
     (ForgetsTimer, TIMER, r"asked at \d.* s it matched t\d\d\+t\d\d, though its wake_at was inf$"),
@@ -281,3 +484,31 @@ def test_planted_fault_is_found(
     rest = str(caught.value).removeprefix(promise)
     with pytest.raises(AssertionError, match="^" + start + detail):
         raise AssertionError(rest)
+
+
+def test_right_version_with_jobs_keeps_every_promise() -> None:
+    check_policy(WithJobs(ShufflesMatcher, "ShufflesMatcher"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "promise", "detail"), JOB_FAULTS, ids=[kind.__name__ for kind, _, _ in JOB_FAULTS]
+)
+def test_planted_fault_of_a_job_is_found(
+    kind: type[ShufflesMatcher], promise: str, detail: str
+) -> None:
+    start = rf"policy {kind.__name__} on queue \w+, seed \d+: "
+    with pytest.raises(AssertionError) as caught:
+        check_policy(WithJobs(kind, kind.__name__))
+    assert str(caught.value).startswith(promise)
+    rest = str(caught.value).removeprefix(promise)
+    with pytest.raises(AssertionError, match="^" + start + detail):
+        raise AssertionError(rest)
+
+
+def test_policy_that_does_not_say_that_it_has_jobs_is_found() -> None:
+    made = WithJobs(ShufflesMatcher, "Silent")
+    type(made).jobs = False
+    with pytest.raises(
+        AssertionError, match="a policy that asks for jobs says so with jobs = True"
+    ):
+        check_policy(made)

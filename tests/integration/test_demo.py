@@ -36,10 +36,27 @@ def test_demo_loses_nobody_and_matches_nobody_twice() -> None:
     assert figures["url"].startswith("http://127.0.0.1:")
 
 
+def test_demo_of_teams_loses_nobody_and_tells_of_every_region() -> None:
+    done = evenmatch("demo", "--world", "3v3", "--seconds", "8", "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["lost"] == figures["duplicated"] == figures["merged"] == 0
+    assert figures["tickets"] == figures["matched"] + figures["waiting"]
+    assert figures["matched"] > 0.95 * figures["tickets"]
+    # 6 s of 60 world seconds each, in which 200 players a minute come: 1,200 +- 4 x 35, roughly.
+    assert 1_000 < figures["players"] < 1_400
+    regions = figures["regions"]
+    assert regions["europe_west"]["players"] > regions["us_east"]["players"] > 100
+    assert sum(each["players"] for each in regions.values()) <= figures["players"]
+    assert all(0.0 < each["quality"]["mean"] <= 1.0 for each in regions.values())
+    assert all(each["wait"]["mean"] >= 0.0 for each in regions.values())
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["demo", "--world", "moon"], "--world must be halo"),
+        (["demo", "--world", "moon"], "--world must be duel or 3v3, got 'moon'"),
+        (["demo", "--world", "3v3", "--speed", "1000000"], "more than 200,000 parties would come"),
         (["demo", "--seconds", "0"], "--seconds must be from 3"),
         (["demo", "--speed", "-1"], "--speed must be above 0"),
         (["serve", "nothing.toml"], "nothing.toml"),

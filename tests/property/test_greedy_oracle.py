@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from itertools import combinations, product
 
 import pytest
+from msgspec.structs import replace
 
 from evenmatch.cost.objective import Objective
+from evenmatch.cost.roles import assigned, role_problem
 from evenmatch.cost.rules import side_of
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
-from evenmatch.model.ticket import Ticket
+from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Decision, Matcher
 from evenmatch.policies.greedy import Greedy
 from evenmatch.testing import ticket
@@ -24,6 +26,9 @@ FORMATS = [
     Format((1, 1, 1)),
     Format((1, 1), ("A", "B")),
     Format((2, 2, 2)),
+    Format((2, 2), roles=(("tank", 1), ("dps", 1))),
+    Format((3, 3), roles=(("tank", 1), ("dps", 2))),
+    Format((2, 2), ("A", "B"), roles=(("tank", 1), ("dps", 1))),
 ]
 WIDENING = Expansion(rate=20.0)
 RULES = [
@@ -74,7 +79,9 @@ class World:
             wrong = sides and any(
                 side_of(t) not in ("", sides[at]) for t, at in zip(group, choice, strict=True)
             )
-            if filled == seats and not wrong:
+            roles = self.queue.format.roles
+            seated = not roles or all(assigned(team, roles) for team in teams[: len(seats)])
+            if filled == seats and not wrong and seated:
                 best = min(best, self.rules.ready_at(teams[: len(seats)]))
         return best
 
@@ -96,14 +103,20 @@ def newcomer(rng: random.Random, queue: Queue, number: int, now: float) -> Ticke
     size = rng.randint(1, max(queue.format.players))
     ratings = [1000.0 + 25 * rng.randrange(16) for _ in range(size)]
     sides = queue.format.sides
-    if sides and rng.random() < 0.7:
-        side = rng.choice(sides)
-        return ticket(f"t{number}", *ratings, at=now, sequence=number, side=side)
-    return ticket(f"t{number}", *ratings, at=now, sequence=number)
+    given = {"side": rng.choice(sides)} if sides and rng.random() < 0.7 else {}
+    made = ticket(f"t{number}", *ratings, at=now, sequence=number, **given)
+    names = [name for name, _ in queue.format.roles]
+    some = [tuple(rng.sample(names, rng.choice((0, 1, 1)))) for _ in ratings if names]
+    choosy = tuple(replace(p, roles=own) for p, own in zip(made.players, some, strict=False))
+    if names and role_problem(NewTicket(choosy), queue.format.roles) is None:
+        return replace(made, players=choosy)
+    return made
 
 
 @pytest.mark.parametrize("rules", RULES, ids=lambda rules: "+".join(r.kind for r in rules) or "-")
-@pytest.mark.parametrize("layout", FORMATS, ids=lambda layout: f"{layout.players}{layout.sides}")
+@pytest.mark.parametrize(
+    "layout", FORMATS, ids=lambda layout: f"{layout.players}{layout.sides}{len(layout.roles)}"
+)
 def test_no_legal_match_waits_and_the_next_one_is_known(
     layout: Format, rules: tuple[Rule, ...]
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.bench import engine, journal
+from tests.bench import engine, journal, pools
 from tests.bench.__main__ import BENCHES, main
 from tests.bench.workload import LARGE, SMALL
 
@@ -39,3 +39,19 @@ def test_an_unknown_bench_is_refused_with_the_names_there_are(
 
     assert stopped.value.code == 2
     assert ", ".join(BENCHES) in capsys.readouterr().err
+
+
+def test_the_bench_of_pools_prints_every_way_at_every_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "AIMS", {60: "<= 20 ms", 90: "<= 150 ms"})
+    monkeypatch.setattr(pools, "SMALL", 60)
+    monkeypatch.setattr(pools, "TEAM_PLAYERS", 80)
+
+    code = main(["pools", "--quick", "--data", str(tmp_path)])
+
+    printed = capsys.readouterr().out
+    assert code == 0
+    assert "1v1, 60 waiting, stable marriage: matched" in printed
+    assert "1v1, 90 waiting, evenmatch: mean gap" in printed
+    assert "4v4, 80 waiting, stable marriage of teams: matched" in printed

@@ -231,10 +231,34 @@ BAD_QUEUES = [
     ("teams = 2\nplayers = 3\nparty_sizes = [2]", "[2] cannot fill a team of 3 players exactly"),
     ("party_sizes = []", "party_sizes must admit at least one size"),
     ("party_sizes = [1, 1]", "party_sizes[1] repeats 1"),
-    ("roles = {tank = 1}", "queue[0].roles comes with a later version"),
+    ("roles = {tank = 1}", "roles divide the players of a team, and these teams have 1 player"),
+    (
+        "players = 3\nroles = {tank = 1, dps = 1}",
+        "roles add up to 2 players and a team has 3",
+    ),
+    ("players = [1, 4]\nroles = {tank = 1}", "need teams of one size, got players = [1, 4]"),
+    ("players = 2\nroles = {tank = 2.5}", "roles must be a table of whole numbers, role ="),
+    (
+        "players = 2\nroles = {tank = 2, dps = 0}",
+        "roles.dps must be between 1 and 2 players",
+    ),
+    ("players = 2\nroles = {}", "roles must name at least one role; leave it out"),
+    ('players = 2\nroles = {"a+b" = 2}', 'roles must have names without + and |, got "a+b"'),
     ("accept = {seconds = 15}", "accept comes with a later version"),
     ('name = "q"\nrules_file = "r.json"', 'queue "q", rules_file comes with a later version'),
-    ("players_min = 1", "players_min comes with a later version"),
+    ("players_min = 2", "players_min must be between 0 and 1, got 2"),
+    ("players_min = [1]", "players_min must give a number for each of the 2 teams, got 1 numbers"),
+    ("players_min = []", "players_min must give a number for each team; leave it out"),
+    ("players_min = [1, 0]", "players_min must keep at least 2 players, and two teams where"),
+    (
+        "players = 3\nplayers_min = [1, 4]",
+        "players_min[1] must be between 0 and the team's 3",
+    ),
+    ("teams = 3\nplayers_min = [1, 0, 1]", "players_min[2] is higher than that of a team like it"),
+    (
+        "players = 3\nplayers_min = 3\nparty_sizes = [2]",
+        "[2] cannot fill a team of 3 players exactly",
+    ),
     ('attributes = ["map", "map"]', 'attributes[1] repeats "map"'),
     ('attributes = [""]', 'attributes[0] must be a name of 1 to 100 characters, got ""'),
     (f"attributes = {[str(i) for i in range(65)]}", "attributes must have at most 64 entries, got"),
@@ -251,7 +275,11 @@ BAD_QUEUES = [
     ("criteria = 5", "criteria must be a list of tables"),
     ("criteria = [{}]", "queue[0].criteria[0].kind is missing"),
     ('criteria = [{kind = "spread"}]', "criteria[0].attribute is missing"),
-    ('criteria = [{kind = "latency"}]', 'kind = "latency" comes with a later version; this'),
+    ('criteria = [{kind = "fullness"}]', 'kind = "fullness" counts free seats, and here all are'),
+    (
+        'criteria = [{kind = "role_rank"}]',
+        'kind = "role_rank" compares roles, and this queue has none',
+    ),
     ('criteria = [{kind = "spred"}]', "(did you mean spread?)"),
     (
         'criteria = [{kind = "spread", attribute = "r", weight = -1}]',
@@ -292,7 +320,7 @@ BAD_QUEUES = [
         'criteria = [{kind = "spread", attribute = "r", scale = {kind = "none", max = 3}}]',
         'scale.max does not go with kind = "none", which takes no further key',
     ),
-    ('rules = [{kind = "overlap", attribute = "m"}]', 'kind = "overlap" comes with a later'),
+    ('rules = [{kind = "pair_limit", attribute = "m"}]', 'kind = "pair_limit" comes with a later'),
     ('rules = [{kind = "same", attribute = "m", limit = 1}]', 'limit does not go with kind = "sa'),
     ('rules = [{kind = "spread", attribute = "r"}]', "rules[0].limit is missing"),
     (rule("limit = -1"), 'queue "main", rules[0].limit must be between 0 and 1e15, got -1.0'),
@@ -319,8 +347,8 @@ BAD_QUEUES = [
         "rules[0].file cannot be used: evenmatch:none.csv: no such file comes with evenmatch",
     ),
     (
-        'rules = [{kind = "same", attribute = "m", accept = "both"}]',
-        'accept does not go with kind = "same"',
+        'rules = [{kind = "same", attribute = "m", last = 9}]',
+        'last does not go with kind = "same"',
     ),
     (rule('limit = 1, accept = "one"'), 'accept must be one of both, either, got "one"'),
     (rule("limit = 1, expand = {}"), "must have exactly one of rate, steps and curve, got none"),
@@ -465,7 +493,7 @@ BAD_FILES = [
     ),
     ('Q[attributes.c0]\ndistribution = "uniform"', "attributes are drawn only for arrivals"),
     ('A[attributes.at]\ndistribution = "uniform"', "attributes.at cannot be drawn; reserved"),
-    ('A[attributes."latency.eu"]\ndistribution = "uniform"', "drawing maps comes with a later"),
+    ('A[attributes.".eu"]\ndistribution = "uniform"', "must have a name before the dot"),
     ('A[attributes.c0]\ndistribution = "gauss"', "c0.distribution must be one of uniform, normal"),
     ("A[attributes.c0]\nmean = 5", "attributes.c0.distribution is missing"),
     ('A[attributes.c0]\ndistribution = "uniform"\nmean = 5', "mean does not go with uniform"),
@@ -723,3 +751,56 @@ class TestShippedScenarios:
         assert only.criteria[0].scale == Scale(kind="none")
         assert scenario.arrivals is not None
         assert scenario.arrivals.file == "evenmatch:halo2_1v1_queue_trace.csv.gz"
+
+    @pytest.mark.parametrize(
+        ("name", "team_size", "player_rate"),
+        [
+            ("world_3v3", 3, 20 / 60),
+            ("world_3v3_busy", 3, 200 / 60),
+            ("world_5v5", 5, 100 / 60),
+            ("oceania_evening", 3, 20 / 60),
+        ],
+    )
+    def test_worlds_judge_by_six_factors_at_eight_in_the_evening(
+        self, name: str, team_size: int, player_rate: float
+    ) -> None:
+        scenario = load_scenario(SCENARIOS / f"{name}.toml")
+        (only,) = scenario.queues
+        assert only.format.players == (team_size, team_size)
+        weights = {each.kind: each.weight for each in only.criteria}
+        assert weights == {
+            "imbalance": 0.24,
+            "mean_gap": 0.22,
+            "party_parity": 0.12,
+            "latency": 0.26,
+            "rematch": 0.04,
+            "host_options": 0.12,
+        }
+        assert scenario.arrivals is not None
+        assert scenario.arrivals.world is not None
+        assert scenario.arrivals.world.hour == 19.0
+        assert scenario.arrivals.world.player_rate == pytest.approx(player_rate, abs=1e-4)
+
+
+def test_players_min_is_a_number_for_all_teams_or_one_for_each() -> None:
+    (one,) = parse_scenario("[[queue]]\nplayers = 3\nplayers_min = 2").queues
+    (each,) = parse_scenario("[[queue]]\nteams = 3\nplayers_min = [1, 1, 0]").queues
+    (full,) = parse_scenario("[[queue]]\nplayers = 3\nplayers_min = 3").queues
+
+    assert (one.format.least, one.format.k_min, one.format.k) == ((2, 2), 4, 6)
+    assert (each.format.least, each.format.k_min) == ((1, 1, 0), 2)
+    assert (full.format.players_min, full.format.is_variable) == ((), False)
+
+
+def test_parties_need_to_fill_a_team_only_to_its_minimum() -> None:
+    (queue,) = parse_scenario("[[queue]]\nplayers = 3\nplayers_min = 2\nparty_sizes = [2]").queues
+
+    assert queue.format.party_sizes == (2,)
+
+
+def test_roles_keep_the_order_of_the_file() -> None:
+    text = "[[queue]]\nplayers = 5\nroles = {tank = 1, healer = 1, dps = 3}"
+    (queue,) = parse_scenario(text).queues
+
+    assert queue.format.roles == (("tank", 1), ("healer", 1), ("dps", 3))
+    assert queue.policy == "greedy"

@@ -106,7 +106,6 @@ def test_decode_names_the_place() -> None:
         (Player(" "), "/players/1/id"),
         (Player("a\nb"), "/players/1/id"),
         (Player("a\x00"), "/players/1/id"),
-        (Player("a", roles=("tank",)), "/players/1/roles"),
     ],
 )
 def test_player_that_cannot_be_taken_is_refused(player: Player, where: str) -> None:
@@ -132,6 +131,20 @@ def test_match_goes_out_with_every_field() -> None:
         "assignment": None,
         "seq": 9,
     }
+
+
+def test_match_states_its_region_and_hosts_where_there_are_any() -> None:
+    teams = (("a",), ("b",))
+    match = Match(
+        "m", "duel", 2.5, ("1", "2"), (("1",), ("2",)), teams,
+        region="eu", latency_delta=((0.0,), (4.5,)), hosts=(),
+    )  # fmt: skip
+    for state in (match_state(match), feed_match(match, None, 7)):
+        said = msgspec.to_builtins(state)
+        assert (said["region"], said["latency_delta"]) == ("eu", ((0.0,), (4.5,)))
+        assert said["hosts"] == ()
+    bare = msgspec.to_builtins(match_state(Match("m", "q", 0.0, ("1",), (("1",),), (("a",),))))
+    assert not {"region", "latency_delta", "hosts"} & set(bare)
 
 
 def test_match_states_its_handicap_where_there_is_one() -> None:

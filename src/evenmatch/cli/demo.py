@@ -1,4 +1,4 @@
-"""`evenmatch demo`: real players, a real server, two days of theirs in a minute of ours."""
+"""`evenmatch demo`: players of two days or of an evening, and a real server, in a minute."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from evenmatch.errors import ConfigError
 SECONDS_MIN = 3.0
 SECONDS_MAX = 86_400.0
 SPEED_MAX = 1_000_000.0
+WORLDS = ("duel", "3v3")
+START_SECONDS = 3.0
+"""What a server takes to start; what it takes more, to compile kernels, is added to the run."""
 FEED_SHARE = 0.75
 """Part of the run in which players come; then the queue settles and tickets are checked."""
 CHECKS_PER_SECOND = 2_000.0
@@ -21,10 +24,14 @@ def demo(
     *,
     seconds: float = 60.0,
     speed: float | None = None,
-    world: str = "halo",
+    world: str = "duel",
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Show a server at work on 9,690 real arrivals: the Halo 2 beta of August 2004.
+    """Show a server at work on 9,690 real arrivals, or on parties from all over the world.
+
+    The world `duel` is the Halo 2 beta of August 2004: everybody who queued to play one against
+    one. In the world `3v3` 200 players a minute come at 20:00 Central European Time, alone and
+    with friends, each from one of eleven regions.
 
     A server starts on a journal in a temporary directory, and the players come in over HTTP,
     faster than they did. The server's clock runs as fast, so all waits are as the players would
@@ -33,25 +40,27 @@ def demo(
     For example:
 
         evenmatch demo --seconds 20 --json
+        evenmatch demo --world 3v3
 
     Args:
         seconds: Length of the whole run, real seconds.
-        speed: Trace seconds per real second; by default all players come in 3/4 of the run.
-        world: Who arrives; halo.
+        speed: World seconds per real second. By default all players of the duel come in 3/4 of
+            the run, and those of 3v3 sixty times as fast as they would.
+        world: Who arrives; duel or 3v3.
         json: Print one JSON object and nothing else.
     """
-    if world != "halo":
-        raise ConfigError(f"--world must be halo in this version, got {world!r}")
+    if world not in WORLDS:
+        raise ConfigError(f"--world must be {' or '.join(WORLDS)}, got {world!r}")
     if not SECONDS_MIN <= seconds <= SECONDS_MAX:
         raise ConfigError(
             f"--seconds must be from {SECONDS_MIN:g} to {SECONDS_MAX:g}, got {seconds:g}"
         )
     if speed is not None and not 0.0 < speed <= SPEED_MAX:
         raise ConfigError(f"--speed must be above 0 and at most {SPEED_MAX:g}, got {speed:g}")
-    return _show(seconds, speed, is_json=json)
+    return _show(world, seconds, speed, is_json=json)
 
 
-def _show(seconds: float, speed: float | None, *, is_json: bool) -> int:
+def _show(world: str, seconds: float, speed: float | None, *, is_json: bool) -> int:
     """Run the demo and print what it came to; the code is 1 if a ticket was lost or duplicated."""
     # Imported here so that --help needs none of it.
     import asyncio
@@ -60,28 +69,29 @@ def _show(seconds: float, speed: float | None, *, is_json: bool) -> int:
     import msgspec
     from rich.console import Console
 
-    from evenmatch.cli.demo_run import Figures, Ledger, Run
+    from evenmatch.cli.demo_ledger import Figures, Ledger
+    from evenmatch.cli.demo_run import Run
+    from evenmatch.cli.demo_server import ended_by_signals, server
     from evenmatch.cli.demo_view import View, print_summary
-    from evenmatch.cli.demo_world import ended_by_signals, halo, server
+    from evenmatch.cli.demo_world import SETTINGS
     from evenmatch.client import AsyncClient
 
-    ends_at = time.monotonic() + seconds
-    guests = halo()
-    feed_seconds = seconds * FEED_SHARE
-    pace = speed if speed is not None else guests[-1].at / feed_seconds
-    # Half a trace second more, so that rounding leaves nobody out.
-    comers = [guest for guest in guests if guest.at <= feed_seconds * pace + 0.5]
-    settle_until = ends_at - len(comers) / CHECKS_PER_SECOND
+    began = time.monotonic()
+    setting = SETTINGS[world]
+    comers, pace = setting.guests(seconds * FEED_SHARE, speed)
 
-    async def play(url: str, view: View) -> Figures:
+    async def play(url: str, view: View, settle_until: float) -> Figures:
         async with AsyncClient(url) as client:
-            run = Run(client, comers, speed=pace, tell=view.tell)
+            run = Run(client, comers, speed=pace, queue=setting.queue, tell=view.tell)
             return await run.play(settle_until)
 
     console = Console(quiet=is_json)
-    with ended_by_signals(), server(pace) as url, View(console, seconds) as view:
+    shown = View(console, seconds, setting.title)
+    with ended_by_signals(), server(setting.server_config(pace)) as url, shown as view:
+        ends_at = max(began, time.monotonic() - START_SECONDS) + seconds
         view.tell(Ledger(url))
-        figures = asyncio.run(play(url, view))
+        settle_until = ends_at - len(comers) / CHECKS_PER_SECOND
+        figures = asyncio.run(play(url, view, settle_until))
         if (left := ends_at - time.monotonic()) > 0:
             time.sleep(left)
     if is_json:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
-
-from evenmatch.cli.demo_world import QUEUE, Guest, ticket_of
+from evenmatch.cli.demo_ledger import Figures, Ledger
+from evenmatch.cli.demo_world import Guest, ticket_of
 from evenmatch.client import AsyncClient, ServerRefused
 from evenmatch.errors import Forgotten, MatchmakingError, UnknownTicket
-from evenmatch.wire import BATCH_MAX, FeedMatch, ItemCreated
+from evenmatch.wire import ItemCreated
 
 TICK = 0.005
 """Real seconds between two creates at least; all who came meanwhile are created at once."""
+CREATE_MAX = 200
+"""Tickets of one create: those who come late come in several, between which others are served."""
 TELL = 0.1
 """Real seconds between two looks at least."""
 SAMPLE = 4
@@ -25,89 +25,6 @@ CHECKERS = 32
 """Tickets that are checked at the same time."""
 
 
-class Spread(msgspec.Struct, frozen=True):
-    """A mean and two percentiles; null where there is nothing."""
-
-    mean: float | None
-    p50: float | None
-    p95: float | None
-
-
-class Figures(msgspec.Struct, frozen=True):
-    """What a run came to; waits in trace seconds, gaps in rating points."""
-
-    tickets: int
-    matched: int
-    waiting: int
-    merged: int
-    lost: int
-    duplicated: int
-    wait: Spread
-    rating_gap: Spread
-    url: str
-
-
-class Ledger:
-    """What the client knows by itself: the tickets acknowledged to it, the matches it read.
-
-    Args:
-        url: The address of the status page.
-    """
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.merged = 0
-        self.born: dict[str, float] = {}
-        self.ratings: dict[str, float] = {}
-        self.matches: dict[str, FeedMatch] = {}
-        self.match_count: Counter[str] = Counter()
-        self.waits: list[float] = []
-        self.gaps: list[float] = []
-
-    def acknowledge(self, guest: Guest, created: ItemCreated) -> None:
-        """Note the answer to a create: a new ticket, or one that waits already."""
-        if created.status == 200:
-            self.merged += 1
-            return
-        self.born[created.id] = created.enqueued_at
-        if guest.player.rating is not None:
-            self.ratings[created.id] = guest.player.rating.mean
-
-    def take(self, match: FeedMatch) -> None:
-        """Note a match of the feed, which shows each at least once."""
-        if match.match not in self.matches:
-            self.matches[match.match] = match
-            self.match_count.update(match.tickets)
-
-    def measure(self) -> None:
-        """Compute waits and gaps of all matches whose tickets were acknowledged."""
-        matches = [m for m in self.matches.values() if all(t in self.born for t in m.tickets)]
-        self.waits = [m.at - self.born[t] for m in matches for t in m.tickets]
-        self.gaps = [
-            abs(self.ratings[a] - self.ratings[b]) for a, b in (m.tickets for m in matches)
-        ]
-
-    @property
-    def matched(self) -> int:
-        """Return how many acknowledged tickets the feed has shown."""
-        return sum(ticket in self.match_count for ticket in self.born)
-
-    def figures(self, waiting: int, lost: int) -> Figures:
-        """Return what the run came to."""
-        self.measure()
-        return Figures(
-            tickets=len(self.born),
-            matched=self.matched,
-            waiting=waiting,
-            merged=self.merged,
-            lost=lost,
-            duplicated=sum(count > 1 for count in self.match_count.values()),
-            wait=spread(self.waits),
-            rating_gap=spread(self.gaps),
-            url=self.url,
-        )
-
-
 class Run:
     """One run of the demo against a server that is up.
 
@@ -115,6 +32,7 @@ class Run:
         client: Talks to the server.
         guests: Who comes, in order.
         speed: Trace seconds per real second.
+        queue: The queue that they enter.
         tell: Called often, for those who watch.
     """
 
@@ -124,12 +42,14 @@ class Run:
         guests: Sequence[Guest],
         *,
         speed: float,
+        queue: str = "",
         tell: Callable[[Ledger], None],
     ) -> None:
         self.ledger = Ledger(client.url)
         self._client = client
         self._guests = guests
         self._speed = speed
+        self._queue = queue
         self._tell = tell
         self._after = 0
         self._denied: set[str] = set()
@@ -169,14 +89,16 @@ class Run:
     def _due(self, sent: int, now: float) -> Sequence[Guest]:
         """Return the next guests whose time has come; one who comes twice comes in two arrays."""
         players: set[str] = set()
-        for guest in self._guests[sent : sent + BATCH_MAX]:
-            if guest.at > now or guest.player.id in players:
+        count = 0
+        for guest in self._guests[sent : sent + CREATE_MAX]:
+            if guest.at > now or any(player.id in players for player in guest.players):
                 break
-            players.add(guest.player.id)
-        return self._guests[sent : sent + len(players)]
+            players.update(player.id for player in guest.players)
+            count += 1
+        return self._guests[sent : sent + count]
 
     async def _create(self, guests: Sequence[Guest]) -> None:
-        items = await self._client.create_many([ticket_of(guest) for guest in guests])
+        items = await self._client.create_many([ticket_of(guest, self._queue) for guest in guests])
         for guest, item in zip(guests, items, strict=True):
             if isinstance(item, ItemCreated):
                 self.ledger.acknowledge(guest, item)
@@ -200,7 +122,7 @@ class Run:
 
     async def _read_page(self, wait: float = 0.0) -> list[str]:
         """Read a page of the feed; return a ticket of each of its first few matches."""
-        page = await self._client.page(QUEUE, self._after, wait=wait)
+        page = await self._client.page(self._queue, self._after, wait=wait)
         for match in page.matches:
             self.ledger.take(match)
         self._after = page.next
@@ -238,13 +160,3 @@ class Run:
         if state == UNKNOWN:
             return True
         return state != "waiting" and ticket not in self.ledger.match_count
-
-
-def spread(values: Sequence[float]) -> Spread:
-    """Return mean and percentiles (nearest rank)."""
-    if not values:
-        return Spread(None, None, None)
-    ordered = sorted(values)
-    ranks = (-(-len(ordered) * percent // 100) for percent in (50, 95))
-    p50, p95 = (ordered[max(rank, 1) - 1] for rank in ranks)
-    return Spread(sum(ordered) / len(ordered), p50, p95)

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from evenmatch.cli.demo_run import Figures, Ledger, Spread, spread
+from evenmatch.cli.demo_ledger import Figures, Ledger, RegionFigures, Spread, spread
 
 REFRESH = 0.25
 
@@ -21,11 +21,12 @@ class View:
     Args:
         console: Where to.
         seconds: Length of the run.
+        title: What is shown.
     """
 
-    def __init__(self, console: Console, seconds: float) -> None:
+    def __init__(self, console: Console, seconds: float, title: str) -> None:
         self._progress = Progress(
-            TextColumn("Halo 2 beta, 6 to 9 August 2004"),
+            TextColumn(title),
             BarColumn(),
             TimeRemainingColumn(),
             console=console,
@@ -61,17 +62,25 @@ class View:
         ledger.measure()
         waiting = len(ledger.born) - ledger.matched
         table = _table(ledger.matched, waiting, spread(ledger.waits), spread(ledger.gaps))
+        regions = ledger.regions()
+        if regions:
+            table.add_row("quality", _words(spread(ledger.qualities), "of 1"))
         table.add_row("status page", ledger.url)
         self._progress.update(self._task, completed=now - self._began)
-        self._live.update(Group(self._progress, table), refresh=True)
+        shown = [_by_region(regions)] if regions else []
+        self._live.update(Group(self._progress, table, *shown), refresh=True)
 
 
 def print_summary(console: Console, figures: Figures) -> None:
     """Print what a run came to."""
     table = _table(figures.matched, figures.waiting, figures.wait, figures.rating_gap)
+    if isinstance(figures.quality, Spread):
+        table.add_row("quality", _words(figures.quality, "of 1"))
     table.add_row("lost", str(figures.lost))
     table.add_row("matched twice", str(figures.duplicated))
     console.print(table)
+    if isinstance(figures.regions, dict):
+        console.print(_by_region(figures.regions))
     console.print(
         f"{figures.tickets:,} tickets were acknowledged; {figures.merged:,} more came while "
         f"their player was still waiting.",
@@ -88,7 +97,23 @@ def _table(matched: int, waiting: int, wait: Spread, gap: Spread) -> Table:
     return table
 
 
+def _by_region(regions: dict[str, RegionFigures]) -> Table:
+    table = Table(box=None, padding=(0, 2))
+    table.add_column("players of")
+    for words in ("matched", "wait, s", "95 % below", "quality"):
+        table.add_column(words, justify="right")
+    for region, found in regions.items():
+        cells = (found.wait.mean, found.wait.p95, found.quality.mean)
+        wait, most, quality = (0.0 if value is None else value for value in cells)
+        table.add_row(
+            region, f"{found.players:,}", f"{wait:,.1f}", f"{most:,.1f}", f"{quality:.3f}"
+        )
+    return table
+
+
 def _words(values: Spread, unit: str) -> str:
     if values.mean is None or values.p50 is None or values.p95 is None:
         return "none yet"
-    return f"mean {values.mean:,.1f}, half {values.p50:,.1f}, 95 % {values.p95:,.1f} {unit}"
+    digits = 3 if unit == "of 1" else 1
+    mean, p50, p95 = (f"{value:,.{digits}f}" for value in (values.mean, values.p50, values.p95))
+    return f"mean {mean}, half {p50}, 95 % {p95} {unit}"

@@ -1,26 +1,84 @@
-"""What the demo plays: who comes when, the queue they meet in, and the server for it."""
+"""What the demo plays: who comes when, and the queue they meet in."""
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+import math
+from itertools import islice, takewhile
 
 import msgspec
 import numpy as np
 
-from evenmatch.errors import MatchmakingError
+from evenmatch.errors import ConfigError
 from evenmatch.model.scenario import Arrivals
 from evenmatch.model.ticket import Player
+from evenmatch.model.world import PARTY_MIX, World
 from evenmatch.sim.arrivals import arrivals_of
 from evenmatch.wire import CreateTicket
 
-QUEUE = "slayer"
-TRACE = Arrivals(
+SERVER = """
+[server]
+clock_speed = %r
+"""
+# TrueSkill points: half of the players lie within 4 points of the mean, and a gap of 4 wins 72 %.
+DUEL = """
+[[queue]]
+name = "slayer"
+teams = 2
+players = 1
+policy = "window:limit=2,rate=0.02,limit_max=25"
+
+[[queue.criteria]]
+kind = "spread"
+attribute = "rating"
+scale = {kind = "linear", min = 0.0, max = 50.0}
+"""
+# As in scenarios/world_3v3.toml, but without a deadline: whoever comes is matched or waits.
+THREES = """
+[[queue]]
+name = "threes"
+teams = 2
+players = 3
+wait_price = 0.000167
+policy = "greedy"
+attributes = ["region"]
+
+[[queue.criteria]]
+kind = "imbalance"
+attribute = "rating"
+measure = "sum"
+step = 16.0
+weight = 0.24
+scale = {kind = "log", knee = 1500.0, max = 27000.0, cap = 18000.0}
+
+[[queue.criteria]]
+kind = "mean_gap"
+attribute = "rating"
+weight = 0.22
+scale = {kind = "log", knee = 2000.0, max = 18000.0, cap = 18000.0}
+
+[[queue.criteria]]
+kind = "party_parity"
+weight = 0.12
+
+[[queue.criteria]]
+kind = "latency"
+attribute = "latency"
+pairs = "enemies"
+best = 25.0
+worst = 400.0
+weight = 0.26
+
+[[queue.criteria]]
+kind = "rematch"
+matches = 1
+weight = 0.04
+
+[[queue.criteria]]
+kind = "host_options"
+attribute = "connect"
+weight = 0.12
+"""
+HALO = Arrivals(
     process="file",
     file="evenmatch:halo2_1v1_queue_trace.csv.gz",
     columns={
@@ -30,102 +88,72 @@ TRACE = Arrivals(
         "rating_deviation": "ts_sigma",
     },
 )
-# TrueSkill points: half of the players lie within 4 points of the mean, and a gap of 4 wins 72 %.
-CONFIG = f"""
-[server]
-clock_speed = %r
-
-[[queue]]
-name = "{QUEUE}"
-teams = 2
-players = 1
-policy = "window:limit=2,rate=0.02,limit_max=25"
-
-[[queue.criteria]]
-kind = "spread"
-attribute = "rating"
-scale = {{kind = "linear", min = 0.0, max = 50.0}}
-"""
-STOP_SECONDS = 5.0
+EVENING = Arrivals(
+    process="world",
+    world=World(200.0 / 60.0, hour=19.0, follows="neither", party_shares=PARTY_MIX[3]),
+)
+"""200 players a minute, at 20:00 Central European Time for as long as it lasts."""
+GUESTS_MAX = 200_000
 
 
 class Guest(msgspec.Struct, frozen=True, gc=False):
-    """Somebody who comes at an instant of the trace, seconds."""
+    """A party that comes at an instant of the world, seconds."""
 
     at: float
-    player: Player
+    players: tuple[Player, ...]
 
 
-def halo() -> list[Guest]:
-    """Return the players of the trace that ships with evenmatch, in order."""
-    arrivals = arrivals_of(TRACE, np.random.SeedSequence(0))
-    return [Guest(each.at, each.ticket.players[0]) for each in arrivals]
+class Setting(msgspec.Struct, frozen=True):
+    """A world to show.
 
-
-def ticket_of(guest: Guest) -> CreateTicket:
-    """Return the ticket of a guest."""
-    return CreateTicket((guest.player,), (QUEUE,))
-
-
-@contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the block in order, so that no server and no folder stay behind.
-
-    Raises:
-        SystemExit: One of them came; the code is 128 and its number.
+    Args:
+        title: What it is called on the screen.
+        queue: The name of its one queue.
+        config: The queue, TOML.
+        arrivals: Who comes when.
+        speed: World seconds per real second, if none is asked for; None = so many that all come.
     """
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
-    def end(number: int, _: object) -> None:
-        for each in numbers:
-            signal.signal(each, signal.SIG_IGN)
-        raise SystemExit(128 + number)
+    title: str
+    queue: str
+    config: str
+    arrivals: Arrivals
+    speed: float | None = None
 
-    before = [(number, signal.getsignal(number)) for number in numbers]
-    for number, present in before:
-        # `nohup` has the process ignore SIGHUP.
-        if present is not signal.SIG_IGN:
-            signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number, present in before:
-            signal.signal(number, present)
+    def guests(self, seconds: float, speed: float | None) -> tuple[list[Guest], float]:
+        """Return who comes, in order, and the world seconds per real second.
 
+        Args:
+            seconds: For how long guests may come, real seconds.
+            speed: What was asked for, if anything.
 
-@contextmanager
-def server(speed: float) -> Iterator[str]:
-    """Run `evenmatch serve` on a journal in a temporary directory; yield its address."""
-    with tempfile.TemporaryDirectory(prefix="evenmatch-demo-") as folder:
-        config = Path(folder) / "demo.toml"
-        config.write_text(CONFIG % speed, encoding="utf-8")
-        command = [sys.executable, "-m", "evenmatch.cli.main", "serve", str(config)]
-        command += ["--port", "0", "--data", folder]
-        with (Path(folder) / "server.log").open("w+", encoding="utf-8") as errors:
-            process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+        Raises:
+            ConfigError: More would come than a demo can check.
+        """
+        pace = speed if speed is not None else self.speed
+        comers = arrivals_of(self.arrivals, np.random.SeedSequence(0))
+        # Half a world second more, so that rounding leaves nobody out.
+        end = math.inf if pace is None else seconds * pace + 0.5
+        coming = takewhile(lambda each: each.at <= end, comers)
+        found = [Guest(each.at, each.ticket.players) for each in islice(coming, GUESTS_MAX + 1)]
+        if len(found) > GUESTS_MAX:
+            raise ConfigError(
+                f"more than {GUESTS_MAX:,} parties would come, which are more than the demo can "
+                f"check; make --seconds or --speed less"
             )
-            try:
-                yield _address(process, errors.name)
-            finally:
-                _stop(process)
+        return found, found[-1].at / seconds if pace is None else pace
+
+    def server_config(self, speed: float) -> str:
+        """Return the configuration of a server whose clock runs at a speed."""
+        return SERVER % speed + self.config
 
 
-def _address(process: subprocess.Popen[str], errors: str) -> str:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        process.wait(STOP_SECONDS)
-        raise MatchmakingError(f"the server did not start: {Path(errors).read_text()[-500:]}")
-    return line.split()[-1]
+SETTINGS = {
+    "duel": Setting("Halo 2 beta, 6 to 9 August 2004", "slayer", DUEL, HALO),
+    "3v3": Setting("three against three, 20:00 CET", "threes", THREES, EVENING, speed=60.0),
+}
 
 
-def _stop(process: subprocess.Popen[str]) -> None:
-    process.terminate()
-    try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
+def ticket_of(guest: Guest, queue: str) -> CreateTicket:
+    """Return the ticket of a party."""
+    return CreateTicket(guest.players, (queue,))

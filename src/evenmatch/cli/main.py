@@ -21,6 +21,7 @@ COMMANDS = {
     "demo": "Show a server at work on real arrivals.",
     "simulate": "Play a scenario in virtual time and print what came of it.",
     "compare": "Play a scenario under several policies, on the same arrivals.",
+    "solve": "Divide a batch of waiting parties into matches.",
     "reproduce": "Do a paper again, statement by statement.",
     "theory": "Compute figures from theory: formulas and small exact models.",
     "check": "Check a configuration and say in words what it means.",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evenmatch.cli.solving import solving_warnings
 from evenmatch.cost.expansion import inverse, last_change
+from evenmatch.cost.relation import pairs_of
 from evenmatch.engine.pool import Pool
 from evenmatch.model.queue import Criterion, Format, Handicap, Queue, Rule
 from evenmatch.model.scenario import Scenario
@@ -14,7 +16,35 @@ COMPARISONS = {
     "mean_gap": "the mean difference in {} over all pairs of its players",
     "imbalance": "the difference in {} between its teams",
     "rematch": "the share of its pairs that met not long ago, by {}",
+    "party_parity": "the difference in party sizes between its teams",
+    "host_options": "the number of players missing to two who reach everyone, by {}",
+    "same": "the share of its pairs that differ in {}",
+    "overlap": "the share of its pairs without a common element of {}",
+    "fullness": "the share of the seats beyond its minimum that stay free",
+    "role_rank": "the mean rank of the roles that its players get",
 }
+PAIRS = {
+    "enemies": "between enemies",
+    "teammates": "between teammates",
+    "all": "between any two of its players",
+    "region": "to the region that is best for all",
+}
+MET = {
+    "enemies": "meets as an enemy",
+    "teammates": "has as a teammate",
+    "all": "meets",
+}
+GAPS_MAX = {
+    "rematch": 1.0,
+    "same": 1.0,
+    "overlap": 1.0,
+    "avoid": 1.0,
+    "party_parity": 1.0,
+    "fullness": 1.0,
+    "role_rank": 1.0,
+    "host_options": 2.0,
+}
+"""The largest gap that there is, of kinds that have one."""
 UNITS = {
     "difference": "",
     "relative": " times one's own value",
@@ -35,6 +65,10 @@ def describe(pool: Pool) -> Iterator[str]:
     """
     queue = pool.queue
     yield f"Queue {queue.name}: {_format(queue.format)}"
+    if queue.format.is_variable:
+        yield _minimum(queue)
+    if queue.format.roles:
+        yield _roles(queue.format)
     yield f"The policy {queue.policy} decides."
     for rule in queue.rules:
         yield _rule(rule)
@@ -72,8 +106,7 @@ def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:
             f"groups {', '.join(groups)} share no players: one ticket cannot wait in queues of "
             "two groups, and one player may wait in both"
         )
-    if scenario.solve_time > 0.0:
-        yield "solve_time has no effect: no policy of this version computes in the background"
+    yield from solving_warnings(scenario.solve_time, pools)
 
 
 def _warnings(queue: Queue) -> Iterator[str]:
@@ -92,7 +125,7 @@ def _warnings(queue: Queue) -> Iterator[str]:
         ends = last_change(rule.expand, rule.limit)
         if queue.wait_max is not None and queue.on_deadline != "keep" and ends > queue.wait_max:
             yield (
-                f"the limit on {rule.attribute} still widens when tickets end after "
+                f"the limit on {_compared(rule)} still widens when tickets end after "
                 f"{_seconds(queue.wait_max)}"
             )
     if queue.exclusive_match:
@@ -103,14 +136,17 @@ def _warnings(queue: Queue) -> Iterator[str]:
 
 
 def _without_deadline(queue: Queue) -> Iterator[str]:
-    if any(rule.kind == "same" for rule in queue.rules):
+    if any(rule.kind == "same" and not _widens_for_ever(rule) for rule in queue.rules):
         yield "no deadline: a ticket whose value nobody shares waits for ever"
     for rule in queue.rules:
         if rule.kind == "same" or _widens_for_ever(rule):
             continue
+        if rule.kind in ("overlap", "avoid"):
+            yield f"no deadline, and the rule {rule.kind} is never lifted: some may wait for ever"
+            continue
         how = "does not widen" if rule.expand is None else "stops widening"
         yield (
-            f"no deadline, and the limit on {rule.attribute} {how}: some may wait for ever; "
+            f"no deadline, and the limit on {_compared(rule)} {how}: some may wait for ever; "
             "set wait_max, or let the limit widen without max"
         )
     if not queue.rules:
@@ -122,9 +158,15 @@ def _always_widens(queue: Queue) -> bool:
 
 
 def _widens_for_ever(rule: Rule) -> bool:
-    if rule.kind == "rematch":
-        return inverse(rule.limit, rule.expand)(1.0) < float("inf")
-    return rule.kind != "same" and last_change(rule.expand, rule.limit) == float("inf")
+    most = GAPS_MAX.get(rule.kind)
+    if most is not None:
+        return inverse(rule.limit, rule.expand)(most) < float("inf")
+    return last_change(rule.expand, rule.limit) == float("inf")
+
+
+def _compared(rule: Rule) -> str:
+    """Return what a rule limits, in a word."""
+    return rule.attribute or rule.kind
 
 
 def _format(format_: Format) -> str:
@@ -144,12 +186,35 @@ def _format(format_: Format) -> str:
     return f"{seats}{named}; parties of {_listed(allowed)} queue together and stay together."
 
 
+def _minimum(queue: Queue) -> str:
+    """Say how small a match may be, and who starts such a match."""
+    form = queue.format
+    least = form.least
+    if len(set(least)) == 1:
+        teams = f"{_count(least[0], 'player')} in each team"
+    else:
+        teams = f"{', '.join(map(str, least[:-1]))} and {least[-1]} players by team"
+    text = f"A match may start with {form.k_min} of its {form.k} players, {teams}"
+    if queue.wait_max is None or queue.on_deadline == "keep":
+        return f"{text}."
+    bots = ", with bots up to that number" if queue.on_deadline == "bots" else ""
+    return f"{text}; at the latest when one of them has waited {_seconds(queue.wait_max)}{bots}."
+
+
+def _roles(form: Format) -> str:
+    team = ", ".join(f"{count} {name}" for name, count in form.roles)
+    return f"A team is {team}; players say which of these they accept, or take any."
+
+
 def _rule(rule: Rule) -> str:
-    if rule.kind == "same":
-        return f"All players of a match have the same {rule.attribute}."
     if rule.kind == "rematch":
         return _rematch(rule)
-    what = COMPARISONS[rule.kind].format(rule.attribute)
+    if rule.kind in ("same", "overlap", "avoid"):
+        return _kept(rule)
+    if rule.kind == "latency":
+        what = f"the largest {rule.attribute} in ms {PAIRS[pairs_of(rule)]}"
+    else:
+        what = COMPARISONS[rule.kind].format(rule.attribute)
     unit = UNITS[rule.unit]
     text = f"At first {what} may be {_number(rule.limit)}{unit}"
     expand = rule.expand
@@ -169,6 +234,21 @@ def _rule(rule: Rule) -> str:
         else "It is enough that one ticket of the match accepts."
     )
     return f"{text}{top}. {accepts}"
+
+
+def _kept(rule: Rule) -> str:
+    """Return a rule that is kept or broken, and from when on it is lifted."""
+    text = {
+        "same": f"All players of a match have the same {rule.attribute}",
+        "overlap": f"All players of a match have an element of {rule.attribute} in common",
+        "avoid": f"Nobody {MET.get(pairs_of(rule), '')} a player whom either lists in "
+        f"{rule.attribute}",
+    }[rule.kind]
+    wait = inverse(rule.limit, rule.expand)(1.0)
+    if wait == float("inf"):
+        return f"{text}."
+    who = "all tickets of the match have" if rule.accept == "both" else "one ticket has"
+    return f"{text}, until {who} waited {_seconds(wait)}."
 
 
 def _rematch(rule: Rule) -> str:
@@ -192,7 +272,10 @@ def _quality(queue: Queue) -> str:
 
 
 def _criterion(criterion: Criterion, default: float) -> str:
-    what = COMPARISONS[criterion.kind].format(criterion.attribute)
+    if criterion.kind == "latency":
+        what = f"the mean {criterion.attribute} {PAIRS[pairs_of(criterion)]}"
+    else:
+        what = COMPARISONS[criterion.kind].format(criterion.attribute)
     weight = default if criterion.weight is None else criterion.weight
     return f"{what} (weight {_number(weight)})"
 

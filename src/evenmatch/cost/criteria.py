@@ -4,9 +4,8 @@ Each criterion has two forms. The **reference** works on one match, as lists of 
 and defines the criterion. The **table** works on many matches of one layout at once, as an array,
 and is what solvers use; a property test holds the two together.
 
-The shape says what the table form needs: a `player` criterion a column, a `pair` criterion a
-table of pairs, a `team` criterion a reduction per team. `rematch`, which compares no numbers, has
-both forms in `cost.rematch`.
+These kinds compare plain numbers; `cost.numeric` takes them from tickets, and `cost.kinds` lists
+the kinds that compare something else.
 """
 
 from __future__ import annotations
@@ -14,22 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import chain, combinations
-from typing import Literal
 
 import numpy as np
 
 from evenmatch.cost.scale import Floats, scale_gap, scale_gaps
-from evenmatch.model.queue import Criterion, CriterionKind
+from evenmatch.model.queue import Criterion, Scale
 
+BENT = ("capped", "log")
+"""Scales by which the mean cost of some gaps is not the cost of their mean."""
 Teams = Sequence[Sequence[float]]
 """The values of one match's players, by team."""
-
-SHAPES: dict[CriterionKind, Literal["player", "pair", "team"]] = {
-    "spread": "player",
-    "mean_gap": "pair",
-    "imbalance": "team",
-    "rematch": "pair",
-}
 
 STEP_SLACK = 1e-9
 """A difference this close below a multiple of `step` counts as that multiple."""
@@ -56,10 +49,11 @@ def imbalance(teams: Teams, measure: str = "mean", step: float = 0.0) -> float:
     """Return the largest difference between two teams, of their means or sums.
 
     Args:
-        teams: Values by team; no team is empty.
+        teams: Values by team; teams without players are left out.
         measure: `mean` or `sum`.
         step: Differences of sums are rounded down to multiples of it; 0 = exact.
     """
+    teams = [team for team in teams if team]
     sums = [math.fsum(team) for team in teams]
     if measure == "mean":
         means = [total / len(team) for total, team in zip(sums, teams, strict=True)]
@@ -80,6 +74,9 @@ def gap_of(kind: str, teams: Teams, measure: str = "mean", step: float = 0.0) ->
 def reference(criterion: Criterion, teams: Teams) -> float:
     """Return q_d of one match from scaled values: the definition of the criterion.
 
+    `mean_gap` is the mean of what the gap of each pair costs, so that one stranger among friends is
+    judged pair by pair.
+
     Args:
         criterion: What to compare.
         teams: Values by team, already through `scale_value`.
@@ -87,6 +84,10 @@ def reference(criterion: Criterion, teams: Teams) -> float:
     Returns:
         A cost in [0, 1], 0 = best; any number >= 0 if the scale is `none`.
     """
+    if criterion.kind == "mean_gap":
+        pairs = list(combinations(chain.from_iterable(teams), 2))
+        costs = [scale_gap(criterion.scale, abs(a - b)) for a, b in pairs]
+        return math.fsum(costs) / len(costs) if costs else 0.0
     gap = gap_of(criterion.kind, teams, criterion.measure, criterion.step)
     return scale_gap(criterion.scale, gap)
 
@@ -98,14 +99,16 @@ def table(criterion: Criterion, values: Floats, layout: Sequence[int]) -> Floats
         criterion: What to compare.
         values: Shape (matches, k), already through `scale_values`; the players of the first
             team first, then those of the second, and so on.
-        layout: Players per team; sums to k.
+        layout: Players per team; they sum to k.
 
     Returns:
         Shape (matches,).
 
     Complexity:
-        O(matches * k), O(matches * k log k) for `mean_gap`.
+        O(matches * k), O(matches * k log k) for `mean_gap`, O(matches * k^2) on a bent scale.
     """
+    if criterion.kind == "mean_gap" and criterion.scale.kind in BENT:
+        return _mean_costs(criterion.scale, values)
     gaps = gap_table(criterion.kind, values, layout, criterion.measure, criterion.step)
     return scale_gaps(criterion.scale, gaps)
 
@@ -135,6 +138,15 @@ def gap_table(
     return gaps
 
 
+def _mean_costs(scale: Scale, values: Floats) -> Floats:
+    """Return the mean over all pairs of the scaled gap."""
+    pairs = list(combinations(range(values.shape[1]), 2))
+    totals: Floats = np.zeros(values.shape[0])
+    for one, two in pairs:
+        totals += scale_gaps(scale, np.abs(values[:, one] - values[:, two]))
+    return totals / max(1, len(pairs))
+
+
 def _mean_gaps(values: Floats) -> Floats:
     k = values.shape[1]
     if k < 2:
@@ -147,6 +159,7 @@ def _mean_gaps(values: Floats) -> Floats:
 
 
 def _imbalances(values: Floats, layout: Sequence[int], measure: str, step: float) -> Floats:
+    layout = [count for count in layout if count]
     starts = np.concatenate(([0], np.cumsum(layout)[:-1])).astype(np.intp)
     totals: Floats = np.add.reduceat(values, starts, axis=1)
     if measure == "mean":

@@ -6,17 +6,20 @@ import math
 from collections.abc import Sequence
 
 from evenmatch.cost.criteria import STEP_SLACK
-from evenmatch.cost.rules import numbers
+from evenmatch.cost.values import numbers
 from evenmatch.model.queue import Handicap
 from evenmatch.model.ticket import Ticket
 
 
-def points_given(given: Handicap, teams: Sequence[Sequence[Ticket]]) -> tuple[float, ...] | None:
+def points_given(
+    given: Handicap, teams: Sequence[Sequence[Ticket]], bots: int = 0
+) -> tuple[float, ...] | None:
     """Return the points given to each team: factor * (strongest mean - own mean), capped.
 
     Args:
         given: The queue's factor, cap and step.
-        teams: Tickets by team; a team without any (bots) makes the match one without handicap,
+        teams: Tickets by team; one that the format lets stay empty gets nothing.
+        bots: Computer players; where they are all that a team may have, there is no handicap,
             since nobody knows how strong it is.
 
     Returns:
@@ -26,11 +29,11 @@ def points_given(given: Handicap, teams: Sequence[Sequence[Ticket]]) -> tuple[fl
         GameDev.net, "1v1 queuing" (2010): give the weaker side points where a close match is not
         to be had. The outcome counts them: `ratings.adjust.ranks_from_points`.
     """
-    if not all(teams):
+    if bots and not all(teams):
         return None
     values = [[v for t in team for v in numbers(t, given.attribute)] for team in teams]
-    means = [math.fsum(own) / len(own) for own in values]
-    best = max(means)
+    best = max([math.fsum(own) / len(own) for own in values if own])
+    means = [math.fsum(own) / len(own) if own else best for own in values]
     points = tuple([_rounded(given, given.factor * (best - mean)) for mean in means])
     return points if any(points) else None
 

@@ -16,17 +16,23 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.cost.criteria import SHAPES, reference, table
+from evenmatch.cost.comparison import Seats
+from evenmatch.cost.divider import Divider, Teams, teams_of
+from evenmatch.cost.divisions import Table, division_of
+from evenmatch.cost.kinds import comparison_of
+from evenmatch.cost.numeric import Numeric
 from evenmatch.cost.percentile import samples_of
-from evenmatch.cost.rematch import memory_problem, rematch, rematch_table
-from evenmatch.cost.rules import Rules, Seats, number, numbers, places, side_of
-from evenmatch.cost.scale import Floats, scale_gap, scale_value, scale_values
-from evenmatch.cost.teams import Division, Orders, division_table, divisions
-from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.cost.roles import role_problem
+from evenmatch.cost.rules import Rules, side_of
+from evenmatch.cost.scale import Floats
+from evenmatch.cost.venue import Venues
+from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
 
 COST_SLACK = 1e-12
 """Divisions whose costs differ by less are equal; the first of them is taken."""
+DESCENTS_MAX = 50
+"""Swaps of one descent where there are too many divisions to look at all."""
 LOOK_AGAIN = 64
 """Divisions that the table likes best and the reference looks at again, for rules on teams."""
 
@@ -39,12 +45,14 @@ class Seating(msgspec.Struct, frozen=True, gc=False):
         criteria_cost: sum_d f_d q_d.
         quality: In [0, 1]; None if no criterion is scaled to [0, 1].
         ready_at: Instant from which every rule holds for every ticket.
+        roles: Each player's role by team, party by party; None where the queue has no roles.
     """
 
-    teams: tuple[tuple[Ticket, ...], ...]
+    teams: Teams
     criteria_cost: float
     quality: float | None
     ready_at: float
+    roles: tuple[tuple[str, ...], ...] | None = None
 
 
 def weights_of(queue: Queue) -> list[float]:
@@ -59,43 +67,38 @@ class Objective:
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
         self.rules = Rules(queue)
+        self.venues = Venues(queue)
         self.weights = weights_of(queue)
         scaled = [c.scale.kind != "none" for c in queue.criteria]
-        self._terms = list(zip(queue.criteria, self.weights, scaled, strict=True))
+        compared = [comparison_of(criterion, queue) for criterion in queue.criteria]
+        self._terms = list(zip(compared, self.weights, scaled, strict=True))
         self._scaled_weight = math.fsum(weight for _, weight, counts in self._terms if counts)
         self._quality_of_nothing = 1.0 if all(scaled) else None
-        seats = queue.format.players
-        self._divided = [each for each in self._terms if _depends_on_teams(each[0], seats)]
+        self._divided = [each for each in self._terms if each[0].is_by_team]
         self._by_team = bool(self._divided) or self.rules.depend_on_teams
-        self._one_each = max(seats) == 1 and not queue.format.sides
+        self._one_each = max(queue.format.players) == 1 and not queue.format.sides
         self._is_plain_duel = queue.format.is_duel and not queue.format.sides
-        given: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
-        compared = [c.attribute for c in given if c.kind not in ("same", "rematch")]
-        compared += [queue.handicap.attribute] if queue.handicap else []
-        self._numbers = tuple(dict.fromkeys(compared))
-        self._met = tuple(dict.fromkeys(c.attribute for c in given if c.kind == "rematch"))
-        self._present = tuple(r.attribute for r in queue.rules if r.kind == "same")
+        self._divider = Divider(queue.format)
+        compared += [comparison_of(rule, queue) for rule in queue.rules]
+        checks = [(each.given.attribute, each.problem) for each in compared if each.given.attribute]
+        checks += [(queue.handicap.attribute, Numeric.problem)] if queue.handicap else []
+        self._checks = tuple(dict.fromkeys(checks))
         sides = ("side",) if queue.format.sides else ()
         self.samples = samples_of(queue)
         self.declared = frozenset(
-            (*self._numbers, *self._present, *self._met, *queue.attributes, *sides)
+            (*(attribute for attribute, _ in self._checks), *queue.attributes, *sides)
         )
 
     def missing(self, ticket: Ticket | NewTicket) -> str | None:
         """Return a sentence about what the ticket lacks or has wrong, or None."""
         for player in ticket.players:
-            for attribute in self._numbers:
-                value = attribute_of(ticket, player, attribute)
-                if type(value) is not float and type(value) is not int:
-                    what = "is missing" if value is None else f"must be a number, got {value!r:.80}"
-                    return f"attribute {attribute} {what}"
-            for attribute in self._present:
-                if attribute_of(ticket, player, attribute) is None:
-                    return f"attribute {attribute} is missing"
-            for attribute in self._met:
-                if problem := memory_problem(attribute_of(ticket, player, attribute)):
-                    return f"attribute {attribute} {problem}"
-        return _side_problem(ticket, self.queue.format.sides)
+            for attribute, problem in self._checks:
+                if wrong := problem(attribute_of(ticket, player, attribute)):
+                    return f"attribute {attribute} {wrong}"
+        form = self.queue.format
+        if wrong := _side_problem(ticket, form.sides):
+            return wrong
+        return role_problem(ticket, form.roles) if form.roles else None
 
     def seat(
         self, tickets: Sequence[Ticket], bots: int = 0, now: float = math.inf
@@ -111,22 +114,33 @@ class Objective:
             The best division found, or None if the tickets do not fill a match.
 
         Complexity:
-            One evaluation where no criterion compares teams; else up to `DIVISIONS_MAX`.
+            One evaluation where no criterion compares teams. Else all divisions of two teams of at
+            most 16 parties, and up to `divider.FEW` of other formats; where there are more, a
+            descent from an even division by swaps of two parties.
         """
         if self._is_plain_duel and len(tickets) == 2 and not bots:
             return self._seat_duel(tickets[0], tickets[1])
         if self._one_each:
-            if len(tickets) + bots != self.queue.format.k:
+            form = self.queue.format
+            if not form.k_min <= len(tickets) + bots <= form.k:
                 return None
-            return self._evaluate(tuple((t,) for t in tickets) + ((),) * bots, bots)
-        sizes = tuple(ticket.size for ticket in tickets)
-        sides, seats = self.queue.format.sides, self.queue.format.players
-        names = [side_of(ticket) if sides else "" for ticket in tickets]
-        wanted = tuple(sides.index(name) if name else None for name in names)
+            alone = [(ticket,) for ticket in tickets]
+            return self._evaluate((*alone, *((),) * (form.k - len(alone))), bots)
         if self._by_team and not bots:
-            return self._best(tickets, *division_table(sizes, seats, wanted, bool(sides)), now)
-        division = next(divisions(sizes, seats, wanted, named=bool(sides), spare=bots), None)
-        return None if division is None else self._evaluate(_teams(tickets, division), bots)
+            return self._best(tickets, now)
+        teams = self._divider.first(tickets, bots)
+        return None if teams is None else self._evaluate(teams, bots)
+
+    def factors(self, teams: Seats, bots: int = 0) -> tuple[float, ...]:
+        """Return the cost q_d of each criterion in the queue's order; waits are not in it.
+
+        Args:
+            teams: Tickets by team, `Seating.teams` or any other division.
+            bots: Seats that computer players fill; with any, every criterion costs 1.
+        """
+        if bots:
+            return (1.0,) * len(self._terms)
+        return tuple([compared.cost(teams) for compared, _, _ in self._terms])
 
     def cost(self, seating: Seating, bots: int, at: float) -> float:
         """Return the whole cost of a match made at the instant `at`."""
@@ -138,20 +152,18 @@ class Objective:
             waits += bots * (self.queue.wait_max or 0.0)
         return seating.criteria_cost + self.queue.price * waits
 
-    def _best(
-        self, tickets: Sequence[Ticket], found: Sequence[Division], orders: Orders, now: float
-    ) -> Seating | None:
+    def _best(self, tickets: Sequence[Ticket], now: float) -> Seating | None:
         """Return the best of many divisions: legal soonest, then cheapest, then first."""
-        if not found:
+        tables, are_all = self._divider.tables(tickets)
+        if not tables:
             return None
-        layout = self.queue.format.players
-        costs = np.zeros(len(orders))
-        for criterion, weight, _ in self._divided:
-            costs += weight * _criterion_table(criterion, self.queue.name, tickets, orders, layout)
+        if not are_all:
+            tables = self._descend(tickets, tables[0], now)
+        costs = np.concatenate([self._costs(tickets, table) for table in tables])
         if not self.rules.depend_on_teams:
             row = int(np.argmax(costs <= costs.min() + COST_SLACK))
-            return self._evaluate(_teams(tickets, found[row]), 0)
-        late = np.maximum(self.rules.ready_table(tickets, orders, layout), now)
+            return self._evaluate(_row_of(tickets, tables, row), 0)
+        late = np.concatenate([self._late(tickets, table, now) for table in tables])
         best: tuple[float, float] | None = None
         chosen = None
         for row in np.lexsort((costs, late))[:LOOK_AGAIN].tolist():
@@ -159,52 +171,64 @@ class Objective:
             # divisions that never become legal, one is as good as another.
             if best is not None and (late[row] > best[0] or best[0] == math.inf == late[row]):
                 break
-            seating = self._evaluate(_teams(tickets, found[row]), 0)
+            seating = self._evaluate(_row_of(tickets, tables, row), 0)
             key = (max(seating.ready_at, now), seating.criteria_cost)
             if best is None or key < best:
                 best, chosen = key, seating
         return chosen
 
+    def _descend(self, tickets: Sequence[Ticket], table: Table, now: float) -> tuple[Table, ...]:
+        """Return a division that no swap of two parties betters, as a table of its own."""
+        late, cost = self._late(tickets, table, now)[0], self._costs(tickets, table)[0]
+        for _ in range(DESCENTS_MAX):
+            around = self._divider.neighbours(tickets, table, 0)
+            if not len(around.orders):
+                break
+            lates, costs = self._late(tickets, around, now), self._costs(tickets, around)
+            row = int(np.lexsort((costs, lates))[0])
+            if (lates[row], costs[row] + COST_SLACK) >= (late, cost):
+                break
+            late, cost = lates[row], costs[row]
+            table = Table(table.layout, around.orders[row : row + 1])
+        return (table,)
+
+    def _costs(self, tickets: Sequence[Ticket], table: Table) -> Floats:
+        """Return of each division what the division changes of the criteria's cost."""
+        costs: Floats = np.zeros(len(table.orders))
+        for compared, weight, _ in self._divided:
+            costs += weight * compared.cost_table(tickets, table.orders, table.layout)
+        return costs
+
+    def _late(self, tickets: Sequence[Ticket], table: Table, now: float) -> Floats:
+        """Return from when on each division is legal, `now` if it is already."""
+        if not self.rules.depend_on_teams:
+            return np.full(len(table.orders), now)
+        return np.maximum(self.rules.ready_table(tickets, table.orders, table.layout), now)
+
     def _seat_duel(self, one: Ticket, two: Ticket) -> Seating:
         """Return the only division of a duel, by a shorter way."""
         total = scaled = 0.0
-        for criterion, weight, counts in self._terms:
-            scale, attribute = criterion.scale, criterion.attribute
-            if criterion.kind == "rematch":
-                cost = weight * _criterion_cost(criterion, self.queue.name, ((one,), (two,)))
-                total += cost
-                scaled += cost
-                continue
-            if scale.kind == "percentile":
-                (first,), (second,) = (
-                    scaled_numbers(criterion, self.queue.name, t) for t in (one, two)
-                )
-            else:
-                first = scale_value(scale, number(one, attribute))
-                second = scale_value(scale, number(two, attribute))
-            if criterion.step:
-                cost = weight * reference(criterion, ((first,), (second,)))
-            else:
-                cost = weight * scale_gap(scale, abs(first - second))
+        for compared, weight, counts in self._terms:
+            cost = weight * compared.cost_of_duel(one, two)
             total += cost
             if counts:
                 scaled += cost
         ready_at = self.rules.duel_ready_at(one, two)
         return Seating(((one,), (two,)), total, self._quality(scaled), ready_at)
 
-    def _evaluate(self, teams: tuple[tuple[Ticket, ...], ...], bots: int) -> Seating:
+    def _evaluate(self, teams: Teams, bots: int) -> Seating:
         ready_at = self.rules.ready_at(teams)
+        roles = self._divider.roles(teams)
         if bots:
-            return Seating(
-                teams, math.fsum(self.weights), self._quality(self._scaled_weight), ready_at
-            )
+            worst = self._quality(self._scaled_weight)
+            return Seating(teams, math.fsum(self.weights), worst, ready_at, roles)
         total = scaled = 0.0
-        for criterion, weight, counts in self._terms:
-            cost = weight * _criterion_cost(criterion, self.queue.name, teams)
+        for compared, weight, counts in self._terms:
+            cost = weight * compared.cost(teams)
             total += cost
             if counts:
                 scaled += cost
-        return Seating(teams, total, self._quality(scaled), ready_at)
+        return Seating(teams, total, self._quality(scaled), ready_at, roles)
 
     def _quality(self, scaled: float) -> float | None:
         if self._scaled_weight:
@@ -233,49 +257,11 @@ def _shown(value: Value) -> str:
     return f"{value:.80}" if isinstance(value, str) else f"{value!r:.80}"
 
 
-def _teams(tickets: Sequence[Ticket], division: Division) -> tuple[tuple[Ticket, ...], ...]:
-    return tuple(tuple(tickets[party] for party in team) for team in division)
-
-
-def scaled_numbers(criterion: Criterion, queue: str, ticket: Ticket) -> list[float]:
-    """Return the value of each player of a ticket as a criterion of the queue compares it."""
-    scale = criterion.scale
-    if scale.kind == "percentile":
-        return places(ticket, queue, criterion.attribute, scale.sample)
-    return [scale_value(scale, value) for value in numbers(ticket, criterion.attribute)]
-
-
-def scaled_column(criterion: Criterion, queue: str, tickets: Sequence[Ticket]) -> Floats:
-    """Return `scaled_numbers` of all players of many tickets at once."""
-    scale = criterion.scale
-    if scale.kind == "percentile" and not scale.sample.quantiles:
-        return np.array([value for t in tickets for value in scaled_numbers(criterion, queue, t)])
-    raw = np.array([value for t in tickets for value in numbers(t, criterion.attribute)])
-    return scale_values(scale, raw)
-
-
-def _criterion_cost(criterion: Criterion, queue: str, teams: Seats) -> float:
-    """Return q_d of a division, by the reference."""
-    if criterion.kind == "rematch":
-        return rematch(teams, criterion.attribute, criterion.matches)
-    values = [[v for t in team for v in scaled_numbers(criterion, queue, t)] for team in teams]
-    return reference(criterion, values)
-
-
-def _criterion_table(
-    criterion: Criterion,
-    queue: str,
-    tickets: Sequence[Ticket],
-    orders: Orders,
-    layout: Sequence[int],
-) -> Floats:
-    """Return q_d of many divisions of the same tickets."""
-    if criterion.kind == "rematch":
-        return rematch_table(tickets, orders, layout, criterion.attribute, criterion.matches)
-    return table(criterion, scaled_column(criterion, queue, tickets)[orders], layout)
-
-
-def _depends_on_teams(criterion: Criterion, seats: Sequence[int]) -> bool:
-    """Return whether the division into teams changes the cost of a match."""
-    is_changed_by_relation = criterion.kind == "rematch" and max(seats) > 1
-    return is_changed_by_relation or SHAPES[criterion.kind] == "team"
+def _row_of(tickets: Sequence[Ticket], tables: Sequence[Table], row: int) -> Teams:
+    """Return a division of many tables by its number."""
+    party_of = [party for party, ticket in enumerate(tickets) for _ in ticket.players]
+    for layout, orders in tables:
+        if row < len(orders):
+            return teams_of(tickets, division_of(orders[row].tolist(), layout, party_of))
+        row -= len(orders)
+    raise IndexError(row)

@@ -27,9 +27,10 @@ from itertools import combinations
 
 import numpy as np
 
+from evenmatch.cost.comparison import Comparison, Seats
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.teams import Orders
-from evenmatch.model.queue import RECENT
+from evenmatch.model.queue import RECENT, Criterion, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value, attribute_of
 
 CHANGED = 0.5
@@ -207,3 +208,38 @@ def rule_gap(tickets: Sequence[Ticket], attribute: str, matches: int) -> float:
             if ago > 0.0:
                 gap = max(gap, freshness(ago, matches))
     return gap
+
+
+class Rematch(Comparison):
+    """How recently players met: the mean over pairs, and for rules the freshest meeting."""
+
+    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(given, queue)
+        # The rule does not ask who is in whose team now.
+        self.is_by_team = isinstance(given, Criterion) and max(queue.format.players) > 1
+
+    @staticmethod
+    def problem(value: Value | None) -> str | None:
+        """Return what is wrong with a memory; none at all is fine."""
+        return memory_problem(value)
+
+    def cost(self, teams: Seats) -> float:
+        """Return the mean freshness over all pairs."""
+        return rematch(teams, self.given.attribute, self.given.matches)
+
+    def cost_table(
+        self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
+    ) -> Floats:
+        """Return `cost` of many divisions."""
+        return rematch_table(tickets, orders, layout, self.given.attribute, self.given.matches)
+
+    def gap(self, teams: Seats) -> float:
+        """Return the freshest meeting of two opponents."""
+        tickets = [ticket for team in teams for ticket in team]
+        return rule_gap(tickets, self.given.attribute, self.given.matches)
+
+    def pair_gap(self, one: Ticket, two: Ticket) -> float:
+        """Return `gap` of the two: who met, met in every match."""
+        if len(one.players) == len(two.players) == 1:
+            return duel_gap(one, two, self.given.attribute, self.given.matches)
+        return rule_gap((one, two), self.given.attribute, self.given.matches)

@@ -12,57 +12,17 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.cost.criteria import gap_of, gap_table
+from evenmatch.cost.comparison import Comparison, Seats
 from evenmatch.cost.expansion import inverse
-from evenmatch.cost.percentile import key_of, percentile
-from evenmatch.cost.rematch import duel_gap, rule_gap
+from evenmatch.cost.kinds import comparison_of
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.teams import Orders
-from evenmatch.model.queue import Queue, Rule, Sample
+from evenmatch.cost.values import number, numbers, places
+from evenmatch.model.queue import NUMERIC, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
-
-SUM_SLACK = 1e-12
-"""How far two ways to add up the values of a match may differ, relative to their sum."""
 
 PERCENTILE_DIGITS = 9
 """Decimals of a difference of percentiles."""
-
-Seats = Sequence[Sequence[Ticket]]
-"""A division: tickets by team."""
-
-
-def numbers(ticket: Ticket, attribute: str) -> list[float]:
-    """Return the attribute's value for each player of the ticket.
-
-    Raises:
-        TypeError: A value is missing or not a number; the engine admits no such ticket.
-    """
-    found = [attribute_of(ticket, player, attribute) for player in ticket.players]
-    if not all(isinstance(value, float | int) for value in found):
-        raise TypeError(f"ticket {ticket.id}: {attribute} must be a number, got {found}")
-    return [float(value) for value in found]  # type: ignore[arg-type]
-
-
-def number(ticket: Ticket, attribute: str) -> float:
-    """Return the attribute's value for the one player of a solo ticket."""
-    value = attribute_of(ticket, ticket.players[0], attribute)
-    if type(value) is not float:
-        return numbers(ticket, attribute)[0]
-    return value
-
-
-def places(ticket: Ticket, queue: str, attribute: str, sample: Sample) -> list[float]:
-    """Return the percentile of each player of the ticket, in [0, 1].
-
-    Raises:
-        TypeError: The ticket was not placed among the last values; the engine does that.
-    """
-    if sample.quantiles:
-        return [percentile(sample.quantiles, value) for value in numbers(ticket, attribute)]
-    found = ticket.percentiles.get(key_of(queue, attribute))
-    if found is None:
-        raise TypeError(f"ticket {ticket.id}: {attribute} has no place among the last values")
-    return list(found)
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -71,6 +31,7 @@ class Limit(msgspec.Struct, frozen=True):
     rule: Rule
     when: Callable[[float], float]
     queue: str
+    comparison: Comparison
 
     def value(self, ticket: Ticket) -> float:
         """Return what the rule compares of a solo ticket."""
@@ -92,13 +53,20 @@ class Rules:
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
         self.sides = queue.format.sides
-        self._rules = [Limit(rule, _when(rule), queue.name) for rule in queue.rules]
-        self.depend_on_teams = any(rule.kind == "imbalance" for rule in queue.rules)
+        self._rules = [
+            Limit(rule, _when(rule), queue.name, comparison_of(rule, queue)) for rule in queue.rules
+        ]
+        self.depend_on_teams = any(each.comparison.is_by_team for each in self._rules)
         self._is_duel = queue.format.is_duel
         # Between two players every kind of gap is the plain difference.
         self._duel = [(c, c.rule.accept == "either", _is_plain(c.rule)) for c in self._rules]
-        self.are_none = not queue.rules and not self.sides
+        self.are_none = not (queue.rules or self.sides or queue.format.roles)
         self.limits = tuple(each for each in self._rules if _is_numeric(each.rule))
+
+    @property
+    def known(self) -> tuple[Limit, ...]:
+        """Return the rules, each with its inverse at hand."""
+        return tuple(self._rules)
 
     def pair_ready_at(self, first: Ticket, second: Ticket) -> float:
         """Return the instant from which two tickets may be in one match; inf if never.
@@ -109,17 +77,17 @@ class Rules:
             if self.sides and _same_side(first, second):
                 return math.inf
             return self.duel_ready_at(first, second)
-        pair = [[first, second]]
+        pair = (first, second)
         at = max(first.enqueued_at, second.enqueued_at)
         for compiled in self._rules:
-            if compiled.rule.kind in ("spread", "same", "rematch"):
-                ready_at = _ready_at(compiled, pair)
-                # Where one accepts for all, that may be somebody else of the match, but nobody
-                # accepts what no wait allows; shares of one's own value differ by player.
-                if compiled.rule.accept == "both" or (
-                    ready_at == math.inf and compiled.rule.unit != "relative"
-                ):
-                    at = max(at, ready_at)
+            gap = compiled.comparison.pair_gap(first, second)
+            ready_at = _gap_ready_at(compiled, gap, pair) if gap > 0.0 else at
+            # Where one accepts for all, that may be somebody else of the match, but nobody
+            # accepts what no wait allows; shares of one's own value differ by player.
+            if compiled.rule.accept == "both" or (
+                ready_at == math.inf and compiled.rule.unit != "relative"
+            ):
+                at = max(at, ready_at)
         return at
 
     def ready_at(self, teams: Seats) -> float:
@@ -141,7 +109,7 @@ class Rules:
             ((_ready_at(compiled, teams), compiled.rule) for compiled in self._rules),
             key=lambda found: found[0],
         )
-        name = f"rule {rule.kind} of {rule.attribute}"
+        name = f"rule {rule.kind} of {rule.attribute}" if rule.attribute else f"rule {rule.kind}"
         if at == math.inf:
             return f"{name} never allows it"
         return f"{name} allows it only from {at:.6g} s on, not at {now:.6g} s"
@@ -162,16 +130,10 @@ class Rules:
         newest = max(ticket.enqueued_at for ticket in tickets)
         ready_at = np.full(len(orders), newest)
         for compiled in self._rules:
-            rule = compiled.rule
-            if rule.kind != "imbalance":
+            if not compiled.comparison.is_by_team:
                 np.maximum(ready_at, _ready_at(compiled, (tickets,)), out=ready_at)
                 continue
-            own = [compiled.values(ticket) for ticket in tickets]
-            values = np.array([value for party in own for value in party])
-            gaps = gap_table("imbalance", values[orders], layout, rule.measure)
-            # Sums of the table and of the reference may round differently: be lenient here, the
-            # caller asks the reference about the rows that it likes.
-            gaps -= SUM_SLACK * max(1.0, float(np.abs(values).sum()))
+            gaps = compiled.comparison.gap_table(tickets, orders, layout)
             for row, gap in enumerate(gaps.tolist()):
                 at = _gap_ready_at(compiled, gap, tickets)
                 if at > ready_at[row]:
@@ -187,12 +149,9 @@ class Rules:
                 gap = number(one, attribute) - number(two, attribute)
                 first = min(one.enqueued_at, two.enqueued_at) if is_either else both
                 ready_at = first + limit.when(abs(gap))
-            elif limit.rule.kind == "rematch":
-                gap = duel_gap(one, two, limit.rule.attribute, limit.rule.matches)
-                first = min(one.enqueued_at, two.enqueued_at) if is_either else both
-                ready_at = first + limit.when(gap)
             else:
-                ready_at = _ready_at(limit, ((one,), (two,)))
+                gap = limit.comparison.pair_gap(one, two)
+                ready_at = _gap_ready_at(limit, gap, (one, two))
             if ready_at > at:
                 at = ready_at
         return at
@@ -226,7 +185,7 @@ def _is_plain(rule: Rule) -> bool:
 
 def _is_numeric(rule: Rule) -> bool:
     """Return whether a rule compares numbers."""
-    return rule.kind not in ("same", "rematch")
+    return rule.kind in NUMERIC
 
 
 def _same_side(first: Ticket, second: Ticket) -> bool:
@@ -247,16 +206,8 @@ def side_of(ticket: Ticket | NewTicket) -> str:
 
 
 def _ready_at(compiled: Limit, teams: Seats) -> float:
-    rule = compiled.rule
     tickets = [ticket for team in teams for ticket in team]
-    if rule.kind == "same":
-        values = [attribute_of(t, p, rule.attribute) for t in tickets for p in t.players]
-        same = all(value == values[0] for value in values)
-        return -math.inf if same else math.inf
-    if rule.kind == "rematch":
-        return _gap_ready_at(compiled, rule_gap(tickets, rule.attribute, rule.matches), tickets)
-    by_team = [[v for t in team for v in compiled.values(t)] for team in teams if team]
-    return _gap_ready_at(compiled, gap_of(rule.kind, by_team, rule.measure), tickets)
+    return _gap_ready_at(compiled, compiled.comparison.gap(teams), tickets)
 
 
 def _gap_ready_at(compiled: Limit, gap: float, tickets: Sequence[Ticket]) -> float:
@@ -275,11 +226,9 @@ def _gap_ready_at(compiled: Limit, gap: float, tickets: Sequence[Ticket]) -> flo
 def _widens_at(compiled: Limit, one: Ticket, two: Ticket) -> float:
     """Return when the last widening comes that a rule makes two tickets wait for."""
     rule = compiled.rule
-    if rule.kind == "same":
-        return _ready_at(compiled, ((one,), (two,)))
-    if rule.kind == "rematch":
+    if rule.kind not in NUMERIC:
         first = second = 0.0
-        gap = duel_gap(one, two, rule.attribute, rule.matches)
+        gap = compiled.comparison.pair_gap(one, two)
     else:
         first, second = compiled.value(one), compiled.value(two)
         gap = abs(first - second)

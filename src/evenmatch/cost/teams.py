@@ -1,19 +1,14 @@
-"""The ways to divide a match's tickets into teams, parties whole."""
+"""Whether parties fill the seats of teams: an exact answer, without trying every way."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-DIVISIONS_MAX = 20_000
-"""Divisions looked at for one match; 8 against 8 solo players have 6,435."""
-CELLS_MAX = 32 * DIVISIONS_MAX
-"""Seats in one table of divisions; matches of more than 32 players get fewer divisions."""
 STATES_MAX = 5_000
 """Half-filled matches looked at for one question whether parties fill teams."""
 
@@ -240,139 +235,3 @@ def _add(one: int, other: int) -> int:
 def counts_of(kinds: Sequence[Kind]) -> Counts:
     """Return kinds, counted and sorted."""
     return tuple(sorted(Counter(kinds).items()))
-
-
-def divisions(
-    sizes: Sequence[int],
-    seats: Sequence[int],
-    wanted: Sequence[int | None],
-    *,
-    named: bool = False,
-    spare: int = 0,
-) -> Iterator[Division]:
-    """Yield the ways to seat parties in teams, at most `DIVISIONS_MAX`.
-
-    Args:
-        sizes: Players per party.
-        seats: Seats per team.
-        wanted: The team that each party insists on, or None.
-        named: Whether teams have names; if not, teams of equal size are interchangeable and
-            their permutations are left out.
-        spare: Seats that stay free (for bots).
-
-    Yields:
-        The parties' indices by team. The first one seats parties in order, each in the first
-        team where it fits and leaves the others a place.
-
-    Complexity:
-        O(parties x teams) per division, and one `fillable` per distinct half-filled match; none
-        where the parties yet to be seated are flexible solos.
-
-    >>> list(divisions([1, 1, 2], [2, 2], [None] * 3))
-    [((0, 1), (2,))]
-    """
-    if sum(sizes) + spare != sum(seats):
-        return
-    kinds = [(s, -1 if team is None else team) for s, team in zip(sizes, wanted, strict=False)]
-    walk = _Walk(kinds, tuple(seats), named, spare)
-    yield from islice(walk.run(), DIVISIONS_MAX)
-
-
-class _Walk:
-    """Seating parties in order, without recursion, only where the rest still finds a place."""
-
-    def __init__(self, kinds: list[Kind], seats: tuple[int, ...], named: bool, spare: int) -> None:
-        self._kinds = kinds
-        self._seats = seats
-        self._named = named
-        self._bots: Counts = (((1, -1), spare),) if spare else ()
-        self._free = list(seats)
-        self._chosen: list[int] = []
-        self._answers: dict[tuple[int, tuple[int, ...]], bool] = {}
-        self._suffixes: dict[int, Counts] = {}
-        # From here on all parties are flexible solos, who always find a place.
-        self._easy = len(kinds)
-        while self._easy and kinds[self._easy - 1] == (1, -1):
-            self._easy -= 1
-
-    def run(self) -> Iterator[Division]:
-        """Yield the divisions, those first that seat early parties in early teams."""
-        if not self._leaves_places(0):
-            return
-        if not self._kinds:
-            yield ((),) * len(self._seats)
-            return
-        turns = [self._options(0)]
-        while turns:
-            party = len(turns) - 1
-            if len(self._chosen) > party:
-                self._free[self._chosen.pop()] += self._kinds[party][0]
-            team = next(turns[-1], None)
-            if team is None:
-                turns.pop()
-                continue
-            self._free[team] -= self._kinds[party][0]
-            self._chosen.append(team)
-            if len(turns) == len(self._kinds):
-                yield self._division()
-            elif self._leaves_places(party + 1):
-                turns.append(self._options(party + 1))
-
-    def _options(self, party: int) -> Iterator[int]:
-        """Yield the teams in which a party may sit; `run` undoes each before the next."""
-        size, wanted = self._kinds[party]
-        opened: set[int] = set()
-        for team, seats in enumerate(self._seats):
-            if size > self._free[team] or wanted not in (-1, team):
-                continue
-            if not self._named and self._free[team] == seats:
-                if seats in opened:
-                    continue
-                opened.add(seats)
-            yield team
-
-    def _leaves_places(self, party: int) -> bool:
-        """Return whether the parties from here on find places in what is free."""
-        if party >= self._easy:
-            return True
-        key = (party, tuple(self._free))
-        answer = self._answers.get(key)
-        if answer is None:
-            suffix = self._suffixes.get(party)
-            if suffix is None:
-                suffix = self._suffixes[party] = counts_of(self._kinds[party:])
-            free = key[1] if self._named else tuple(sorted(key[1]))
-            answer = self._answers[key] = fillable(suffix, self._bots, free) is True
-        return answer
-
-    def _division(self) -> Division:
-        teams: list[list[int]] = [[] for _ in self._seats]
-        for party, team in enumerate(self._chosen):
-            teams[team].append(party)
-        return tuple(map(tuple, teams))
-
-
-@lru_cache(maxsize=32)
-def division_table(
-    sizes: tuple[int, ...], seats: tuple[int, ...], wanted: tuple[int | None, ...], named: bool
-) -> tuple[tuple[Division, ...], Orders]:
-    """Return all divisions at once, and the players of each in the order of its teams.
-
-    Args:
-        sizes: Players per party.
-        seats: Seats per team.
-        wanted: The team that each party insists on, or None.
-        named: Whether teams have names.
-
-    Returns:
-        The divisions, and an array of shape (divisions, k): players are numbered party by party,
-        and a row lists the first team's players, then the second's, and so on.
-    """
-    starts = np.concatenate(([0], np.cumsum(sizes))).tolist()
-    most = max(1, CELLS_MAX // max(1, sum(sizes)))
-    found = tuple(islice(divisions(sizes, seats, wanted, named=named), most))
-    rows = [
-        [p for team in division for party in team for p in range(starts[party], starts[party + 1])]
-        for division in found
-    ]
-    return found, np.array(rows, dtype=np.int16).reshape(len(found), sum(sizes))

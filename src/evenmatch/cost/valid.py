@@ -16,8 +16,18 @@ from typing import NoReturn, get_args
 import msgspec
 
 from evenmatch.cost.percentile import QUANTILES_MAX, samples_of
+from evenmatch.cost.valid_format import fault_of_format
+from evenmatch.cost.valid_kinds import (
+    NAMELESS,
+    Fault,
+    fault_of_criterion,
+    fault_of_kind,
+    fault_of_pairs,
+    fault_of_rule,
+)
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import (
+    NUMERIC,
     Accept,
     Criterion,
     CriterionKind,
@@ -35,7 +45,6 @@ from evenmatch.model.queue import (
 )
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-SEATS_MAX = 1000
 CRITERIA_MAX = 16
 RULES_MAX = 16
 ATTRIBUTES_MAX = 64
@@ -155,47 +164,10 @@ def _check_handicap(handicap: Handicap, form: Format, at: str) -> None:
 
 
 def _check_format(form: Format, at: str) -> None:
-    """Refuse seats, sides and party sizes that no match can have."""
-    players = form.players
-    if not players:
-        _refuse(f"{at}players", "must name the seats of at least one team, got an empty list")
-    for index, seats in enumerate(players):
-        if not _is_whole(seats, 1, SEATS_MAX):
-            _refuse_value(f"{at}players[{index}]", f"between 1 and {SEATS_MAX:,}", seats)
-    if sum(players) < 2:
-        _refuse(f"{at}players", "and teams give a match of 1 player; a match has at least 2")
-    if sum(players) > SEATS_MAX:
-        _refuse(
-            f"{at}players",
-            f"and teams give a match of {sum(players):,} players; at most {SEATS_MAX:,} can play",
-        )
-    if form.sides and len(form.sides) != len(players):
-        _refuse(
-            f"{at}sides",
-            f"must name each of the {len(players)} teams, got {len(form.sides)} names",
-        )
+    """Refuse seats, sides, party sizes and roles that no match can have."""
+    _refuse_fault(fault_of_format(form), at)
     _check_names(form.sides, 64, f"{at}sides")
-    if form.party_sizes:
-        _check_party_sizes(form.party_sizes, players, f"{at}party_sizes")
-
-
-def _check_party_sizes(sizes: tuple[int, ...], players: tuple[int, ...], at: str) -> None:
-    largest = max(players)
-    for index, size in enumerate(sizes):
-        if not _is_whole(size, 1, largest):
-            _refuse_value(f"{at}[{index}]", f"between 1 and {largest}, the largest team", size)
-        if size in sizes[:index]:
-            _refuse(f"{at}[{index}]", f"repeats {size}; sizes must be different")
-    for team in sorted(set(players)):
-        if not _can_fill(team, sizes):
-            _refuse(at, f"{list(sizes)} cannot fill a team of {team} players exactly")
-
-
-def _can_fill(seats: int, sizes: tuple[int, ...]) -> bool:
-    reachable = [True] + [False] * seats
-    for filled in range(1, seats + 1):
-        reachable[filled] = any(size <= filled and reachable[filled - size] for size in sizes)
-    return reachable[seats]
+    _check_names(tuple([name for name, _ in form.roles]), 64, f"{at}roles")
 
 
 def _check_criterion(criterion: Criterion, form: Format, at: str) -> None:
@@ -205,14 +177,15 @@ def _check_criterion(criterion: Criterion, form: Format, at: str) -> None:
         _check_number(criterion.weight, WEIGHTS, f"{at}weight")
     if criterion.step != 0.0:
         _check_number(criterion.step, GAPS, f"{at}step")
-    if criterion.kind == "rematch" and criterion.scale != Scale():
-        _refuse(f"{at}scale", 'does not go with kind = "rematch", which is in [0, 1] by itself')
+    _refuse_fault(fault_of_criterion(criterion), at)
     _check_scale(criterion.scale, f"{at}scale.")
 
 
 def _check_compared(each: Criterion | Rule, form: Format, at: str) -> None:
     """Refuse what a criterion or a rule cannot compare."""
-    _check_name(each.attribute, 100, f"{at}attribute")
+    if each.kind not in NAMELESS or each.attribute:
+        _check_name(each.attribute, 100, f"{at}attribute")
+    _refuse_fault(fault_of_kind(each, form) or fault_of_pairs(each, form), at)
     _check_word(each.measure, ("mean", "sum"), f"{at}measure")
     if not _is_whole(each.matches, 1, MATCHES_MAX):
         _refuse_value(f"{at}matches", f"between 1 and {MATCHES_MAX}", each.matches)
@@ -246,9 +219,9 @@ def _check_rule(rule: Rule, form: Format, wait_end: float | None, at: str) -> No
     _check_compared(rule, form, at)
     _check_number(rule.limit, LIMITS, f"{at}limit")
     _check_word(rule.unit, get_args(Unit), f"{at}unit")
-    if rule.kind == "rematch" and rule.unit != "difference":
-        _refuse(f"{at}unit", 'does not go with kind = "rematch"')
-    if rule.kind != "same" and rule.unit == "percentile":
+    if rule.kind not in NUMERIC:
+        _refuse_fault(fault_of_rule(rule), at)
+    elif rule.unit == "percentile":
         _check_sample(rule.sample, at)
         if rule.limit > 1.0:
             allowed = "between 0 and 1 where unit is percentile, e.g. 0.05 for five of a hundred"
@@ -363,6 +336,11 @@ def _word(value: object) -> str:
 
 def _is_whole(value: object, low: int, high: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def _refuse_fault(fault: Fault, at: str) -> None:
+    if fault is not None:
+        _refuse(f"{at}{fault[0]}", fault[1])
 
 
 def _refuse(at: str, sentence: str) -> NoReturn:

@@ -6,15 +6,19 @@ import msgspec
 
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.percentile import placed_among
-from evenmatch.engine.tables import Tables
+from evenmatch.engine.tables import KEYS_MOST, Tables
 from evenmatch.errors import (
     AlreadyWaiting,
+    ConfigError,
     InvalidTicket,
+    KeyReused,
     Overloaded,
     Refusal,
     UnknownQueue,
 )
-from evenmatch.model.events import Placed, Refused
+from evenmatch.model.events import Accepted, Existing, Placed, Refused
+from evenmatch.model.inputs import Enqueue
+from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 
@@ -31,6 +35,49 @@ class Limits(msgspec.Struct, frozen=True):
     attributes_max: int = 32
     values_max: int = 100
     text_max: int = 128
+
+
+class Door(msgspec.Struct, frozen=True, gc=False):
+    """What it takes to judge who may enter: the engine as it is now."""
+
+    shard: str
+    tables: Tables
+    objectives: dict[str, Objective]
+    limits: Limits
+
+
+def check_request(given: Enqueue, tables: Tables) -> None:
+    """Check what concerns all items of a request to enter.
+
+    Raises:
+        KeyReused: Its idempotency key was used before.
+        Overloaded: No more keys are remembered.
+        ConfigError: There are no queues yet.
+    """
+    if given.key is not None and given.key in tables.keys:
+        raise KeyReused(f"the idempotency key {given.key} was used before", where="/")
+    if given.key is not None and len(tables.keys) >= KEYS_MOST:
+        raise Overloaded("too many idempotency keys are remembered; try again later")
+    if not tables.queues:
+        raise ConfigError("the engine has no queues yet: hand in Configure first")
+
+
+def judge(given: Enqueue, item: int, door: Door) -> Accepted | Existing | Refused:
+    """Return what becomes of one item of a request."""
+    new, tables = given.tickets[item], door.tables
+    try:
+        admit(new, tables, door.objectives, door.limits, strict=given.strict)
+    except (AlreadyWaiting, Overloaded) as refusal:
+        live = existing(new, tables)
+        return Existing(item, live) if live else refused(item, refusal)
+    except Refusal as refusal:
+        return refused(item, refusal)
+    number = tables.counters.accepted + 1
+    ticket_id = new.id if new.id is not None else f"{door.shard}-{number}"
+    if new.id is None and tables.knows(ticket_id):
+        taken = "a caller's own id is in the way: give all tickets ids, or none"
+        return refused(item, InvalidTicket(taken, where="/id"))
+    return Accepted(item, ticket_id, number, places_of(new, tables, door.objectives))
 
 
 def admit(
@@ -73,6 +120,7 @@ def admit(
             raise InvalidTicket(f"queue {name}: {problem}", where="/players")
     if strict:
         _check_declared(new, [objectives[name] for name in queues])
+        _check_roles(new, [tables.queues[name] for name in queues])
     _check_free(new, tables, queues)
 
 
@@ -103,6 +151,17 @@ def _check_declared(new: NewTicket, objectives: list[Objective]) -> None:
                     f"allowed: {', '.join(allowed) or 'none'}",
                     where=f"{where}/{name[:64]}",
                 )
+
+
+def _check_roles(new: NewTicket, queues: list[Queue]) -> None:
+    """Refuse roles where none of the queues has any."""
+    if any(queue.format.roles for queue in queues):
+        return
+    for at, player in enumerate(new.players):
+        if player.roles:
+            raise InvalidTicket(
+                "the ticket's queues have no roles; leave them out", where=f"/players/{at}/roles"
+            )
 
 
 def _check_queues(queues: tuple[str, ...], tables: Tables, limits: Limits) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from evenmatch.cost.valid import check_queue
+from evenmatch.engine.admission import fits
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import ConfigError
 from evenmatch.model.inputs import Configure
+from evenmatch.policies.base import Memory
 
 
 def check_configuration(given: Configure, tables: Tables) -> None:
@@ -33,12 +35,33 @@ def check_configuration(given: Configure, tables: Tables) -> None:
             )
 
 
-def unchanged_pools(given: Configure, tables: Tables, pools: dict[str, Pool]) -> dict[str, Pool]:
-    """Return the pools that a new configuration leaves as they are, matchers included."""
+def carried_over(
+    given: Configure, tables: Tables, pools: dict[str, Pool]
+) -> tuple[dict[str, Pool], dict[str, Memory]]:
+    """Return the pools that a new configuration leaves as they are, matchers included.
+
+    A queue that is paused while its job runs gets a new matcher, which knows of no job and asks
+    again when the pause is over; the second part is what its old one knew.
+    """
     if given.seed != tables.seed:
-        return {}
-    return {
-        queue.name: pools[queue.name]
-        for queue in given.queues
-        if tables.queues.get(queue.name) == queue and pools[queue.name].fault is None
-    }
+        return {}, {}
+    same, known = {}, {}
+    for queue in given.queues:
+        pool = pools.get(queue.name)
+        if pool is None or tables.queues.get(queue.name) != queue or pool.fault is not None:
+            continue
+        if queue.name in given.pause and pool.slot.running is not None:
+            known[queue.name] = pool.memory()
+        else:
+            same[queue.name] = pool
+    return same, known
+
+
+def misfits(tables: Tables, pools: dict[str, Pool]) -> list[tuple[str, str]]:
+    """Return the waiting tickets that new queues do not take, each with the queue's name."""
+    return [
+        (row.ticket.id, name)
+        for row in tables.waiting.values()
+        for name in row.queues
+        if name not in pools or not fits(row.ticket, pools[name].objective)
+    ]

@@ -49,3 +49,8 @@ class Deadlines:
         while self.next() <= now:
             found.append(heapq.heappop(self._heap))
         return found
+
+    def put_back(self, entries: list[Entry]) -> None:
+        """Make entries that were taken out due again."""
+        for entry in entries:
+            heapq.heappush(self._heap, entry)

@@ -7,7 +7,8 @@ before any later input, so that a late timer changes nothing.
 
 At one instant, inputs come before deadlines: after an input, matchers decide with `fired=False`;
 only `Advance` fires what is due. At a deadline the matcher decides first, then `on_deadline`
-applies to what is left.
+applies to what is left. What takes a matcher long is a job, which `take_jobs` hands out and
+`Settle` brings back; an advance that asked for one ends there, once, and its deadlines stay due.
 """
 
 from __future__ import annotations
@@ -16,43 +17,43 @@ import math
 from collections.abc import Callable, Collection, Mapping
 
 from evenmatch.cost.objective import Objective, Seating
-from evenmatch.engine.admission import Limits, admit, existing, fits, places_of, refused
-from evenmatch.engine.check import check_grouping, describe
-from evenmatch.engine.configuration import check_configuration, unchanged_pools
+from evenmatch.engine.admission import Door, Limits, check_request, judge
+from evenmatch.engine.check import check_grouping, describe, playable
+from evenmatch.engine.configuration import carried_over, check_configuration, misfits
 from evenmatch.engine.deadlines import Deadlines, Entry
-from evenmatch.engine.fill import fill_with_bots
+from evenmatch.engine.fill import fill_at_deadline
+from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.lookup import find_match, find_ticket
-from evenmatch.engine.pool import Pool
+from evenmatch.engine.pool import Pool, order_of_queues
 from evenmatch.engine.records import Record, changes_state
-from evenmatch.engine.tables import KEYS_MOST, KeptMatch, Tables, TicketView
-from evenmatch.errors import (
-    AlreadyWaiting,
-    ConfigError,
-    InvalidTicket,
-    KeyReused,
-    MatchmakingError,
-    NotSupported,
-    Overloaded,
-    PolicyError,
-    Refusal,
-    TooLate,
-)
+from evenmatch.engine.tables import KeptMatch, Tables, TicketView
+from evenmatch.errors import MatchmakingError, NotSupported, PolicyError, TooLate
 from evenmatch.model.events import (
     Accepted,
     Assigned,
     Cancelled,
     Configured,
     Event,
-    Existing,
     Expired,
     Finished,
+    JobAsked,
+    JobSettled,
     LeftQueue,
     Matched,
 )
-from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Finish, Input
+from evenmatch.model.inputs import (
+    Advance,
+    Assign,
+    Cancel,
+    Configure,
+    Enqueue,
+    Finish,
+    Input,
+    Settle,
+)
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Decision, Memory, Policy
+from evenmatch.policies.base import Decision, JobResult, Memory, Policy
 
 Resolve = Callable[[Queue], Policy]
 """From a queue to its policy; `policies.registry.parse_policy` behind a lambda, usually."""
@@ -82,6 +83,9 @@ class Engine:
         self._dirty: dict[str, None] = {}
         self._wakeup: float | None = None
         self._now = 0.0
+        self._asked: dict[str, RunningJob] = {}
+        # The instant whose deadlines were left to the advance after this one.
+        self._put_off_at = -math.inf
         self._deadlines = Deadlines(self._is_waiting)
         self._match_ends = Deadlines(self._is_live)
         self._steps: dict[type, Callable[..., None]] = {
@@ -91,6 +95,7 @@ class Engine:
             Advance: self._advance,
             Assign: self._assign,
             Finish: self._finish,
+            Settle: self._settle,
         }
 
     @property
@@ -181,51 +186,31 @@ class Engine:
 
     def _configure(self, given: Configure) -> None:
         check_configuration(given, self.tables)
-        same = unchanged_pools(given, self.tables, self.pools)
+        same, known = carried_over(given, self.tables, self.pools)
         pools = {
-            queue.name: same.get(queue.name) or self._make_pool(queue, given.seed, None)
+            queue.name: same.get(queue.name)
+            or self._make_pool(queue, given.seed, known.get(queue.name))
             for queue in given.queues
         }
         self._emit(Configured())
-        for row in list(self.tables.waiting.values()):
-            for name in row.queues:
-                if name not in pools or not fits(row.ticket, pools[name].objective):
-                    self._expire(row.ticket.id, name, "queue_changed")
+        for ticket_id, name in misfits(self.tables, pools):
+            self._expire(ticket_id, name, "queue_changed")
         self._open_pools(pools, same, now=given.now)
         self._decide(list(pools), given.now, fired=False)
 
     def _enqueue(self, given: Enqueue) -> None:
-        key = self.tables.keys.get(given.key) if given.key is not None else None
-        if key is not None:
-            raise KeyReused(f"the idempotency key {given.key} was used before", where="/")
-        if given.key is not None and len(self.tables.keys) >= KEYS_MOST:
-            raise Overloaded("too many idempotency keys are remembered; try again later")
-        if not self.pools:
-            raise ConfigError("the engine has no queues yet: hand in Configure first")
+        check_request(given, self.tables)
         entered: list[Ticket] = []
-        for item, new in enumerate(given.tickets):
-            try:
-                admit(new, self.tables, self._objectives, self.limits, strict=given.strict)
-            except (AlreadyWaiting, Overloaded) as refusal:
-                live = existing(new, self.tables)
-                self._emit(Existing(item, live) if live else refused(item, refusal))
-                continue
-            except Refusal as refusal:
-                self._emit(refused(item, refusal))
-                continue
-            number = self.tables.counters.accepted + 1
-            ticket_id = new.id if new.id is not None else f"{self.shard}-{number}"
-            if new.id is None and self.tables.knows(ticket_id):
-                taken = "a caller's own id is in the way: give all tickets ids, or none"
-                self._emit(refused(item, InvalidTicket(taken, where="/id")))
-                continue
-            places = places_of(new, self.tables, self._objectives)
-            self._emit(Accepted(item, ticket_id, number, places))
-            row = self.tables.waiting[ticket_id]
-            self._enter(row.ticket, row.queues, given.now)
-            entered.append(row.ticket)
+        door = Door(self.shard, self.tables, self._objectives, self.limits)
+        for item in range(len(given.tickets)):
+            event = judge(given, item, door)
+            self._emit(event)
+            if type(event) is Accepted:
+                row = self.tables.waiting[event.ticket]
+                self._enter(row.ticket, row.queues, given.now)
+                entered.append(row.ticket)
         if entered:
-            self._decide(self._order_of_queues(entered, given.now), given.now, fired=False)
+            self._decide(order_of_queues(entered, self.pools, given.now), given.now, fired=False)
 
     def _cancel(self, given: Cancel) -> None:
         row = self.tables.waiting.get(given.ticket)
@@ -255,12 +240,43 @@ class Engine:
         names = {entry[4] for entry in overdue}
         due = [name for name, pool in self.pools.items() if pool.wake_at <= now or name in names]
         self._decide(due, now, fired=True)
+        if self._put_off_at < now and any(type(event) is JobAsked for event in self._events):
+            # Whoever drives the engine may have the plan at once: deadlines stay due until then.
+            self._put_off_at = now
+            self._deadlines.put_back(overdue)
+            return
         for entry in overdue:
             if self._is_waiting(entry):
                 self._meet_deadline(entry, now)
         self._decide(list(self._dirty), now, fired=True)
         for entry in self._match_ends.take_due(now):
             self._emit(Finished(entry[3], "match_max"))
+
+    def _settle(self, given: Settle) -> None:
+        pool = self.pools.get(given.queue)
+        running = None if pool is None else pool.slot.running
+        if pool is None or running is None or running.number != given.number:
+            return
+        plan = playable(pool, given.matches, given.now)
+        dropped = len(given.matches) - len(plan)
+        self._emit(JobSettled(given.queue, given.number, dropped))
+        decision = pool.settle(JobResult(running.job.number, plan), given.now)
+        self._carry_out(pool, decision, given.now, fired=False)
+        pool.seated.clear()
+        self._decide(list(self._dirty), given.now, fired=False)
+
+    def take_jobs(self) -> list[RunningJob]:
+        """Return the jobs asked for since the last call, to be solved and handed in by `Settle`."""
+        asked, self._asked = self._asked, {}
+        pools = self.pools
+        return [job for at, job in asked.items() if at in pools and pools[at].slot.running is job]
+
+    def fail_job(self, running: RunningJob, error: BaseException) -> None:
+        """Say that a job raised: its queue makes no more matches, as after any fault."""
+        pool = self.pools.get(running.queue)
+        if pool is not None and pool.slot.running is running:
+            pool.fail_job(error)
+            self._wakeup = None
 
     def view(self, ticket_id: str) -> TicketView:
         """Return a ticket as its owner sees it; see `lookup.find_ticket`."""
@@ -299,20 +315,6 @@ class Engine:
                 place = self._places[name]
                 self._deadlines.add((deadline, ticket.sequence, place, ticket.id, name))
 
-    def _order_of_queues(self, entered: list[Ticket], now: float) -> list[str]:
-        """Return the queues to decide: first where a newcomer's partner has waited longest."""
-        if len(entered) == 1 == len(entered[0].queues):
-            return list(entered[0].queues)
-        names = dict.fromkeys(name for ticket in entered for name in ticket.queues)
-        if len(names) == 1:
-            return list(names)
-        oldest = dict.fromkeys(names, (math.inf, 0))
-        for ticket in entered:
-            for name in ticket.queues:
-                partner = self.pools[name].oldest_partner(ticket, now)
-                oldest[name] = min(oldest[name], partner)
-        return sorted(names, key=lambda name: (oldest[name], self._places[name]))
-
     def _decide(self, names: list[str], now: float, *, fired: bool) -> None:
         """Let queues decide in this order, then those that lost tickets to them, until all have."""
         while names:
@@ -323,7 +325,6 @@ class Engine:
                     pool.wake_at = math.inf
                     continue
                 decision = pool.decide(now, fired)
-                pool.wake_at = decision.wake_at
                 self._carry_out(pool, decision, now, fired)
             if not self._dirty:
                 return
@@ -331,25 +332,24 @@ class Engine:
         self._dirty.clear()
 
     def _carry_out(self, pool: Pool, decision: Decision, now: float, fired: bool) -> None:
+        pool.wake_at = decision.wake_at
         for grouping in decision.matches:
             try:
-                tickets, seating = check_grouping(pool, grouping, now, fired)
+                found = check_grouping(pool, grouping, now, fired)
             except PolicyError as fault:
-                pool.fault = fault
+                pool.stop(fault)
                 pool.wake_at = math.inf
                 return
-            self._make_match(pool, tickets, seating, grouping.bots, now, decided=True)
+            self._make_match(pool, (*found, grouping.bots), now, decided=True)
+        if decision.job is not None:
+            number = self.tables.counters.jobs + 1
+            self._asked[pool.name] = pool.begin(decision.job, number, now)
+            self._emit(JobAsked(pool.name, number))
 
     def _make_match(
-        self,
-        pool: Pool,
-        tickets: list[Ticket],
-        seating: Seating,
-        bots: int,
-        now: float,
-        *,
-        decided: bool,
+        self, pool: Pool, found: tuple[list[Ticket], Seating, int], now: float, *, decided: bool
     ) -> None:
+        tickets, seating, bots = found
         match_id = f"{self.shard}-m{self.tables.counters.matches + 1}"
         match = describe(match_id, pool, tickets, seating, bots, now)
         waiting = self.tables.waiting
@@ -383,10 +383,10 @@ class Engine:
         if pool.queue.on_deadline == "keep":
             return
         may_play = pool.fault is None and name not in self.tables.paused
-        if pool.queue.on_deadline == "bots" and may_play:
-            filled = fill_with_bots(pool, pool.tickets[ticket_id], now)
+        if may_play:
+            filled = fill_at_deadline(pool, pool.tickets[ticket_id], now)
             if filled is not None:
-                self._make_match(pool, *filled, now, decided=False)
+                self._make_match(pool, filled, now, decided=False)
                 return
         pool.leave(ticket_id, now)
         self._dirty[name] = None

@@ -6,8 +6,9 @@ import math
 
 import msgspec
 
-from evenmatch.cost.objective import Objective
+from evenmatch.cost.objective import Objective, Seating
 from evenmatch.engine.admission import fits
+from evenmatch.engine.jobs import JobSlot, RunningJob
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -16,8 +17,11 @@ from evenmatch.policies.base import (
     Decision,
     FunctionPolicy,
     Grouping,
+    Job,
+    JobResult,
     Memory,
     Policy,
+    has_jobs,
     rules_of,
 )
 
@@ -38,14 +42,18 @@ class Pool:
         self.name = queue.name
         rules = queue.rules + rules_of(chosen, queue)
         self.queue = msgspec.structs.replace(queue, rules=rules)
+        self.policy = chosen
         self.objective = Objective(self.queue)
         # The matcher gets the queue as configured: it adds its own rules itself.
         self.matcher = chosen.matcher(queue, seed=seed, memory=memory)
         self._announce = getattr(self.matcher, "announce", None)
         # Seconds ahead that the policy wants to be told of arrivals; 0 if it has no use for them.
         self.horizon = 0.0 if self._announce is None else float(getattr(chosen, "horizon", 0.0))
+        self.slot = JobSlot(has_jobs(chosen))
         self.tickets: dict[str, Ticket] = {}
         self._newest = 0
+        # The matches of the plan that is being settled, by their tickets in order of age.
+        self.seated: dict[tuple[str, ...], Seating] = {}
         self.wake_at = math.inf
         self.fault: PolicyError | None = None
 
@@ -97,10 +105,34 @@ class Pool:
             try:
                 return check_decision(self, self.matcher.decide(now, fired), now, fired)
             except PolicyError as fault:
-                self.fault = fault
+                self.stop(fault)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("decide", error)
         return NOTHING
+
+    def begin(self, job: Job, number: int, now: float) -> RunningJob:
+        """Note that a job was asked for now, under this number."""
+        return self.slot.begin(RunningJob(number, self.name, job), now)
+
+    def settle(self, result: JobResult, now: float) -> Decision:
+        """Return the matcher's decision on what is left of a plan; its job is over."""
+        self.slot.running = None
+        try:
+            return check_decision(self, self.matcher.settle(result, now), now, False)
+        except PolicyError as fault:
+            self.stop(fault)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
+            self._fail("settle", error)
+        return NOTHING
+
+    def fail_job(self, error: BaseException) -> None:
+        """Stop asking the policy, because the job that runs for it failed."""
+        self.wake_at = math.inf
+        self._fail("its job", error)
+
+    def stop(self, fault: PolicyError) -> None:
+        """Ask the policy no more; a job that runs for it is forgotten."""
+        self.fault, self.slot.running = fault, None
 
     def memory(self) -> Memory:
         """Return what the matcher knows beyond its tickets; nothing once the policy has failed."""
@@ -118,11 +150,12 @@ class Pool:
         through an input, so it becomes the pool's fault: the queue makes no more matches, its
         tickets stay, and whoever drives the engine reports it.
         """
-        self.fault = PolicyError(
+        fault = PolicyError(
             f"policy {self.queue.policy} of queue {self.name} failed in {verb}: "
             f"{type(error).__name__}: {error}{_place_of(error)}"
         )
-        self.fault.__cause__ = error
+        fault.__cause__ = error
+        self.stop(fault)
 
     def oldest_partner(self, ticket: Ticket, now: float) -> tuple[float, int]:
         """Return the age of the longest waiting ticket that may play with this one now."""
@@ -131,6 +164,21 @@ class Pool:
             if other.id != ticket.id and ready_at(other, ticket) <= now:
                 return other.age_key
         return (math.inf, 0)
+
+
+def order_of_queues(entered: list[Ticket], pools: dict[str, Pool], now: float) -> list[str]:
+    """Return the queues to decide: first where a newcomer's partner has waited longest."""
+    if len(entered) == 1 == len(entered[0].queues):
+        return list(entered[0].queues)
+    names = dict.fromkeys(name for ticket in entered for name in ticket.queues)
+    if len(names) == 1:
+        return list(names)
+    oldest = dict.fromkeys(names, (math.inf, 0))
+    for ticket in entered:
+        for name in ticket.queues:
+            oldest[name] = min(oldest[name], pools[name].oldest_partner(ticket, now))
+    places = {name: place for place, name in enumerate(pools)}
+    return sorted(names, key=lambda name: (oldest[name], places[name]))
 
 
 def _place_of(error: BaseException) -> str:
@@ -152,16 +200,18 @@ def check_decision(pool: Pool, decision: Decision, now: float, fired: bool) -> D
     """Return a decision after a look at all of it that does not belong to one match.
 
     Raises:
-        PolicyError: It is no Decision, has a wake-up in the past, or a job.
+        PolicyError: It is no Decision, has a wake-up in the past, or a job that may not be
+            asked for.
     """
     name = f"policy {pool.queue.policy} of queue {pool.name}"
     if type(decision) is not Decision or type(decision.matches) is not tuple:
-        raise PolicyError(f"{name}: decide must return a Decision with a tuple of matches")
+        raise PolicyError(f"{name}: a matcher returns a Decision with a tuple of matches")
     if any(type(grouping) is not Grouping for grouping in decision.matches):
         raise PolicyError(f"{name}: each match of a Decision must be a Grouping")
     wake_at = decision.wake_at
     if not (wake_at > now or (wake_at == now and not fired)):
         raise PolicyError(f"{name}: wake_at must be later than {now}, got {wake_at}")
-    if decision.job is not None:
-        raise PolicyError(f"{name}: jobs come with a later version")
+    job = decision.job
+    if job is not None and (objection := pool.slot.objection(job, now, fired)):
+        raise PolicyError(f"{name}: {objection}")
     return decision

@@ -5,6 +5,9 @@ the record they rest on is durable; refusals wait behind the last record; reads 
 but delivered only when all that was decided before them is durable. So memory may run ahead of the
 journal, but never ahead of an answer. Nothing here does I/O: the server's runtime (and any test)
 moves records to a journal and executes the effects.
+
+A job goes out at once: nobody outside hears of it, and its plan comes back as an input, whose
+record is behind all that it rests on. If the shard fails meanwhile, the job is forgotten with it.
 """
 
 from __future__ import annotations
@@ -16,11 +19,12 @@ from typing import Any
 import msgspec
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.records import Record
 from evenmatch.engine.tables import TicketView
 from evenmatch.errors import JournalUnavailable, KeyReused, MatchmakingError, Overloaded
 from evenmatch.model.events import Refused
-from evenmatch.model.inputs import Advance, Cancel, Enqueue, Input
+from evenmatch.model.inputs import Advance, Cancel, Enqueue, Input, Settle
 
 RECORDS_PER_COMMIT = 1_000
 """Most records in one commit."""
@@ -46,7 +50,13 @@ class Push(msgspec.Struct, frozen=True, gc=False):
     record: Record
 
 
-Effect = Answer | Push
+class Solve(msgspec.Struct, frozen=True):
+    """A job to be solved elsewhere; its plan comes back by `Settle`, its error by `fail_job`."""
+
+    running: RunningJob
+
+
+Effect = Answer | Push | Solve
 
 
 class Shard:
@@ -84,11 +94,18 @@ class Shard:
         """
         if self.is_given_up:
             return [Answer(answer_to, error=JournalUnavailable("this shard has stopped"))]
-        if len(self._effects) >= self.pending_max and not isinstance(given, Advance):
+        if len(self._effects) >= self.pending_max and not isinstance(given, Advance | Settle):
             return [Answer(answer_to, error=Overloaded("the journal is behind; try again later"))]
         self._catch_up(given)
-        if isinstance(given, Advance):
-            return self._released()
+        if not isinstance(given, Advance):
+            self._answer(given, answer_to)
+        return [*map(Solve, self.engine.take_jobs()), *self._released()]
+
+    def fail_job(self, running: RunningJob, error: BaseException) -> None:
+        """Say that a job raised; its queue makes no more matches."""
+        self.engine.fail_job(running, error)
+
+    def _answer(self, given: Input, answer_to: Any) -> None:
         try:
             value = self._answered_before(given)
             if value is None:
@@ -97,7 +114,6 @@ class Shard:
             self._hold(Answer(answer_to, error=error))
         else:
             self._hold(Answer(answer_to, value))
-        return self._released()
 
     def read(self, query: Callable[[Engine], Any], answer_to: Any = None) -> list[Effect]:
         """Look at the engine now; the answer waits until all decided so far is durable."""
@@ -138,12 +154,13 @@ class Shard:
         return owed
 
     def _catch_up(self, given: Input) -> None:
-        """Fire the timers due before an input; those of its own instant too if it is `Advance`."""
-        engine = self.engine
-        while (at := engine.next_wakeup) < given.now:
+        """Fire the timers due before an input; those of its own instant too if it is `Advance`.
+
+        An advance that asked for a job leaves deadlines due: the next one meets them, at once.
+        """
+        engine, is_advance = self.engine, isinstance(given, Advance)
+        while (at := engine.next_wakeup) < given.now or (is_advance and at == given.now):
             self._step(Advance(at))
-        if isinstance(given, Advance) and at == given.now:
-            self._step(given)
 
     def _step(self, given: Input) -> Record:
         record = self.engine.step(given)

@@ -18,6 +18,7 @@ from typing import TypeVar
 import msgspec
 
 from evenmatch.cost.percentile import Recent, parts_of, remember
+from evenmatch.engine.counters import Counters
 from evenmatch.engine.meetings import Meetings, forget_unasked, note_meetings, with_meetings
 from evenmatch.engine.records import Record
 from evenmatch.errors import Forgotten
@@ -30,6 +31,8 @@ from evenmatch.model.events import (
     Existing,
     Expired,
     Finished,
+    JobAsked,
+    JobSettled,
     LeftQueue,
     Matched,
     Refused,
@@ -115,17 +118,6 @@ class Key(msgspec.Struct, frozen=True, gc=False):
     digest: str
     at: float
     results: tuple[TicketView | Refused, ...]
-
-
-class Counters(msgspec.Struct, gc=False):
-    """Totals since the shard's birth; `accepted` = waiting + matched + cancelled + expired."""
-
-    accepted: int = 0
-    matched: int = 0
-    cancelled: int = 0
-    expired: int = 0
-    matches: int = 0
-    bots: int = 0
 
 
 class Tables(msgspec.Struct):
@@ -236,6 +228,10 @@ class Tables(msgspec.Struct):
             )
         elif isinstance(event, Finished):
             self._finish(event.match)
+        elif isinstance(event, JobAsked):
+            self.counters.jobs = event.number
+        elif isinstance(event, JobSettled):
+            self.counters.dropped += event.dropped
         elif isinstance(event, Configured):
             assert isinstance(given, Configure)
             self.queues = {queue.name: queue for queue in given.queues}

@@ -1,10 +1,11 @@
-"""Files of batches: the arrays of a round, judged by the six factors of the Galactron blog."""
+"""Files of batches: the arrays of a round (`.npz`), or tickets and how they are judged."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +28,68 @@ TEAM_KNEE, TEAM_WORST, TEAM_STEP = 500.0, 9_000.0, 16.0
 PLAYER_KNEE, PLAYER_WORST = 2_000.0, 18_000.0
 PING_BEST, PING_WORST = 25.0, 400.0
 HOST_QUALITY = (0.0, 0.6, 1.0)
+PLAYERS_MAX = 20_000
+TEAM_MAX = 100
 
 Arrays = Mapping[str, NDArray[Any]]
 
+ALIASES = {
+    "imbalance of skill": "team",
+    "mean_gap of skill": "player",
+    "party_parity": "premade",
+    "latency to enemies": "ping",
+    "rematch": "variation",
+    "host_options": "host",
+}
+"""What the blog calls the six factors."""
+
+
+class Given(NamedTuple):
+    """A batch from a file.
+
+    Args:
+        batch: What is to be solved.
+        columns: Names of the rows of `batch.facts.values`.
+        names: What the report calls a factor, where it is not its own name.
+    """
+
+    batch: Batch
+    columns: tuple[str, ...]
+    names: Mapping[str, str] = {}
+
+
+def read_batch(path: Path) -> Given:
+    """Return the batch in a file.
+
+    Raises:
+        ConfigError: The file cannot be read, or what it holds cannot be solved.
+    """
+    if path.suffix not in (".npz", ".json"):
+        raise ConfigError(f"{path}: a batch is a file .npz or .json")
+    if not path.is_file():
+        raise ConfigError(f"{path} does not exist")
+    if path.suffix == ".json":
+        from evenmatch.lab.batch_json import read_tickets
+
+        return read_tickets(path)
+    return Given(read_arrays(path), ("skill",), ALIASES)
+
 
 def read_arrays(path: Path) -> Batch:
-    """Return the batch of a `.npz` file: two teams of `team_size`, judged by the six factors."""
-    with np.load(path) as data:
-        return batch_of({name: data[name] for name in data.files})
+    """Return the batch of a `.npz` file: two teams of `team_size`, judged by the six factors.
+
+    Raises:
+        ConfigError: The file is no such archive, or its arrays cannot be used.
+    """
+    try:
+        with np.load(path) as data:
+            arrays = {name: data[name] for name in data.files}
+    except (ValueError, OSError, BadZipFile, AttributeError) as error:
+        raise ConfigError(f"{path} is no archive of arrays: {error}") from None
+    try:
+        return batch_of(arrays)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def batch_of(data: Arrays) -> Batch:
@@ -45,25 +100,44 @@ def batch_of(data: Arrays) -> Batch:
             `ping` (n, n) in milliseconds, `connect` (n, n).
 
     Raises:
-        ConfigError: Arrays do not fit together, or numbers are out of range.
+        ConfigError: Arrays are missing or don't fit together, or numbers are out of range.
 
     Source:
         Galactron (Awesomenauts), "Scoring the quality of a match".
     """
+    _check_shapes(data)
+    batch = six_factors(data)
+    facts = batch.facts._replace(
+        ping=np.ascontiguousarray(data["ping"], dtype=np.float32),
+        connect=np.ascontiguousarray(data["connect"], dtype=np.uint8),
+    )
+    return batch._replace(facts=facts)
+
+
+def six_factors(data: Arrays) -> Batch:
+    """Return a batch of the six factors, in which nobody's ping and network are known yet.
+
+    Args:
+        data: As for `batch_of`, without `ping` and `connect`, and of the right shapes.
+
+    Raises:
+        ConfigError: A party is larger than a team, or torn apart.
+    """
     n, party = int(data["team_size"]), np.asarray(data["party"])
-    starts = np.flatnonzero(np.diff(party, prepend=party[0] - 1))
-    first = np.concatenate((starts, [len(party)])).astype(np.int64)
-    if len(np.unique(party)) != len(starts):
+    ends = np.flatnonzero(np.diff(party, append=party[-1:] + 1)) + 1
+    first = np.concatenate(([0], ends)).astype(np.int64)
+    if len(np.unique(party)) != len(first) - 1:
         raise ConfigError("players of one party must stand next to each other in `party`")
+    largest = int(np.diff(first).max(initial=0))
+    if largest > n:
+        raise ConfigError(f"a party of {largest} does not fit into a team of {n}")
     facts = empty_facts(len(party))._replace(
         values=np.minimum(data["skill"].astype(np.float64), SKILL_CAP)[None, :],
         gaps=np.array([[PAIR_GAP, WEIGHTS["player"], 0.0, LOG, PLAYER_WORST, PLAYER_KNEE, 0.0]]),
-        ping=np.ascontiguousarray(data["ping"], dtype=np.float32),
         ping_scale=np.array([PING_BEST, PING_WORST]),
         ping_weights=np.array([WEIGHTS["ping"], 0.0, 0.0, 0.0]),
         met=_meetings(party, data["previous_match"], data["previous_team"]),
         met_weight=WEIGHTS["variation"],
-        connect=np.ascontiguousarray(data["connect"], dtype=np.uint8),
     )
     # The blog compares means; sums over equal teams are the means times n, and so is the scale.
     term = [SUM_GAP, WEIGHTS["team"], 0.0, LOG, n * TEAM_WORST, n * TEAM_KNEE, TEAM_STEP]
@@ -72,6 +146,52 @@ def batch_of(data: Arrays) -> Batch:
         parity=WEIGHTS["premade"],
         hosts=WEIGHTS["host"] * (1.0 - np.array(HOST_QUALITY)),
     )
+
+
+def _check_shapes(data: Arrays) -> None:
+    """Refuse arrays that are missing, of the wrong shape, or hold numbers out of range."""
+    wanted = ("party", "skill", "previous_match", "previous_team")
+    for name in ("team_size", *wanted, "ping", "connect"):
+        if name not in data:
+            raise ConfigError(f"the array `{name}` is missing")
+        if data[name].dtype.kind not in "iufb":
+            raise ConfigError(f"`{name}` must hold numbers, got {data[name].dtype}")
+    size = data["team_size"]
+    if size.shape != () or not 1 <= float(size) <= TEAM_MAX or float(size) != int(size):
+        raise ConfigError(f"`team_size` must be a whole number from 1 to {TEAM_MAX}")
+    count = len(data["party"]) if data["party"].ndim == 1 else -1
+    if not 0 <= count <= PLAYERS_MAX:
+        raise ConfigError(f"`party` must list at most {PLAYERS_MAX:,} players in one row")
+    for name in wanted:
+        if data[name].shape != (count,):
+            raise ConfigError(f"`{name}` must have one number for each of {count} players")
+        if not np.isfinite(data[name]).all():
+            raise ConfigError(f"`{name}` must hold finite numbers")
+    for name in ("ping", "connect"):
+        check_square(f"`{name}`", data[name], count)
+    check_pings("`ping`", data["ping"])
+
+
+def check_square(name: str, table: NDArray[Any], count: int) -> None:
+    """Refuse a table that has not a row and a column for each player."""
+    if table.shape != (count, count):
+        raise ConfigError(f"{name} must be {count} x {count}, got {table.shape}")
+
+
+def check_pings(name: str, table: NDArray[Any]) -> None:
+    """Refuse pings that are negative, not finite, or not the same in both directions."""
+    bad = ~np.isfinite(table) | (table < 0.0)
+    np.fill_diagonal(bad, val=False)
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise ConfigError(f"{name}[{i}, {j}] must be milliseconds >= 0, got {table[i, j]}")
+    apart = np.abs(table - table.T) > 1e-3 * np.maximum(table, 1.0)
+    if apart.any():
+        i, j = np.argwhere(apart)[0]
+        raise ConfigError(
+            f"{name} must be symmetric: [{i}, {j}] is {table[i, j]} and [{j}, {i}] is "
+            f"{table[j, i]}; give the larger one for both"
+        )
 
 
 def _meetings(

@@ -29,6 +29,7 @@ class Line(msgspec.Struct, frozen=True):
     quality: float | None
     policy: str | None = None
     run: int | None = None
+    roles: tuple[tuple[str, ...], ...] | None = None
 
 
 class MatchCheck:
@@ -92,6 +93,7 @@ def _seats(line: Line, queue: Queue) -> Iterator[str]:
     if not line.tickets:
         yield "a match must have a ticket"
     yield from _sizes(line, queue)
+    yield from _roles(line, queue)
 
 
 def _sizes(line: Line, queue: Queue) -> Iterator[str]:
@@ -103,12 +105,27 @@ def _sizes(line: Line, queue: Queue) -> Iterator[str]:
         if len(team) * least > seats:
             yield f"a team has {seats} seats, got {len(team)} tickets"
     players_least = len(line.tickets) * least + line.bots
-    players_most = sum(
+    players_most = line.bots + sum(
         min(len(team) * most, seats)
         for team, seats in zip(line.teams, format_.players, strict=True)
     )
-    if players_least > format_.k or players_most + line.bots < format_.k:
+    if players_least > format_.k or players_most < format_.k_min:
+        count = f"{format_.k_min} to {format_.k}" if format_.is_variable else f"{format_.k}"
         yield (
-            f"a match of queue {queue.name} has {format_.k} players, "
+            f"a match of queue {queue.name} has {count} players, "
             f"got {len(line.tickets)} tickets and {line.bots} bots"
         )
+
+
+def _roles(line: Line, queue: Queue) -> Iterator[str]:
+    """Look whether each role has at most its number of players."""
+    seats = dict(queue.format.roles)
+    if not seats and line.roles is None:
+        return
+    for team in line.roles or ():
+        for role in dict.fromkeys(team):
+            if team.count(role) > seats.get(role, 0):
+                taken = f"{seats[role]} of role {role}" if role in seats else f"no role {role}"
+                yield f"a team of queue {queue.name} has {taken}, got {team.count(role)}"
+    if len(line.roles or ()) != len(queue.format.players):
+        yield f"roles must be given for each of the {len(queue.format.players)} teams"

@@ -1,9 +1,11 @@
 """From the tickets of a queue of any format to the arrays on which groups are priced.
 
 What a match costs is bounded from below by the lowest and highest value of each ticket: `spread`
-is exact, and so is `imbalance` between teams of one; the mean gap of k values is at least 2 / k of
-their spread. Other criteria count nothing. Rules are kept where they are a limit on such a gap, at
-the widest they ever get; what they cost in waiting, and the division into teams, count nothing.
+is exact, and so is `imbalance` between teams of one. A mean gap of k values costs at least 2 / k of
+what their spread costs: the gaps of each other player to the lowest and to the highest add up to
+the spread, and no scale is steeper further out. Other criteria count nothing. Rules are kept where
+they are a limit on such a gap, at the widest they ever get; what they cost in waiting, and the
+division into teams, count nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from evenmatch.lab.left_alone import cost_with_bots
 from evenmatch.lab.pair_fields import codes_of, last_instants, widest_limit
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import attribute_of
-from evenmatch.policies.columns import term
+from evenmatch.policies.columns import is_code, term
 from evenmatch.sim.stream import Arrival
 from evenmatch.solvers.bounds.groups import GATE
 from evenmatch.solvers.bounds.prices import GroupField
@@ -54,18 +56,19 @@ def group_field(
         part = _part_of_spread(queue, criterion)
         if part > 0.0:
             low, high = _ends(own, criterion.attribute)
-            lows.append(part * scale_values(criterion.scale, low))
-            highs.append(part * scale_values(criterion.scale, high))
-            terms.append(term(criterion, queue))
+            lows.append(scale_values(criterion.scale, low))
+            highs.append(scale_values(criterion.scale, high))
+            weight, *shape = term(criterion, queue)
+            terms.append((part * weight, *shape))
     for rule in queue.rules:
         part = _part_of_spread(queue, rule)
-        if rule.kind == "same":
+        if is_code(rule):
             low = high = _values_of_same(own, rule.attribute)
         elif part > 0.0 and rule.unit == "difference":
             low, high = _ends(own, rule.attribute)
         else:
             continue
-        limit = 0.0 if rule.kind == "same" else widest_limit(rule) / part
+        limit = 0.0 if is_code(rule) else widest_limit(rule) / part
         lows.append(low)
         highs.append(high)
         terms.append((0.0, GATE, limit if part == 1.0 else limit * (1.0 + SLACK), 1.0, 0.0))
@@ -79,7 +82,7 @@ def is_exact(queue: Queue, arrivals: Sequence[Arrival]) -> bool:
     """Return whether the arrays say what every full match costs, and all may be matched."""
     people = [player.id for each in arrivals for player in each.ticket.players]
     is_alone = len(set(people)) == len(people) == len(arrivals)
-    is_free = not queue.rules and not queue.format.sides and not queue.exclusive_match
+    is_free = not (queue.rules or queue.format.sides or queue.format.roles or queue.exclusive_match)
     return is_alone and is_free and all(_part_of_spread(queue, c) == 1.0 for c in queue.criteria)
 
 

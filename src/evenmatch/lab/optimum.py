@@ -31,7 +31,7 @@ from evenmatch.lab.group_fields import group_field, is_exact
 from evenmatch.lab.known_plan import PlayedMatch, saved_by_regrouping
 from evenmatch.lab.left_alone import costs_alone
 from evenmatch.lab.pair_fields import QueueField, queue_field
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import NUMERIC, Queue
 from evenmatch.sim.stream import Arrival
 from evenmatch.solvers.bounds.prices import lower_bound
 from evenmatch.solvers.matching import ROUNDS_MAX, pair_up
@@ -88,7 +88,8 @@ def optimum(
 
     Raises:
         NotSupported: A queue or a ticket is no duel of single players, or a queue compares
-            rematches, which follow from the matches made before.
+            rematches, which follow from the matches made before, or something else that is no
+            number.
 
     Complexity:
         See `solvers.matching.pair_up`.
@@ -140,6 +141,12 @@ def optimum_figures(
         only a bound is known, `bound_cost`, `gap` (cost / bound - 1) and `best_known_cost`, the
         cost of the cheapest plan that was found or played.
     """
+    for queue in queues:
+        if queue.format.is_variable:
+            raise NotSupported(
+                f"a bound is known for full matches; queue {queue.name} starts matches of "
+                f"{queue.format.k_min} to {queue.format.k} players"
+            )
     if not _is_pairing(queues, arrivals):
         fields = [group_field(queues, place, arrivals, end) for place in range(len(queues))]
         alone = costs_alone(queues, arrivals, end=end, first_counted=first_counted)
@@ -169,9 +176,14 @@ def _bound_figures(bound: float, cost: float, known: float) -> dict[str, float |
 
 def _is_pairing(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> bool:
     """Return whether the cheapest pairs are the optimum."""
-    return all(queue.format.is_duel and not queue.remembers for queue in queues) and all(
-        len(arrival.ticket.players) == 1 for arrival in arrivals
-    )
+    return all(
+        queue.format.is_duel and not queue.remembers and not _not_numeric(queue) for queue in queues
+    ) and all(len(arrival.ticket.players) == 1 for arrival in arrivals)
+
+
+def _not_numeric(queue: Queue) -> str:
+    """Return a kind of the queue's criteria that compares no numbers, or nothing."""
+    return next((each.kind for each in queue.criteria if each.kind not in NUMERIC), "")
 
 
 def _check(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> None:
@@ -185,6 +197,11 @@ def _check(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> None:
             raise NotSupported(
                 f"the optimum is known where pairs do not depend on earlier matches; queue "
                 f"{queue.name} has rematch; leave it out to compare the rest"
+            )
+        if other := _not_numeric(queue):
+            raise NotSupported(
+                f"the optimum is known where criteria compare numbers; queue {queue.name} has "
+                f"{other}; leave it out to compare the rest"
             )
     for place, arrival in enumerate(arrivals):
         if len(arrival.ticket.players) != 1:

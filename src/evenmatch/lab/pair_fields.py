@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.cost.objective import scaled_column
 from evenmatch.cost.percentile import Recent, placed_among, remember, samples_of
 from evenmatch.cost.rules import Rules, side_of
-from evenmatch.model.queue import Queue, Rule
+from evenmatch.cost.values import scaled_column
+from evenmatch.model.queue import NUMERIC, Queue, Rule
 from evenmatch.model.ticket import Ticket, attribute_of
-from evenmatch.policies.columns import term
+from evenmatch.policies.columns import is_code, term
 from evenmatch.sim.stream import Arrival
 from evenmatch.solvers.matching import Field
 from evenmatch.solvers.pairs import TIME, UNTIL, Floats, Ints, pair_costs
@@ -79,9 +79,9 @@ def queue_field(
     for criterion in queue.criteria:
         rows.append(scaled_column(criterion, queue.name, tickets))
         terms.append(term(criterion, queue))
-    gates = [0.0 for rule in queue.rules if rule.kind == "same"]
+    gates = [0.0 for rule in queue.rules if is_code(rule)]
     for rule in queue.rules:
-        if rule.kind == "same":
+        if is_code(rule):
             rows.append(codes_of([attribute_of(t, t.players[0], rule.attribute) for t in tickets]))
     for limit in rules.limits:
         if limit.rule.unit != "relative":
@@ -93,8 +93,9 @@ def queue_field(
     position: Ints = np.full(len(arrivals), -1, dtype=np.int64)
     position[ids] = np.arange(len(ids))
     delays = any(
-        rule.kind != "same" and (rule.unit != "difference" or rule.expand is not None)
+        rule.kind not in NUMERIC or rule.unit != "difference" or rule.expand is not None
         for rule in queue.rules
+        if not is_code(rule)
     )
     table = np.asarray(terms, dtype=np.float64).reshape(len(terms), 5)
     plain = Field(points, table, np.asarray(gates, dtype=np.float64), queue.price, ids)
@@ -111,9 +112,11 @@ def _with_delays(plain: QueueField) -> QueueField:
         low, high = np.minimum(first, second), np.maximum(first, second)
         delay = _delays(plain, low, high, np.isfinite(costs))
         until = np.minimum(field.points[UNTIL, low], field.points[UNTIL, high])
+        never = ~np.isfinite(delay)
+        delay[never] = 0.0
         late = field.points[TIME, high] + delay > until
         # Both players wait.
-        return np.where(late, np.inf, costs + 2.0 * field.price * delay)
+        return np.where(late | never, np.inf, costs + 2.0 * field.price * delay)
 
     changed = Field(field.points, field.terms, field.gates, field.price, field.ids, refine)
     return QueueField(changed, plain.position, plain.rules, plain.tickets)

@@ -121,7 +121,14 @@ def simulate(
 
         compiled_history(world, queues[0], chosen, seeds, history)
     else:
-        simulator = Simulator(queues, resolve, history, seed=_policy_seed(seeds), until=world.until)
+        simulator = Simulator(
+            queues,
+            resolve,
+            history,
+            seed=_policy_seed(seeds),
+            until=world.until,
+            solve_time=world.solve_time,
+        )
         simulator.run(stream)
     summary = summarize(history, queues, split_by)
     if optimum:

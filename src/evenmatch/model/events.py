@@ -92,6 +92,21 @@ class Finished(_Event, frozen=True):
     reason: str
 
 
+class JobAsked(_Event, frozen=True):
+    """A queue's policy asked for a job; the engine numbers the jobs of a shard from 1."""
+
+    queue: str
+    number: int
+
+
+class JobSettled(_Event, frozen=True):
+    """A job is over; `dropped` matches of its plan could not be played any more."""
+
+    queue: str
+    number: int
+    dropped: int
+
+
 Event = (
     Configured
     | Accepted
@@ -103,4 +118,6 @@ Event = (
     | Expired
     | Assigned
     | Finished
+    | JobAsked
+    | JobSettled
 )

@@ -107,10 +107,14 @@ class Outcome(_Input, frozen=True):
 
 
 class Settle(_Input, frozen=True):
-    """Hand in the result of a finished job."""
+    """Hand in the plan of a finished job: groups of ticket ids.
+
+    `number` is the one that the engine gave the job; of a job that it does not know, or has
+    forgotten since, nothing comes.
+    """
 
     queue: str
-    job: int
+    number: int
     matches: tuple[tuple[str, ...], ...]
 
 

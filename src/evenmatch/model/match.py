@@ -23,6 +23,10 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             is scaled to [0, 1].
         extends: The open match that this one fills, or None.
         handicap: Points given to each team before the start; None if nobody gets any.
+        roles: Each player's role by team, in the order of `players`; None where there are none.
+        region: Where it is played: the best region for all; None where none is compared or common.
+        latency_delta: By team and player, milliseconds above the player's own best region.
+        hosts: Ids of players who reach everyone, best first; None where no host is asked for.
     """
 
     id: str
@@ -36,6 +40,10 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     quality: float | None = None
     extends: str | None = None
     handicap: tuple[float, ...] | None = None
+    roles: tuple[tuple[str, ...], ...] | None = None
+    region: str | None = None
+    latency_delta: tuple[tuple[float, ...], ...] | None = None
+    hosts: tuple[str, ...] | None = None
 
 
 class OpenMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -8,8 +8,36 @@ import msgspec
 
 ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
 Unit = Literal["difference", "relative", "percentile"]
-CriterionKind = Literal["spread", "mean_gap", "imbalance", "rematch"]
-RuleKind = Literal["spread", "mean_gap", "imbalance", "same", "rematch"]
+CriterionKind = Literal[
+    "spread",
+    "mean_gap",
+    "imbalance",
+    "rematch",
+    "latency",
+    "party_parity",
+    "host_options",
+    "same",
+    "overlap",
+    "fullness",
+    "role_rank",
+]
+RuleKind = Literal[
+    "spread",
+    "mean_gap",
+    "imbalance",
+    "same",
+    "rematch",
+    "latency",
+    "party_parity",
+    "host_options",
+    "overlap",
+    "avoid",
+    "fullness",
+    "role_rank",
+]
+Pairs = Literal["enemies", "teammates", "all", "region"]
+NUMERIC = ("spread", "mean_gap", "imbalance")
+"""Kinds of criteria and rules that compare numbers; between two players all are the gap."""
 OnDeadline = Literal["bots", "expire", "keep"]
 RECENT = "recent"
 """The attribute that says whom a player met last; the engine fills it in where a queue asks."""
@@ -22,16 +50,37 @@ class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         players: Seats per team, one number a team.
         sides: Names of the teams in output order; empty if teams are interchangeable.
         party_sizes: Party sizes admitted; empty means all that fit into a team.
+        players_min: Players whom each team needs at least, 0 if it may stay empty; an empty
+            tuple means that only full matches start. `least` has the numbers in either case.
+        roles: Names of the roles in a team and how many players each takes, which add up to the
+            seats of every team; empty means that the game has none.
     """
 
     players: tuple[int, ...] = (1, 1)
     sides: tuple[str, ...] = ()
     party_sizes: tuple[int, ...] = ()
+    players_min: tuple[int, ...] = ()
+    roles: tuple[tuple[str, int], ...] = ()
 
     @property
     def k(self) -> int:
         """Return the number of players of a full match."""
         return sum(self.players)
+
+    @property
+    def least(self) -> tuple[int, ...]:
+        """Return the players whom each team needs at least."""
+        return self.players_min or self.players
+
+    @property
+    def k_min(self) -> int:
+        """Return the number of players of the smallest match."""
+        return sum(self.least)
+
+    @property
+    def is_variable(self) -> bool:
+        """Return whether a match may start before it is full."""
+        return self.least != self.players
 
     @property
     def is_duel(self) -> bool:
@@ -78,22 +127,29 @@ class Criterion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A soft preference: what is compared inside a match, and how much it matters.
 
     Args:
-        kind: The comparison; see `cost.criteria`.
-        attribute: The number that is compared; for `rematch` whom a player met, see `cost.rematch`.
+        kind: The comparison; see `cost.criteria` and `cost.kinds`.
+        attribute: The value that is compared; `party_parity` needs none.
         weight: f_d; None means k / (number of criteria).
         scale: From values or gaps to [0, 1].
         measure: For `imbalance`: compare the teams' means or sums.
         step: For `imbalance` of sums: differences are rounded down to multiples of it; 0 = exact.
         matches: For `rematch`: how many of a player's last matches count.
+        pairs: For `latency`: the pairs that count, or `region` for one region that all play in;
+            None means `enemies`.
+        best: For `latency`: milliseconds that cost nothing.
+        worst: For `latency`: milliseconds that cost 1.
     """
 
     kind: CriterionKind
-    attribute: str
+    attribute: str = ""
     weight: float | None = None
     scale: Scale = Scale()
     measure: Literal["mean", "sum"] = "mean"
     step: float = 0.0
     matches: int = 1
+    pairs: Pairs | None = None
+    best: float = 25.0
+    worst: float = 400.0
 
 
 class Expansion(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -116,9 +172,11 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A hard constraint that may widen with the wait.
 
     Args:
-        kind: The comparison, as for criteria, or `same` (all values equal).
-        attribute: The value that is compared.
-        limit: Largest gap accepted at once.
+        kind: The comparison; see `cost.kinds`.
+        attribute: The value that is compared; `party_parity` needs none.
+        limit: Largest gap accepted at once: milliseconds for `latency`, the difference of party
+            sizes for `party_parity`, hosts missing to two for `host_options`; where a rule is kept
+            or broken (`same`, `overlap`, `avoid`) 0, and 1 lifts it.
         unit: `difference` (points), `relative` (a fraction of one's own value) or `percentile`
             (a fraction of all players: 0.05 is five of a hundred).
         expand: How the limit widens; None means never.
@@ -127,10 +185,12 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         accept: Whose limit must have reached the gap: that of `both` sides (of every ticket of
             the match), or of `either` (of one ticket).
         sample: Where percentiles are taken.
+        pairs: For `latency` and `avoid`: the pairs that count; None means `enemies` for the former
+            and `all` for the latter.
     """
 
     kind: RuleKind
-    attribute: str
+    attribute: str = ""
     limit: float = 0.0
     unit: Unit = "difference"
     expand: Expansion | None = None
@@ -138,6 +198,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     matches: int = 1
     accept: Literal["both", "either"] = "both"
     sample: Sample = Sample()
+    pairs: Pairs | None = None
 
 
 class Accept(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -253,11 +314,11 @@ def default_policy(queue: Queue) -> str:
     `greedy`, which the rules hold back.
     """
     compared = {criterion.kind for criterion in queue.criteria}
-    ruled = {rule.kind for rule in queue.rules} - {"same"}
+    ruled = {rule.kind for rule in queue.rules if rule.kind != "same" or rule.expand is not None}
     has_percentiles = any(rule.unit == "percentile" for rule in queue.rules)
     if not compared or queue.price == 0.0 or has_percentiles or max(queue.format.players) > 1:
         return "greedy"
-    if queue.format.is_duel and compared | ruled <= {"spread", "mean_gap", "imbalance"}:
+    if queue.format.is_duel and compared | ruled <= set(NUMERIC):
         return "price"
     if not queue.format.sides and compared <= {"spread", "mean_gap"} and ruled <= {"spread"}:
         return "group_price"

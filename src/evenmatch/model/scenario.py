@@ -8,8 +8,9 @@ import msgspec
 
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Value
+from evenmatch.model.world import World
 
-Process = Literal["poisson", "regular", "ramp", "hourly", "file"]
+Process = Literal["poisson", "regular", "ramp", "hourly", "world", "file"]
 DistributionKind = Literal["uniform", "normal", "exponential", "choice", "empirical"]
 
 ARRIVALS_MAX = 50_000_000
@@ -70,7 +71,8 @@ class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     Args:
         process: `poisson` at a constant rate; `regular`, one each `interval` seconds, the first
             at `interval`; `ramp`, Poisson with a rate that goes from `rate` to `to`; `hourly`,
-            Poisson with a rate for each hour of the day; `file`, a recording.
+            Poisson with a rate for each hour of the day; `world`, parties from regions of the
+            world; `file`, a recording.
         rate: Tickets per second; None where the classes or `hours` say it.
         interval: Seconds between regular arrivals.
         to: The rate at the end of a ramp.
@@ -83,6 +85,7 @@ class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         classes: Kinds of tickets; empty means one kind of a single player.
         attributes: How each player's attributes are drawn; `side` is drawn once a ticket.
         patience: Seconds from arrival until the ticket cancels; None means never.
+        world: Who comes from where, where the process is `world`.
     """
 
     process: Process = "poisson"
@@ -98,10 +101,13 @@ class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     classes: tuple[ArrivalClass, ...] = ()
     attributes: dict[str, Distribution] = {}
     patience: Distribution | None = None
+    world: World | None = None
 
     @property
     def total_rate(self) -> float:
         """Return the tickets per second of all classes together; of a ramp, those at first."""
+        if self.world is not None:
+            return self.world.ticket_rate
         rates = [each.rate for each in self.classes if each.rate is not None]
         return sum(rates) if rates else (self.rate or 0.0)
 

@@ -73,10 +73,14 @@ class Ticket(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 def attribute_of(ticket: Ticket | NewTicket, player: Player, name: str) -> Value | None:
     """Return a fact of the player, else of the party, else of the rating; None if unknown.
 
+    A map of the player adds to one of the party.
+
     The names `rating` and `rating_deviation` mean the player's rating unless an attribute of
     that name is given.
     """
     value = player.attributes.get(name)
+    if type(value) is dict and type(shared := ticket.attributes.get(name)) is dict:
+        return shared | value
     if value is None:
         value = ticket.attributes.get(name)
     if value is None and player.rating is not None:

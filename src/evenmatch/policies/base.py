@@ -9,9 +9,23 @@ to decide:
 - when the instant `wake_at` or a deadline has come, with `fired=True`: every instant <= now is
   due, and `wake_at` must be later than `now`.
 
-`enter` and `leave` only update memory. `decide` is the only source of matches; the entries that it
-matches have left when it returns. A matcher is restored by making a new one with `memory` and
-entering the waiting tickets in order, so a matcher must not depend on anything else.
+`enter` and `leave` only update memory. `decide` and `settle` are the only sources of matches; the
+entries that they match have left when they return. A matcher is restored by making a new one with
+`memory` and entering the waiting tickets in order, so a matcher must not depend on anything else.
+
+What takes long is a **job**: copied arrays that the matcher hands over with a decision, solved by
+whoever drives the engine, in threads or at once, while tickets come and go.
+
+- The policy says `jobs = True`. A decision may ask for a job only with `fired=True`, while none of
+  the matcher's runs, and once at an instant: a second job then is refused, so rounds that fall due
+  meanwhile are skipped, and whoever wants to ask again at once says a `wake_at` after `now`.
+- `settle` gets the plan as if by an input, so as after `decide` with `fired=False`: no bots, no
+  new job, and `wake_at` may be `now`. Of the plan the engine has left only matches whose tickets
+  still wait here and which the rules allow now; those may be played without another look, and an
+  empty plan still says that the job is over. Every job is settled once, however late, unless the
+  matcher is replaced. A result with another number is nobody's: it changes nothing.
+- A job that runs is no memory: a restored matcher has none, and asks again when it is due to.
+
 `evenmatch.testing.check_policy` proves all this for any policy.
 """
 
@@ -43,29 +57,45 @@ class Grouping(msgspec.Struct, frozen=True, gc=False):
 
 
 class JobResult(msgspec.Struct, frozen=True):
-    """The plan that a job found: `matches` as groups of ticket ids."""
+    """The plan that a job found: the job's number, and matches as groups of ticket ids."""
 
     number: int
     matches: tuple[tuple[str, ...], ...]
 
 
 class Job(Protocol):
-    """A decision's long computation: copied arrays and independent `parts`."""
+    """A decision's long computation: copied arrays and independent `parts`.
 
-    number: int
-    parts: int
+    It shares nothing with its matcher, since it is solved in other threads. The number of parts is
+    the policy's parameter, never a property of the machine; each part's effort is counted in
+    evaluations and its chance comes from a child of the seed, so equal jobs have equal plans.
+    """
+
+    @property
+    def number(self) -> int:
+        """Return how the matcher knows the job again; it gives each of its jobs another number."""
+        ...
+
+    @property
+    def parts(self) -> int:
+        """Return how many parts there are, from 1 to `PARTS_MAX`."""
+        ...
 
     def solve(self, part: int) -> object:
-        """Compute one part; pure, and without the GIL where it is long."""
+        """Compute part 0 to `parts - 1`; pure, and without the GIL where it is long."""
         ...
 
-    def combine(self, results: Sequence[object]) -> JobResult:
-        """Return the best part's plan, ties to the lower part."""
+    def combine(self, results: Sequence[Any]) -> JobResult:
+        """Return the best part's plan, ties to the lower part; `results` are in order."""
         ...
+
+
+PARTS_MAX = 1024
+"""The most parts of a job."""
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
-    """What one `decide` says: matches now, the next instant of its own, and at most one job."""
+    """What a matcher says: matches now, the next instant of its own, and at most one job."""
 
     matches: tuple[Grouping, ...] = ()
     wake_at: float = math.inf
@@ -91,7 +121,7 @@ class Matcher(Protocol):
         ...
 
     def settle(self, result: JobResult, now: float) -> Decision:
-        """Turn a finished job's plan into a decision."""
+        """Take the plan of a finished job, and return the matches of this instant."""
         ...
 
     def memory(self) -> Memory:
@@ -121,7 +151,7 @@ class Policy(Protocol):
 
     A policy may also define `rules(queue) -> tuple[Rule, ...]`: hard rules that its parameters
     stand for, which the engine then holds every match of the queue to. `fills = False` says that
-    its matchers do not fill open matches.
+    its matchers do not fill open matches, `jobs = True` that they ask for jobs.
     """
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
@@ -137,6 +167,11 @@ def rules_of(chosen: Policy, queue: Queue) -> tuple[Rule, ...]:
     """Return the hard rules that the policy's parameters stand for on this queue."""
     own = getattr(chosen, "rules", None)
     return tuple(own(queue)) if callable(own) else ()
+
+
+def has_jobs(chosen: Policy) -> bool:
+    """Return whether the policy's matchers ask for jobs."""
+    return getattr(chosen, "jobs", False) is True
 
 
 Pool = Sequence[Ticket]

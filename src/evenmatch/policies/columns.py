@@ -8,16 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenmatch.cost.expansion import curve_points
-from evenmatch.cost.rules import number, places, side_of
+from evenmatch.cost.rules import side_of
 from evenmatch.cost.scale import Floats, scale_value
+from evenmatch.cost.values import number, places
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.queue import NUMERIC, Criterion, Queue, Rule
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.solvers.pairs import CAPPED, LOG, RAW
 from evenmatch.solvers.steps.waiting import BY_CURVE, BY_RATE, BY_STEPS, NEVER
-
-GAPS = ("spread", "mean_gap", "imbalance")
-"""Kinds of criteria and rules that compare numbers; between two players all are the gap."""
 
 Table = tuple[Floats, Floats, Floats, Floats]
 """(terms, gates, rules, steps), see `solvers.steps.waiting`."""
@@ -35,9 +33,14 @@ class Columns:
     """
 
     def __init__(self, queue: Queue, policy: str) -> None:
-        kinds = [*(c.kind for c in queue.criteria), *(r.kind for r in queue.rules)]
+        kinds: list[str] = [criterion.kind for criterion in queue.criteria]
+        kinds += [
+            "same with expand" if rule.kind == "same" else rule.kind
+            for rule in queue.rules
+            if not is_code(rule)
+        ]
         for kind in kinds:
-            if kind not in (*GAPS, "same"):
+            if kind not in NUMERIC:
                 raise ConfigError(
                     f"policy {policy} does not know {kind}, which queue {queue.name} uses: "
                     f"choose greedy or window"
@@ -132,6 +135,11 @@ def term(criterion: Criterion, queue: Queue) -> tuple[float, float, float, float
     top = scale.max if scale.kind in ("capped", "log") else 1.0
     has_steps = criterion.kind == "imbalance" and criterion.measure == "sum"
     return weight, shape, top, scale.knee, criterion.step if has_steps else 0.0
+
+
+def is_code(rule: Rule) -> bool:
+    """Return whether a rule says for ever that codes are equal."""
+    return rule.kind == "same" and rule.expand is None
 
 
 def is_gated(rule: Rule) -> bool:

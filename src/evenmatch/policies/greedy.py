@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from evenmatch.cost.divisions import DIVISIONS_MAX
 from evenmatch.cost.objective import Objective
-from evenmatch.cost.rules import side_of
-from evenmatch.cost.teams import DIVISIONS_MAX, fillable
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
+from evenmatch.policies.parts.filling import Labels
 from evenmatch.policies.parts.timers import Timers
 from evenmatch.solvers.fill import STEPS_MAX, Budget, Kind, Problem, complete
 
@@ -38,20 +38,22 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
     """Match the first tickets that fill a legal match, as soon as they do.
 
     The newcomer plays with the longest waiting tickets that complete a match with it. Where rules
-    widen with the wait, the policy acts again at the instant at which they allow a match.
+    widen with the wait, the policy acts again at the instant at which they allow a match. It makes
+    full matches only; where smaller ones may start, the engine starts them at deadlines.
 
     When to use:
-        Where only waiting matters, with parties, roles of sides and rules of any kind, and as the
+        Where only waiting matters, with parties, sides, roles and rules of any kind, and as the
         yardstick for every other policy. One against one, `price` makes far closer matches.
 
     Source:
         Schlup, Automatic Game Matching, algorithm A_G.
 
     Complexity:
-        O(k) per arrival where no rule, side or party stands in the way. Sides and parties alone
-        are searched exactly. Where rules compare more than two players, a search looks at no
-        more than `solvers.fill.STEPS_MAX` pairs and `SEATINGS_MAX` groups, and is made again
-        when one of the tickets that it looked at leaves.
+        O(k) per arrival where no rule, side, role or party stands in the way. Sides and parties
+        alone are searched exactly, and so are roles of single players. Where rules compare more
+        than two players, or parties have roles, a search looks at no more than
+        `solvers.fill.STEPS_MAX` pairs and `SEATINGS_MAX` groups, and is made again when one of
+        the tickets that it looked at leaves.
     """
 
     fills = False
@@ -88,6 +90,8 @@ class GreedyMatcher(NoJobs):
         self._seatings = _seatings_max(queue, self._objective.rules.depend_on_teams)
         self._pool: dict[int, Ticket] = {}
         self._kinds: dict[int, Kind] = {}
+        self._labels = Labels(queue)
+        self._has_roles = bool(queue.format.roles)
         self._sequences: dict[str, int] = {}
         self._players = 0
         self._timers = Timers()
@@ -103,7 +107,7 @@ class GreedyMatcher(NoJobs):
         if isinstance(entry, OpenMatch):
             return
         self._pool[entry.sequence] = entry
-        self._kinds[entry.sequence] = self._kind_of(entry)
+        self._kinds[entry.sequence] = self._labels.kind_of(entry)
         self._sequences[entry.id] = entry.sequence
         self._players += entry.size
         is_return = entry.sequence < self._youngest
@@ -232,31 +236,18 @@ class GreedyMatcher(NoJobs):
             return seating is not None and is_due(seating.ready_at)
 
         def may_fill(chosen: Mapping[Kind, int], left: Mapping[Kind, int]) -> bool:
-            answer = self._may_fill(chosen, left)
+            answer = self._labels.may_fill(chosen, left)
             budget.gave_up |= answer is None
             return answer is True
 
         kinds = [self._kinds[ticket.sequence] for ticket in tickets]
         problem = Problem(kinds, self._k, may_fill)
-        if self._queue.rules:
+        if self._queue.rules or self._has_roles:
             problem = Problem(kinds, self._k, may_fill, fits, accepts)
         found = complete(problem, budget)
         if found is None:
             return None
         return sorted((tickets[i] for i in found), key=lambda t: t.age_key)
-
-    def _may_fill(self, chosen: Mapping[Kind, int], left: Mapping[Kind, int]) -> bool | None:
-        """Return whether some match holds these kinds and fills up from those; None: unknown."""
-        # More than fit into a match make no difference, and alike questions are remembered.
-        some = [(kind, min(n, self._k // kind[0])) for kind, n in left.items() if n > 0]
-        sure = [(kind, n) for kind, n in chosen.items() if n > 0]
-        return fillable(tuple(sorted(sure)), tuple(sorted(some)), self._queue.format.players)
-
-    def _kind_of(self, ticket: Ticket) -> Kind:
-        """Return a ticket's size and the team that it insists on."""
-        sides = self._queue.format.sides
-        side = side_of(ticket) if sides else ""
-        return ticket.size, sides.index(side) if side else -1
 
     def _refresh(self) -> None:
         """Set the timers again that those who left or returned have made stale."""
@@ -270,6 +261,8 @@ class GreedyMatcher(NoJobs):
         ticket = self._pool.pop(sequence)
         del self._sequences[ticket.id]
         del self._kinds[sequence]
+        if not self._kinds:
+            self._labels.forget()
         self._groups.pop(sequence, None)
         self._players -= ticket.size
         self._stale.update(self._timers.drop(sequence))

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evenmatch.cost.objective import Objective, scaled_numbers, weights_of
+from evenmatch.cost.objective import Objective, weights_of
+from evenmatch.cost.values import scaled_numbers
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import Criterion, Queue
+from evenmatch.model.queue import NUMERIC, Criterion, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 
@@ -104,6 +105,10 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(
                 f"policy periodic takes solo tickets: give queue {queue.name} party_sizes = [1]"
             )
+        if queue.format.roles:
+            raise ConfigError(
+                f"policy periodic does not know roles, which queue {queue.name} has: choose greedy"
+            )
         if self.adaptive and queue.price == 0.0:
             raise ConfigError(
                 f"periodic: adaptive weighs cost against waiting, and in queue {queue.name} "
@@ -114,7 +119,7 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
         """Return the criterion to sort by; None if there is none."""
         known: dict[str, Criterion] = {}
         for each in queue.criteria:
-            if each.kind != "rematch":
+            if each.kind in NUMERIC:
                 known.setdefault(each.attribute, each)
         if self.sort is not None:
             if self.sort not in known:

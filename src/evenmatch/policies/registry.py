@@ -29,6 +29,8 @@ POLICIES: dict[str, str] = {
     "multi_queue": "MultiQueue",
     "periodic": "Periodic",
     "price": "Price",
+    "rolling": "Rolling",
+    "rounds": "Rounds",
     "virtual_rating": "VirtualRating",
     "weighted": "Weighted",
     "window": "Window",

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenmatch.cost.expansion import inverse
-from evenmatch.cost.rules import Rules, number
+from evenmatch.cost.rules import Rules
 from evenmatch.cost.valid import GAPS, SECONDS, Bounds
+from evenmatch.cost.values import number
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule

@@ -8,8 +8,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from evenmatch.engine.counters import Counters
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.tables import Counters
 from evenmatch.server.statistics import Statistics
 
 INVARIANTS = ("I1_player_in_one_ticket", "I2_ticket_in_one_state", "I3_tickets_accounted_for")
@@ -47,6 +47,12 @@ class EngineFigures(Collector):
         yield waiting
         yield _counter("evenmatch_matches", "Matches made", totals.matches)
         yield _counter("evenmatch_bots", "Seats filled by computer players", totals.bots)
+        yield _counter("evenmatch_jobs", "Jobs that policies asked for", totals.jobs)
+        yield _counter(
+            "evenmatch_job_matches_dropped",
+            "Matches of jobs' plans that could not be played any more",
+            totals.dropped,
+        )
         yield _gauge("evenmatch_policy_faults", "Queues that stopped: a bug", len(engine.faults))
         yield _gauge(
             "evenmatch_journal_sequence", "Number of the last durable record", statistics.sequence

@@ -20,6 +20,7 @@ from evenmatch.server.tally import Tallies
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 WAIT_BUCKETS = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
 REQUEST_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+JOB_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 BATCH_BUCKETS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 LOG_PAUSE = 60.0
 """An unexpected error of the same kind is logged once in this many seconds."""
@@ -65,6 +66,12 @@ class Metrics:
             buckets=BATCH_BUCKETS,
             registry=self.registry,
         )
+        self._job_seconds = Histogram(
+            "evenmatch_job_seconds",
+            "Durations of jobs, from the start of the first part to the plan",
+            buckets=JOB_BUCKETS,
+            registry=self.registry,
+        )
         self._unexpected = Counter(
             "evenmatch_unexpected_errors",
             "Errors that nobody foresaw; each is a bug",
@@ -95,6 +102,10 @@ class Metrics:
         """Count a commit."""
         self._commit_seconds.observe(seconds)
         self._commit_records.observe(records)
+
+    def solved(self, seconds: float) -> None:
+        """Count a job that has its plan."""
+        self._job_seconds.observe(seconds)
 
     def unexpected(self, error: Exception, route: str) -> None:
         """Count an error that nobody foresaw, and log it unless its kind was logged just now."""

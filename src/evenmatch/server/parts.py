@@ -52,6 +52,7 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         journal,
         listeners=(watch, matches, tickets, statistics),
         commits=metrics,
+        solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
     return Parts(runtime, metrics, followers, tickets, matches, statistics)

@@ -1,8 +1,9 @@
 """The asyncio shell around one shard: it moves records to the journal and executes effects.
 
 One writer task commits whatever gathered while the previous commit ran, so commits grow with the
-load and nobody waits for a batch to fill. One timer hands in `Advance` when the engine is due. All
-that is decided happens in `Shard`; all that is heard outside has passed its gate.
+load and nobody waits for a batch to fill. One timer hands in `Advance` when the engine is due.
+Threads solve the jobs of policies, and their plans are inputs. All that is decided happens in
+`Shard`; all that is heard outside has passed its gate.
 
 When the journal refuses a batch, memory is ahead of it: everyone who waits for an answer gets a
 503, and the shard is built anew from the journal, again and again with growing pauses. Only where
@@ -15,15 +16,18 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.jobs import Plan as JobPlan
+from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.records import Record
-from evenmatch.engine.shard import Answer, Effect, Shard
+from evenmatch.engine.shard import Answer, Effect, Shard, Solve
 from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError, StaleOwner
 from evenmatch.journals.base import Journal
-from evenmatch.model.inputs import Advance, Input
+from evenmatch.model.inputs import Advance, Input, Settle
 from evenmatch.server.clock import Clock, resumed_at
+from evenmatch.server.listener import Listener
 from evenmatch.server.logs import log
 from evenmatch.server.metrics import Commits
 from evenmatch.server.recovery import (
@@ -36,6 +40,7 @@ from evenmatch.server.recovery import (
     expired_by_change,
     recover,
 )
+from evenmatch.server.workers import Workers
 
 COMMIT_MAX = 5.0
 """Seconds after which a commit that is not done makes the server not ready."""
@@ -43,18 +48,6 @@ TIMER_MAX = 3_600.0
 """Longest sleep of the timer, seconds."""
 REBUILD_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before the tries to rebuild; the last one repeats."""
-
-
-class Listener(Protocol):
-    """Somebody who hears of records when they are durable, and of nothing earlier."""
-
-    def reset(self, engine: Engine) -> None:
-        """Begin anew: everything in the engine's tables is durable."""
-        ...
-
-    def hear(self, record: Record) -> None:
-        """Take note of the next durable record."""
-        ...
 
 
 class Runtime:
@@ -65,6 +58,7 @@ class Runtime:
         journal: Where records become durable; closed by `stop`.
         listeners: Who hears of durable records, in order.
         commits: Who counts commits.
+        solved: Told of the seconds that a job took.
         wall: Unix time.
         snapshot_every: Records between two snapshots.
     """
@@ -76,6 +70,7 @@ class Runtime:
         *,
         listeners: Sequence[Listener] = (),
         commits: Commits | None = None,
+        solved: Callable[[float], None] | None = None,
         wall: Callable[[], float] = time.time,
         snapshot_every: int = SNAPSHOT_EVERY,
     ) -> None:
@@ -99,6 +94,7 @@ class Runtime:
         self._timer_at = 0.0
         self._faults = 0
         self._crashed: JournalError | None = None
+        self._workers = Workers(self._settle, self._job_failed, solved)
 
     @property
     def engine(self) -> Engine:
@@ -159,6 +155,7 @@ class Runtime:
             # From here on nobody would commit what an input changes.
             self.failure = self.failure or "stopped"
             self._disarm()
+            await self._workers.stop()
             if self._writer is not None:
                 self._writer.cancel()
                 await asyncio.gather(self._writer, return_exceptions=True)
@@ -222,11 +219,13 @@ class Runtime:
     # Effects
 
     def _execute(self, effects: Sequence[Effect]) -> None:
-        """Answer callers and tell listeners; one that fails keeps nothing from the others."""
+        """Answer callers, tell listeners, begin jobs; one that fails keeps nothing from others."""
         for effect in effects:
             try:
                 if type(effect) is Answer:
                     effect.to(effect)
+                elif type(effect) is Solve:
+                    self._workers.start(effect.running)
                 else:
                     for listener in self.listeners:
                         listener.hear(effect.record)  # type: ignore[union-attr]
@@ -240,6 +239,13 @@ class Runtime:
             self._idle.clear()
             self._work.set()
         self._arm()
+
+    def _settle(self, running: RunningJob, plan: JobPlan) -> None:
+        self.handle(Settle(self.now(), running.queue, running.number, plan), _ignore)
+
+    def _job_failed(self, running: RunningJob, error: BaseException) -> None:
+        self.shard.fail_job(running, error)
+        self._report_faults()
 
     # Timer
 
@@ -335,6 +341,8 @@ class Runtime:
         self._take_over(found)
 
     def _take_over(self, found: Recovered) -> None:
+        # New matchers know of no job.
+        self._workers.forget()
         self.shard = Shard(found.engine)
         self._epoch = found.epoch
         self._durable = found.engine.tables.sequence

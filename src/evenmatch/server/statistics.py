@@ -7,15 +7,17 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from evenmatch.engine.counters import Counters
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.tables import Counters
 from evenmatch.model.events import (
     Accepted,
     Cancelled,
     Configured,
     Event,
     Expired,
+    JobAsked,
+    JobSettled,
     LeftQueue,
     Matched,
 )
@@ -161,6 +163,10 @@ class Statistics:
             self._leave(event.ticket)
         elif isinstance(event, LeftQueue):
             self._leave_queue(event.ticket, event.queue)
+        elif isinstance(event, JobAsked):
+            self.totals.jobs = event.number
+        elif isinstance(event, JobSettled):
+            self.totals.dropped += event.dropped
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
             for queue in record.input.queues:

@@ -14,6 +14,7 @@ from evenmatch.sim.population import Population
 from evenmatch.sim.seeds import generator
 from evenmatch.sim.stream import Arrival, ArrivalStream
 from evenmatch.sim.times import instants
+from evenmatch.sim.world_arrivals import world_arrivals
 
 
 def arrivals_of(
@@ -48,6 +49,8 @@ def arrivals_of(
     folder = None if base_dir is None else Path(base_dir)
     if arrivals.process == "file":
         return read_arrivals(arrivals, seeds, folder, queues)
+    if arrivals.process == "world":
+        return ArrivalStream(world_arrivals(arrivals, seeds, folder))
     return ArrivalStream(_drawn(arrivals, seeds, folder))
 
 

@@ -42,7 +42,9 @@ def why_not(queue: Queue, policy: Policy) -> str:
     if max(queue.format.players) > 1:
         return "teams of several players are divided by the engine"
     if not Rules(queue).are_none:
-        return "rules and sides are kept by the engine"
+        return "rules, sides and roles are kept by the engine"
+    if queue.format.is_variable:
+        return "matches of fewer players are started by the engine"
     if queue.handicap is not None:
         return "handicaps are stated by the engine"
     if any(criterion.kind not in ("spread", "mean_gap") for criterion in queue.criteria):
@@ -68,6 +70,8 @@ def why_engine(world: Scenario, queues: tuple[Queue, ...], policy: Policy) -> st
         return "several queues claim tickets in turn"
     if arrivals is None or arrivals.process == "file":
         return "arrivals are recorded"
+    if arrivals.process == "world":
+        return "parties come from all over the world"
     if arrivals.classes or arrivals.patience is not None:
         return "tickets of several kinds, or with patience"
     if world.until is not None:

@@ -134,4 +134,11 @@ class History:
             }
             if match.handicap is not None:
                 row["handicap"] = list(match.handicap)
+            if match.roles is not None:
+                row["roles"] = [list(team) for team in match.roles]
+            if match.region is not None and match.latency_delta is not None:
+                row["region"] = match.region
+                row["latency_delta"] = [list(team) for team in match.latency_delta]
+            if match.hosts is not None:
+                row["hosts"] = list(match.hosts)
             yield row

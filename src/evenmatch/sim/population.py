@@ -42,8 +42,11 @@ class Population:
         known: Collection[str] = (),
     ) -> None:
         self._arrivals, self._seeds, self._base_dir = arrivals, seeds, base_dir
-        drawn = [name for name in sorted(arrivals.attributes) if name not in known]
+        drawn = [
+            name for name in sorted(arrivals.attributes) if name.partition(".")[0] not in known
+        ]
         self._names = tuple(name for name in drawn if name != SIDE)
+        self._keys = tuple((each, *each.split(".", 1)) for each in self._names if "." in each)
         streams = [self._stream(name) for name in self._names]
         self._rows: Iterator[tuple[Value, ...]] = (
             zip(*streams, strict=True) if streams else repeat(())
@@ -56,8 +59,18 @@ class Population:
             yield self._ticket(str(number), kind)
 
     def attributes(self) -> dict[str, Value]:
-        """Return the drawn attributes of the next player."""
-        return dict(zip(self._names, next(self._rows), strict=True))
+        """Return the drawn attributes of the next player; `latency.eu` is one key of a map."""
+        drawn: dict[str, Value] = dict(zip(self._names, next(self._rows), strict=True))
+        for name, attribute, key in self._keys:
+            value = drawn.pop(name)
+            entries = drawn.setdefault(attribute, {})
+            if not isinstance(value, float):
+                raise ArrivalsError(
+                    f"attribute {name} must be drawn as a number, got {value!r:.80}"
+                )
+            assert isinstance(entries, dict)
+            entries[key] = value
+        return drawn
 
     def party_attributes(self) -> dict[str, Value]:
         """Return the drawn attributes of the next ticket as a whole: its side, unless flexible."""

@@ -2,7 +2,8 @@
 
 When no arrival and no leave is left, a run goes on while a deadline or an expansion of a waiting
 ticket lies ahead. After that it goes on until every queue that still asks for it was woken once,
-made no match, and left its memory unchanged but for its clock.
+made no match, and left its memory unchanged but for its clock. The plan of a job may make the match
+later; until it is there, nothing is over.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import math
 from collections.abc import Mapping, Sequence
 
 from evenmatch.cost.expansion import inverse, last_change, round_up
-from evenmatch.cost.rules import numbers, relative
+from evenmatch.cost.kinds import comparison_of
+from evenmatch.cost.rules import relative
+from evenmatch.cost.values import numbers
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.pool import Pool
-from evenmatch.model.events import Event
-from evenmatch.model.queue import Rule
+from evenmatch.model.events import Event, JobAsked, JobSettled
+from evenmatch.model.queue import NUMERIC, Queue, Rule
 from evenmatch.model.ticket import Ticket
 
 IDLE_MAX = 10_000
@@ -54,10 +57,8 @@ class Rest:
         }
 
     def after(self, now: float, events: tuple[Event, ...]) -> None:
-        """Judge a wake by what came of it."""
-        if events:
-            self._idle.clear()
-            self._idle_wakes = 0
+        """Judge a wake by what came of it; a job that was asked for may still come to nothing."""
+        if self.settled(events):
             return
         if now <= self._last_change():
             return
@@ -65,6 +66,14 @@ class Rest:
         for name, known in self._due.items():
             if is_same_but_clock(known, self._engine.pools[name].matcher.memory(), now):
                 self._idle.add(name)
+
+    def settled(self, events: tuple[Event, ...]) -> bool:
+        """Return whether anything happened but for jobs that come and go; then all begins anew."""
+        if all(isinstance(event, JobAsked | JobSettled) for event in events):
+            return False
+        self._idle.clear()
+        self._idle_wakes = 0
+        return True
 
     def _last_change(self) -> float:
         """Return the last deadline or expansion; nobody enters any more, so it is found once."""
@@ -107,21 +116,23 @@ def _last_change(pool: Pool) -> float:
     at = -math.inf if wait_max is None else latest + wait_max
     for rule in pool.queue.rules:
         if rule.expand is not None:
-            at = max(at, latest + _growth_ends(rule, tickets, max(pool.queue.format.players)))
+            at = max(at, latest + _growth_ends(rule, tickets, pool.queue))
     return at
 
 
-def _growth_ends(rule: Rule, tickets: list[Ticket], seats: int) -> float:
+def _growth_ends(rule: Rule, tickets: list[Ticket], queue: Queue) -> float:
     """Return the wait after which a rule's limit grows no more, or forbids nothing any more."""
     last = last_change(rule.expand, rule.limit)
     if last < math.inf:
         return round_up(last)
-    if rule.unit == "percentile" or rule.kind == "rematch":
+    if rule.kind not in NUMERIC:
+        return inverse(rule.limit, rule.expand)(comparison_of(rule, queue).gap_max(tickets))
+    if rule.unit == "percentile":
         return inverse(rule.limit, rule.expand)(1.0)
     values = [value for ticket in tickets for value in numbers(ticket, rule.attribute)]
     gap = max(values) - min(values)
     if rule.measure == "sum":
-        gap = 2.0 * seats * max(map(abs, values))
+        gap = 2.0 * max(queue.format.players) * max(map(abs, values))
     if rule.unit == "relative":
         shares = [relative(gap, numbers(ticket, rule.attribute)) for ticket in tickets]
         gap = max((share for share in shares if share < math.inf), default=0.0)

@@ -1,7 +1,9 @@
 """The engine in virtual time: the same one that serves, driven by arrivals in place of a clock.
 
 At one instant announcements go first, for policies that look ahead, then tickets that leave, then
-arrivals in their order, then deadlines and timers (the engine keeps inputs before deadlines).
+arrivals in their order, then plans of jobs, then deadlines and timers (the engine keeps inputs
+before deadlines). A job is solved at once, and its plan handed in `solve_time` later: with 0, at
+the very instant at which it was asked for, before the deadlines of that instant.
 Leaves go before arrivals so that a recorded player who cancels and asks again at the same second
 is taken, as he was when it was recorded.
 
@@ -14,13 +16,16 @@ from __future__ import annotations
 import heapq
 import math
 import re
+from collections import deque
 from collections.abc import Iterable
 
+from evenmatch.cost.expansion import round_up
 from evenmatch.engine.admission import Limits
 from evenmatch.engine.engine import Engine, Resolve
+from evenmatch.engine.jobs import RunningJob
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.events import Accepted, Cancelled, Event, Existing, Expired, Matched, Refused
-from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input
+from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ARRIVALS_MAX
 from evenmatch.sim.foresight import Foresight
@@ -50,6 +55,7 @@ class Simulator:
         history: Where to note what happens.
         seed: Root of the policies' chance.
         until: Seconds after which the run ends; what is due at that very instant still happens.
+        solve_time: Seconds from a job's start until its plan is there.
         is_checked: Whether to assert the engine's invariants after each step (slow).
     """
 
@@ -61,6 +67,7 @@ class Simulator:
         *,
         seed: int = 0,
         until: float | None = None,
+        solve_time: float = 0.0,
         is_checked: bool = False,
     ) -> None:
         self.engine = Engine(resolve, limits=LIMITS)
@@ -68,6 +75,9 @@ class Simulator:
         self._until = until
         self._is_checked = is_checked
         self._leaves: list[tuple[float, int]] = []
+        self._solve_time = solve_time
+        # Plans on their way, in the order in which they come.
+        self._plans: deque[Settle] = deque()
         self._row = 0
         self._steps = 0
         self._now = 0.0
@@ -94,6 +104,11 @@ class Simulator:
             leave_at, arrival_at = self._next_leave(), coming.at
             announced_at = coming.announced_at(self._now)
             given_at = min(leave_at, arrival_at, announced_at)
+            if given_at == math.inf and not engine.tables.waiting:
+                break
+            plan_at = self._plans[0].now if self._plans else math.inf
+            is_plan = plan_at < given_at
+            given_at = min(given_at, plan_at)
             wake_at = engine.next_wakeup
             if min(wake_at, given_at) > until:
                 break
@@ -103,6 +118,8 @@ class Simulator:
                 self._advance(wake_at, rest if given_at == math.inf else None)
             elif given_at == math.inf:
                 break
+            elif is_plan:
+                self._settle(rest)
             elif announced_at == given_at:
                 self._now = announced_at
                 self.engine.announce(*coming.announce(announced_at), announced_at)
@@ -132,9 +149,27 @@ class Simulator:
     def _advance(self, at: float, rest: Rest | None) -> None:
         if rest is None:
             self._step(Advance(at))
-            return
-        rest.before(at)
-        rest.after(at, self._step(Advance(at)))
+        else:
+            rest.before(at)
+            rest.after(at, self._step(Advance(at)))
+        for running in self.engine.take_jobs():
+            self._solve(running)
+
+    def _solve(self, running: RunningJob) -> None:
+        """Compute a job's plan now, which is known later."""
+        try:
+            plan = running.solve()
+        except (Exception, SystemExit) as error:  # noqa: BLE001
+            self.engine.fail_job(running, error)
+            self._raise_fault()
+        else:
+            at = self._now + round_up(self._solve_time)
+            self._plans.append(Settle(at, running.queue, running.number, plan))
+
+    def _settle(self, rest: Rest | None) -> None:
+        events = self._step(self._plans.popleft())
+        if rest is not None:
+            rest.settled(events)
 
     def _arrive(self, arrival: Arrival) -> None:
         ticket, at = arrival.ticket, arrival.at
@@ -193,7 +228,9 @@ class Simulator:
             raise fault
 
 
-_SUBJECT = re.compile(r"\b(?:attribute (.+?) (?:is missing|must be)|(side) must be)")
+_SUBJECT = re.compile(
+    r"\b(?:attribute (.+?) (?:is missing|must be)|(side) must be|(role)(?: .* is not|s do not))"
+)
 
 
 def _subject(refused: Refused) -> str:
@@ -212,4 +249,6 @@ def _subject(refused: Refused) -> str:
         case _:
             # What a queue misses is said in words only.
             found = _SUBJECT.search(refused.message)
-            return (found[1] or found[2]) if found else ""
+            if found is None:
+                return ""
+            return "roles" if found[3] else found[1] or found[2]

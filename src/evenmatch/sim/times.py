@@ -19,17 +19,20 @@ CHUNK = 4096
 HOUR = 3600.0
 
 
-def instants(arrivals: Arrivals, rng: np.random.Generator) -> Iterator[float]:
+def instants(
+    arrivals: Arrivals, rng: np.random.Generator, day: tuple[float, ...] = ()
+) -> Iterator[float]:
     """Yield the instants of arrival in ascending order, seconds.
 
     Args:
         arrivals: Any process but `file`.
         rng: The source of chance; regular arrivals do not use it.
+        day: Of a `world`, weights of the UTC hours around its rate; empty means a constant rate.
 
     Complexity:
         O(1) each, O(1) memory: instants are drawn in chunks of 4,096.
     """
-    unbounded = (at for chunk in _chunks(arrivals, rng) for at in chunk.tolist())
+    unbounded = (at for chunk in _chunks(arrivals, rng, day) for at in chunk.tolist())
     counted = unbounded if arrivals.count is None else islice(unbounded, arrivals.count)
     if arrivals.duration is None:
         return counted
@@ -37,7 +40,9 @@ def instants(arrivals: Arrivals, rng: np.random.Generator) -> Iterator[float]:
     return takewhile(lambda at: at <= end, counted)
 
 
-def _chunks(arrivals: Arrivals, rng: np.random.Generator) -> Iterator[Floats]:
+def _chunks(
+    arrivals: Arrivals, rng: np.random.Generator, day: tuple[float, ...]
+) -> Iterator[Floats]:
     if arrivals.process == "regular":
         return _regular(arrivals.interval or 1.0)
     if arrivals.process == "ramp" and arrivals.by == "index":
@@ -45,8 +50,10 @@ def _chunks(arrivals: Arrivals, rng: np.random.Generator) -> Iterator[Floats]:
     if arrivals.process == "ramp":
         return _moved(rng, _inverse_of_ramp(arrivals))
     if arrivals.process == "hourly":
-        return _moved(rng, _inverse_of_hours(arrivals))
+        return _moved(rng, _inverse_of_hours(arrivals.hours, arrivals.total_rate))
     rate = arrivals.total_rate
+    if day and arrivals.world is not None:
+        return _moved(rng, _inverse_of_hours(day, rate, arrivals.world.hour * HOUR))
     return _moved(rng, lambda points: points / rate)
 
 
@@ -107,18 +114,26 @@ def _ramp_by_index(arrivals: Arrivals, rng: np.random.Generator) -> Iterator[Flo
         yield at
 
 
-def _inverse_of_hours(arrivals: Arrivals) -> Callable[[Floats], Floats]:
-    """Return the instant at which rates by hour of day expect a number of arrivals."""
-    weights = np.asarray(arrivals.hours, dtype=np.float64)
-    mean_rate = arrivals.total_rate
+def _inverse_of_hours(
+    hours: tuple[float, ...], mean_rate: float, start: float = 0.0
+) -> Callable[[Floats], Floats]:
+    """Return the instant at which rates by hour of day expect a number of arrivals.
+
+    Args:
+        hours: 24 weights around the mean rate, or rates where that is 0.
+        mean_rate: Tickets per second.
+        start: Seconds after midnight at time 0.
+    """
+    weights = np.asarray(hours, dtype=np.float64)
     rates = weights * (mean_rate / weights.mean()) if mean_rate > 0.0 else weights
     expected = np.concatenate([[0.0], np.cumsum(rates * HOUR)])
     edges = np.arange(len(rates) + 1) * HOUR
-    day = float(expected[-1])
+    day, before = float(expected[-1]), float(np.interp(start, edges, expected))
 
     def inverse(points: Floats) -> Floats:
-        days = np.floor(points / day)
-        of_day = np.interp(points - days * day, expected, edges)
-        return np.asarray(days * edges[-1] + of_day, dtype=np.float64)
+        shifted = points + before
+        days = np.floor(shifted / day)
+        of_day = np.interp(shifted - days * day, expected, edges)
+        return np.asarray(days * edges[-1] + of_day - start, dtype=np.float64)
 
     return inverse

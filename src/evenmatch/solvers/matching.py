@@ -98,7 +98,7 @@ def pair_up(
     top = float(alone.max(initial=0.0))
     scale = 2.0 ** math.floor(PRECISION_BITS - 1 - math.log2(max(top, 1e-200)))
     whole: Ints = 2 * np.rint(alone * scale).astype(np.int64)
-    graph = _Graph(len(alone), whole, scale)
+    graph = Graph(len(alone), whole, scale)
     graph.add(_first_pairs(fields, scale, most))
     graph.solve()
     for rounds in range(1, rounds_max + 1):
@@ -114,7 +114,7 @@ def pair_up(
     return Pairing(graph.mates, bound, is_optimal, rounding, rounds, graph.edges.shape[1])
 
 
-class _Graph:
+class Graph:
     """The pairs known so far, and the best matching on them. `edges` holds ends and gains."""
 
     def __init__(self, count: int, alone: Ints, scale: float) -> None:
@@ -204,7 +204,7 @@ def _first_pairs(fields: Sequence[Field], scale: float, most: int) -> Ints:
     return np.hstack(found) if found else np.zeros((3, 0), dtype=np.int64)
 
 
-def _overlooked(fields: Sequence[Field], graph: _Graph) -> tuple[Ints, Ints]:
+def _overlooked(fields: Sequence[Field], graph: Graph) -> tuple[Ints, Ints]:
     """Return the overlooked pairs, and the largest lack of each number."""
     worths = graph.alone - graph.duals
     nest = nesting(graph.around, graph.widths, graph.count)
@@ -238,7 +238,7 @@ def _overlooked(fields: Sequence[Field], graph: _Graph) -> tuple[Ints, Ints]:
     return np.hstack(found) if found else np.zeros((3, 0), dtype=np.int64), lacks
 
 
-def _refined(field: Field, out: Ints, graph: _Graph) -> tuple[Ints, Ints]:
+def _refined(field: Field, out: Ints, graph: Graph) -> tuple[Ints, Ints]:
     """Return those pairs that are still overlooked at their true cost, and the lacks."""
     costs = out[2] / (2.0 * graph.scale)
     assert field.refine is not None

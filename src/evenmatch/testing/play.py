@@ -1,8 +1,9 @@
 """A matcher at work on a script, driven as the engine drives it, and watched at every step.
 
 At one instant inputs come first, each followed by `decide` with `fired=False`; then, if a wake-up
-or a deadline has come, `decide` with `fired=True`. Promises that tamper with a run do it in
-`between`, which is called whenever nothing is left to happen for a while.
+or a deadline has come, `decide` with `fired=True`. A job is solved at once, and its plan handed in
+at that very instant where a promise does not say otherwise. Promises that tamper with a run do it
+in `between`, which is called whenever nothing is left to happen for a while.
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ from typing import NoReturn
 import msgspec
 
 from evenmatch.cost.objective import Objective
+from evenmatch.engine.jobs import JobSlot, Plan, RunningJob
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Decision, Grouping, Policy, rules_of
+from evenmatch.policies.base import Decision, Grouping, JobResult, Policy, has_jobs, rules_of
 from evenmatch.testing.scripts import Script, Step, draw_script
 
 WAKES_MAX = 50_000
 """Wake-ups of one run; a policy that needs more goes round in circles."""
 
-LEGAL = "every match is legal, full, and of waiting tickets, each used once"
+LEGAL = "every match is legal, as full as its format asks, of waiting tickets, each used once"
 LEFT = "a ticket may leave at any time, and is never matched after that"
 AHEAD = "wake_at lies ahead"
-JOBS = "jobs come with a later version"
+JOBS = "a job is asked for only when fired, one at a time and one at an instant"
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -61,10 +63,13 @@ class Case:
             f"{promise}: policy {self.name} on queue {self.queue.name}, seed {self.seed}: {detail}"
         )
 
-    def expect_same(self, promise: str, found: Sequence[Made], what: str) -> None:
-        """Expect the matches that the policy makes when nobody tampers."""
-        for number in range(max(len(self.made), len(found))):
-            before = self.made[number] if number < len(self.made) else "no match"
+    def expect_same(
+        self, promise: str, found: Sequence[Made], what: str, than: Sequence[Made] | None = None
+    ) -> None:
+        """Expect the matches that the policy makes when nobody tampers, or these others."""
+        made = self.made if than is None else than
+        for number in range(max(len(made), len(found))):
+            before = made[number] if number < len(made) else "no match"
             after = found[number] if number < len(found) else "no match"
             if before != after:
                 self.broken(promise, f"{what} turned {before} into {after}")
@@ -115,6 +120,13 @@ class Play:
         self.said: list[tuple[float, bool, float]] = []
         self.wake_at = math.inf
         self.now = self.fired_at = -math.inf
+        self.forget_job()
+
+    def forget_job(self) -> None:
+        """Let no job run."""
+        self.slot = JobSlot(has_jobs(self.case.policy))
+        self.plan: Plan = ()
+        self.plan_at = math.inf
 
     def run(self) -> list[Made]:
         """Play the script to its end; return all matches in order."""
@@ -123,12 +135,16 @@ class Play:
         while True:
             step = steps[number] if number < len(steps) else None
             given_at = self.script.until if step is None else step.at
-            if min(given_at, self._due()) > self.now > -math.inf:
-                self.between(min(given_at, self._due()))
+            next_at = min(given_at, self._due(), self.plan_at)
+            if next_at > self.now > -math.inf:
+                self.between(next_at)
             due = self._due()
-            if due < given_at:
+            if self.plan_at < given_at and self.plan_at <= due:
+                self.now = self.plan_at
+                self.settle(self.now)
+            elif due < given_at:
                 wakes += 1
-                self._fire(due)
+                self.fire(due)
             elif step is None:
                 return self.made
             else:
@@ -141,6 +157,10 @@ class Play:
     def between(self, until: float) -> None:
         """Tamper with the run while nothing happens from `now` until just before `until`."""
 
+    def solve_until(self, now: float) -> float:
+        """Return when the plan of a job that is asked for now is handed in."""
+        return now
+
     def decided(self, now: float, fired: bool, decision: Decision) -> None:
         """Look at a decision that was just carried out."""
 
@@ -149,11 +169,15 @@ class Play:
         call = f"decide({now}, fired={fired})"
         with Guard(self.case, self.promise, call):
             decision = self.matcher.decide(now, fired)
+        return self._believe(decision, call, now, fired)
+
+    def _believe(self, decision: Decision, call: str, now: float, fired: bool) -> Decision:
         wake_at = decision.wake_at
         if not (wake_at > now or (wake_at == now and not fired)):
             self.case.broken(AHEAD, f"{call} returned wake_at {wake_at}")
-        if decision.job is not None:
-            self.case.broken(JOBS, f"{call} returned a job")
+        job = decision.job
+        if job is not None and (objection := self.slot.objection(job, now, fired)):
+            self.case.broken(JOBS, f"{call}: {objection}")
         used: set[str] = set()
         for grouping in decision.matches:
             self._check(grouping, now, fired, used)
@@ -163,11 +187,51 @@ class Play:
     def decide(self, now: float, fired: bool) -> None:
         """Ask for a decision and carry it out."""
         decision = self.ask(now, fired)
+        self._carry_out(decision, now, fired)
+        if decision.job is not None:
+            running = self.slot.begin(RunningJob(1, self.queue.name, decision.job), now)
+            self.plan = self.solve(running)
+            self.plan_at = self.solve_until(now)
+        self.decided(now, fired, decision)
+
+    def settle(self, now: float) -> None:
+        """Hand in what is left of a plan, and carry out what the matcher makes of it."""
+        running, plan = self.slot.running, self.plan
+        assert running is not None
+        self.slot.running, self.plan, self.plan_at = None, (), math.inf
+        left = self._left_of(plan, now)
+        if now == self.slot.asked_at and left != plan:
+            gone = next(ids for ids in plan if ids not in left)
+            self.case.broken(LEGAL, f"the plan at {now} s has {'+'.join(gone)}, which may not play")
+        call = f"settle(JobResult({running.job.number}, {left}), {now})"
+        with Guard(self.case, self.promise, call):
+            decision = self.matcher.settle(JobResult(running.job.number, left), now)
+        self._carry_out(self._believe(decision, call, now, False), now, False)
+
+    def solve(self, running: RunningJob) -> Plan:
+        """Return the plan of a job."""
+        with Guard(self.case, self.promise, "its job"):
+            return running.solve()
+
+    def _left_of(self, plan: Plan, now: float) -> Plan:
+        """Return the matches of a plan that can be played now, as the engine does."""
+        left: list[tuple[str, ...]] = []
+        used: set[str] = set()
+        for ids in plan:
+            known = [self.waiting[i] for i in ids if i in self.waiting and i not in used]
+            if not ids or len(known) < len(ids) or len(set(ids)) < len(ids):
+                continue
+            seating = self.case.objective.seat(sorted(known, key=_age), 0, now)
+            if seating is not None and seating.ready_at <= now:
+                left.append(ids)
+                used.update(ids)
+        return tuple(left)
+
+    def _carry_out(self, decision: Decision, now: float, fired: bool) -> None:
         for grouping in decision.matches:
             tickets = sorted((self.waiting.pop(i) for i in grouping.tickets), key=_age)
             self.made.append(Made(now, tuple(t.id for t in tickets), grouping.bots))
         self.said.append((now, fired, decision.wake_at))
-        self.decided(now, fired, decision)
 
     def leave(self, ticket_id: str, now: float) -> None:
         """Take a waiting ticket out."""
@@ -194,15 +258,23 @@ class Play:
                 self.enter(ticket, self.now)
         self.decide(self.now, fired=False)
 
-    def _fire(self, now: float) -> None:
+    def fire(self, now: float) -> None:
         """Let everything happen that is due, and apply `on_deadline` to what is left."""
         self.now = self.fired_at = now
         self.decide(now, fired=True)
-        overdue = [t.id for t in self.waiting.values() if self._deadline(t) <= now]
+        if self.plan_at == now:
+            # As in the engine, a plan that is there at once comes before the deadlines of now.
+            self.settle(now)
+            if self.wake_at <= now or self._overdue(now):
+                self.decide(now, fired=True)
+        overdue = self._overdue(now)
         if overdue and self.queue.on_deadline != "keep":
             for ticket_id in overdue:
                 self.leave(ticket_id, now)
             self.decide(now, fired=True)
+
+    def _overdue(self, now: float) -> list[str]:
+        return [t.id for t in self.waiting.values() if self._deadline(t) <= now]
 
     def _deadline(self, ticket: Ticket) -> float:
         wait_max = self.queue.wait_max
@@ -232,7 +304,10 @@ class Play:
                 broken(LEGAL, f"{what} has {grouping.bots} bots, though no deadline has come")
         seating = self.case.objective.seat(tickets, grouping.bots, now) if tickets else None
         if seating is None:
-            broken(LEGAL, f"{what} does not fill the teams exactly")
+            form = self.queue.format
+            asked = "exactly" if not form.is_variable else "to their minimum, or overfills them"
+            asked += " with the roles that players accept" if form.roles else ""
+            broken(LEGAL, f"{what} does not fill the teams {asked}")
         if seating.ready_at > now:
             broken(LEGAL, f"{what} is allowed by the rules only from {seating.ready_at} s on")
 

@@ -1,7 +1,8 @@
 """`check_policy`: prove that a policy keeps the promises on which the engine relies.
 
 Each check is one promise, in one function, on many random scripts. A broken promise raises
-AssertionError, whose message starts with the promise; `policy_promises.py` holds them.
+AssertionError, whose message starts with the promise; `policy_promises.py` holds them, and
+`job_promises.py` those of policies with jobs.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Iterable
 from evenmatch.cost.rules import Rules
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.queue import Queue
-from evenmatch.policies.base import FunctionPolicy, Policy
+from evenmatch.policies.base import FunctionPolicy, Policy, has_jobs
 from evenmatch.policies.registry import parse_policy
+from evenmatch.testing.job_promises import JOB_PROMISES
 from evenmatch.testing.play import Case
 from evenmatch.testing.policy_promises import PROMISES
 from evenmatch.testing.scripts import QUEUES
@@ -59,6 +61,7 @@ def check_policy(
     refusals: list[str] = []
     accepted = 0
     all_seeds = tuple(seeds)
+    checks = [*PROMISES.values(), *(JOB_PROMISES.values() if has_jobs(chosen) else ())]
     for each in _queues_for(chosen) if queue is None else (queue,):
         if (refusal := _refusal(chosen, each, name)) is not None:
             refusals.append(f"{each.name}: {refusal}")
@@ -66,7 +69,7 @@ def check_policy(
         accepted += 1
         for seed in all_seeds:
             case = Case(chosen, name, each, seed)
-            for check in PROMISES.values():
+            for check in checks:
                 check(case)
     if not accepted:
         raise AssertionError(f"{ACCEPTS}: policy {name} refused {'; '.join(refusals)}")

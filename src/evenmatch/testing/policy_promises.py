@@ -88,9 +88,8 @@ class _Twice(Play):
 
     def decided(self, now: float, fired: bool, decision: Decision) -> None:
         again = self.ask(now, fired)
-        if again.matches:
-            ids = "+".join(again.matches[0].tickets)
-            self.case.broken(TWICE, f"the second decide({now}, fired={fired}) matched {ids}")
+        if found := found_in(again):
+            self.case.broken(TWICE, f"the second decide({now}, fired={fired}) {found}")
         if again.wake_at != decision.wake_at:
             one, other = (now, fired, decision.wake_at), (now, fired, again.wake_at)
             self.case.broken(TWICE, f"{_called(one)}, and then {_called(other)}")
@@ -113,11 +112,9 @@ class _Impatient(Play):
         for now in instants(self.now, until):
             promised = self.wake_at
             decision = self.ask(now, fired=True)
-            if decision.matches:
-                ids = "+".join(decision.matches[0].tickets)
+            if found := found_in(decision):
                 self.case.broken(
-                    TIMER,
-                    f"asked at {now} s it matched {ids}, though its wake_at was {promised}",
+                    TIMER, f"asked at {now} s it {found}, though its wake_at was {promised}"
                 )
 
 
@@ -142,9 +139,8 @@ class _Extra(Play):
             calls.append((until, False))
         for now, fired in calls:
             decision = self.ask(now, fired)
-            if decision.matches:
-                ids = "+".join(decision.matches[0].tickets)
-                self.case.broken(EXTRA, f"an extra decide({now}, fired={fired}) matched {ids}")
+            if found := found_in(decision):
+                self.case.broken(EXTRA, f"an extra decide({now}, fired={fired}) {found}")
 
 
 SHIFT = "shifting all times shifts the matches and changes nothing else"
@@ -212,15 +208,31 @@ class _Restored(Play):
         if self.rng.random() < 0.6:
             return
         now = self.rng.choice(instants(self.now, until))
-        with Guard(self.case, RESTORE, "making a new matcher with memory()"):
-            memory = msgspec.json.decode(msgspec.json.encode(self.matcher.memory()))
-            self.matcher = self.case.policy.matcher(self.queue, seed=self.case.seed, memory=memory)
-        for ticket in sorted(self.waiting.values(), key=lambda ticket: ticket.age_key):
-            self.enter(ticket, now)
-        decision = self.ask(now, fired=True)
-        if decision.matches:
-            ids = "+".join(decision.matches[0].tickets)
-            self.case.broken(RESTORE, f"restored at {now} s it matched {ids} at once")
+        restart(self, RESTORE, now)
+        if found := found_in(self.ask(now, fired=True)):
+            self.case.broken(RESTORE, f"restored at {now} s it {found} at once")
+
+
+def restart(play: Play, promise: str, now: float) -> None:
+    """Let a new matcher take over; a job that runs is forgotten."""
+    case = play.case
+    with Guard(case, promise, "making a new matcher with memory()"):
+        memory = msgspec.json.decode(msgspec.json.encode(play.matcher.memory()))
+        play.matcher = case.policy.matcher(play.queue, seed=case.seed, memory=memory)
+    play.forget_job()
+    for ticket in sorted(play.waiting.values(), key=lambda ticket: ticket.age_key):
+        play.enter(ticket, now)
+
+
+def found_in(decision: Decision) -> str:
+    """Return what a decision does, "" if it does nothing.
+
+    >>> found_in(Decision((Grouping(("a", "b")),)))
+    'matched a+b'
+    """
+    if decision.matches:
+        return f"matched {'+'.join(decision.matches[0].tickets)}"
+    return "asked for a job" if decision.job is not None else ""
 
 
 def instants(now: float, until: float) -> list[float]:
@@ -241,13 +253,16 @@ def _mirrored(name: str) -> str:
 
 
 def _relabelled(attributes: dict[str, Value]) -> dict[str, Value]:
-    """Return attributes whose maps are by player id, as a rematch's are, with the other ids."""
-    return {
-        name: {_mirrored(other): ago for other, ago in value.items()}
-        if isinstance(value, dict)
-        else value
-        for name, value in attributes.items()
-    }
+    """Return attributes with other ids in maps and sets; other words there are renamed alike."""
+    return {name: _renamed(value) for name, value in attributes.items()}
+
+
+def _renamed(value: Value) -> Value:
+    if isinstance(value, dict):
+        return {_mirrored(other): number for other, number in value.items()}
+    if isinstance(value, tuple):
+        return tuple(sorted(map(_mirrored, value)))
+    return value
 
 
 def _called(said: tuple[float, bool, float]) -> str:

@@ -12,9 +12,20 @@ import random
 
 import msgspec
 
-from evenmatch.model.queue import Criterion, Format, Queue, Rule, Sample, Scale, redraw_rule
+from evenmatch.cost.roles import Roles, role_problem
+from evenmatch.model.queue import (
+    NUMERIC,
+    Criterion,
+    Expansion,
+    Format,
+    Queue,
+    Rule,
+    Sample,
+    Scale,
+    redraw_rule,
+)
 from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import Player, Ticket, Value
+from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 from evenmatch.testing.builders import rule
 
 TICKETS = 20
@@ -48,6 +59,51 @@ QUEUES: tuple[Queue, ...] = (
         criteria=(_RATING, Criterion("rematch", "recent", matches=2)),
         rules=(rule(limit=100, rate=25.0), redraw_rule(2, every=4.0, matches=2)),
         wait_max=24.0,
+    ),
+    Queue("brawl", Format((1,) * 4, players_min=(1, 1, 0, 0)), (_RATING,), wait_max=12.0),
+    Queue(
+        "flexible",
+        Format((3, 3), players_min=(2, 2)),
+        (
+            Criterion("imbalance", "rating", scale=Scale("capped", max=400.0)),
+            Criterion("fullness"),
+        ),
+        wait_max=12.0,
+        on_deadline="bots",
+    ),
+    Queue(
+        "roles",
+        Format((3, 3), roles=(("tank", 1), ("dps", 2))),
+        (Criterion("role_rank"),),
+        (Rule("role_rank", limit=0.25, expand=Expansion(rate=0.125, max=1.0)),),
+        wait_max=48.0,
+    ),
+    Queue(
+        "lagging",
+        criteria=(_RATING, Criterion("latency", "latency")),
+        rules=(
+            rule(limit=200, rate=25.0),
+            Rule("latency", "latency", 90.0, expand=Expansion(rate=10.0, max=200.0)),
+            Rule("avoid", "avoid", expand=Expansion(steps=((8.0, 1.0),))),
+            Rule("overlap", "words"),
+        ),
+        wait_max=24.0,
+    ),
+    Queue(
+        "parties",
+        Format((2, 2)),
+        (
+            Criterion("latency", "latency", pairs="region"),
+            Criterion("party_parity"),
+            Criterion("host_options", "connect"),
+            Criterion("same", "mode"),
+            Criterion("overlap", "words"),
+        ),
+        (
+            Rule("latency", "latency", 120.0, expand=Expansion(rate=10.0), pairs="enemies"),
+            Rule("party_parity", limit=0.5, expand=Expansion(steps=((6.0, 1.0),))),
+            Rule("avoid", "avoid", pairs="teammates"),
+        ),
     ),
 )
 """The queues on which a policy is checked; it may refuse some."""
@@ -131,6 +187,8 @@ def _draw_ticket(
         _draw_player(rng, queue, rules, f"p{sequence:02d}{letter}")
         for letter in "abcdefghijklmnopqrstuvwxyz"[: rng.choice(sizes)]
     )
+    if queue.format.roles:
+        players = _with_roles(rng, queue.format.roles, players)
     side = rng.choice(("", *queue.format.sides))
     attributes: dict[str, Value] = {"side": side} if side else {}
     return Ticket(f"t{sequence:02d}", sequence, at, players, (queue.name,), attributes)
@@ -141,32 +199,63 @@ def _draw_player(
 ) -> Player:
     rating = 1000.0 + 25.0 * rng.randrange(STEPS_TO_TOP + 1)
     attributes: dict[str, Value] = {}
+    given: tuple[Criterion | Rule, ...] = (*queue.criteria, *rules)
+    for each in given:
+        if each.kind not in NUMERIC and each.attribute and each.attribute not in attributes:
+            _draw_other(rng, each, player_id, attributes)
     for criterion in queue.criteria:
-        if criterion.kind == "rematch":
-            _draw_meetings(rng, criterion.attribute, player_id, attributes)
+        if criterion.kind not in NUMERIC:
             continue
         scale = criterion.scale
         part = rng.randrange(STEPS_TO_TOP + 1) / STEPS_TO_TOP
         attributes[criterion.attribute] = scale.min + part * (scale.max - scale.min)
-    for each in rules:
-        if each.kind == "same":
-            attributes[each.attribute] = rng.choice(("red", "blue"))
+    for limit in rules:
+        if limit.kind not in NUMERIC:
             continue
-        if each.kind == "rematch":
-            _draw_meetings(rng, each.attribute, player_id, attributes)
-            continue
-        step = (each.limit or 1.0) * (1.0 if each.unit == "difference" else 1000.0)
-        attributes[each.attribute] = 1000.0 + step * rng.randrange(STEPS_TO_TOP + 1)
+        step = (limit.limit or 1.0) * (1.0 if limit.unit == "difference" else 1000.0)
+        attributes[limit.attribute] = 1000.0 + step * rng.randrange(STEPS_TO_TOP + 1)
     drawn = attributes.pop("rating", rating)
     return Player(player_id, Rating(drawn if isinstance(drawn, float) else rating), attributes)
 
 
-def _draw_meetings(
-    rng: random.Random, attribute: str, player_id: str, attributes: dict[str, Value]
+def _draw_other(
+    rng: random.Random, given: Criterion | Rule, player_id: str, attributes: dict[str, Value]
 ) -> None:
-    """Let half of the players remember some of the others, most of them as opponents."""
-    if rng.random() < 0.5:
-        return
+    """Draw what a kind compares that compares no numbers."""
+    name = given.attribute
+    if given.kind == "same":
+        attributes[name] = rng.choice(("red", "blue"))
+    elif given.kind == "overlap":
+        attributes[name] = rng.choice((("de",), ("de", "en"), ("en",), ("en", "fr")))
+    elif given.kind == "latency":
+        regions = rng.sample(("eu", "us", "asia"), rng.choice((1, 2, 3, 3)))
+        attributes[name] = {each: 10.0 * rng.randrange(STEPS_TO_TOP + 1) for each in regions}
+    elif given.kind == "host_options" and rng.random() < 0.5:
+        attributes[name] = rng.choice(("open", "moderate", "strict"))
+    elif given.kind == "host_options":
+        attributes[name] = _some_others(rng, player_id)
+    elif rng.random() < 0.5:
+        # Half of the players remember some of the others, or avoid a few.
+        met = _some_others(rng, player_id)
+        if given.kind == "avoid":
+            attributes[name] = met[:2]
+        else:
+            attributes[name] = {each: rng.choice((-1.0, 1.0, 1.0, 2.0, 3.0)) for each in met}
+
+
+def _some_others(rng: random.Random, player_id: str) -> tuple[str, ...]:
     others = [name for name in (f"p{n:02d}a" for n in range(1, TICKETS + 1)) if name != player_id]
-    met = sorted(rng.sample(others, TICKETS // 3))
-    attributes[attribute] = {name: rng.choice((-1.0, 1.0, 1.0, 2.0, 3.0)) for name in met}
+    return tuple(sorted(rng.sample(others, TICKETS // 3)))
+
+
+def _with_roles(
+    rng: random.Random, roles: Roles, players: tuple[Player, ...]
+) -> tuple[Player, ...]:
+    """Let players accept some roles; a party that no team could seat stays flexible."""
+    names = [name for name, _ in roles]
+    some = [tuple(rng.sample(names, rng.randrange(len(names) + 1))) for _ in players]
+    choosy = tuple(
+        msgspec.structs.replace(player, roles=own)
+        for player, own in zip(players, some, strict=True)
+    )
+    return players if role_problem(NewTicket(choosy), roles) else choosy

@@ -9,7 +9,7 @@ from typing import Literal, cast, get_args
 
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ARRIVALS_MAX, ArrivalClass, Arrivals, Distribution, Process
-from evenmatch.toml.decode import LATER, RATES, SECONDS, Bounds, Place, suggestion
+from evenmatch.toml.decode import RATES, SECONDS, Bounds, Place, suggestion
 from evenmatch.toml.distributions import (
     build_distribution,
     build_fact,
@@ -17,6 +17,7 @@ from evenmatch.toml.distributions import (
     locate_file,
 )
 from evenmatch.toml.shapes import ArrivalsShape, ClassShape, DistributionShape
+from evenmatch.toml.world import build_world
 
 CLASSES_MAX = 100
 ATTRIBUTES_MAX = 64
@@ -30,10 +31,14 @@ KEYS: dict[str, tuple[str, ...]] = {
     "regular": ("interval",),
     "ramp": ("rate", "to", "by"),
     "hourly": ("rate", "hours"),
+    "world": ("world",),
     "file": ("file",),
 }
 RATED = ("poisson", "hourly")
 """Processes whose rate may be given class by class."""
+
+GIVEN_BY_WORLD = ("region", "latency")
+"""Attributes that belong together, so that none of them can be drawn by itself."""
 
 RESERVED = ("ticket", "at", "size", "player", "queues", "roles", "leaves_at")
 """Columns of arrivals that are not attributes, so that no such attribute can be drawn."""
@@ -78,6 +83,11 @@ def build_arrivals(
             if shape.patience is None
             else build_patience(shape.patience, base_dir, at.at("patience"))
         ),
+        world=(
+            None
+            if shape.world is None
+            else build_world(shape.world, queues, base_dir, at.at("world"))
+        ),
     )
     _check_process(built, at)
     _check_bounds(built, at)
@@ -90,9 +100,11 @@ def _process(shape: ArrivalsShape, at: Place) -> Process:
     if chosen is None:
         is_bare = shape.rate is None and not shape.classes
         is_file = shape.file is not None or (shape.columns and is_bare)
-        chosen = "file" if is_file else "poisson"
+        chosen = "file" if is_file else "poisson" if shape.world is None else "world"
     elif chosen == "file" and shape.file is None:
         at.at("file").refuse('is missing; process = "file" needs the name of a file')
+    elif chosen == "world" and shape.world is None:
+        at.at("world").refuse('is missing; process = "world" needs a table [arrivals.world]')
     at.at("process").one_of(chosen, get_args(Process))
     for key in dict.fromkeys(key for keys in KEYS.values() for key in keys):
         if getattr(shape, key) is not None and key not in KEYS[chosen]:
@@ -124,6 +136,16 @@ def _check_process(built: Arrivals, at: Place) -> None:
         _check_ramp(built, at)
     if built.process == "hourly":
         _check_hours(built, at)
+    if built.process == "world":
+        _check_world(built, at)
+
+
+def _check_world(built: Arrivals, at: Place) -> None:
+    if built.classes:
+        at.at("classes").refuse("do not go with a world, which has parties of its own")
+    for name in built.attributes:
+        if name.partition(".")[0] in GIVEN_BY_WORLD:
+            Place("attributes").at(name).refuse("is given by [arrivals.world], so leave it out")
 
 
 def _check_ramp(built: Arrivals, at: Place) -> None:
@@ -198,8 +220,11 @@ def _build_attributes(
             at.at(name).refuse(f"cannot be drawn; reserved names are {', '.join(RESERVED)}")
         if not name or len(name) > 100:
             at.refuse_value("named with 1 to 100 characters", name)
-        if "." in name:
-            at.at(name).refuse(f"is one key of a map, and drawing maps {LATER}")
+        attribute, dot, key = name.partition(".")
+        if dot and (not attribute or not key):
+            at.at(name).refuse("must have a name before the dot and a key behind it")
+        if dot and (attribute in shapes or attribute in RESERVED):
+            at.at(name).refuse(f"is a key of {attribute}, which is another attribute")
     return {
         name: build_distribution(shape, base_dir, at.at(name)) for name, shape in shapes.items()
     }

@@ -20,11 +20,17 @@ from evenmatch.model.queue import (
     Unit,
 )
 from evenmatch.toml.decode import Place
+from evenmatch.toml.kinds import (
+    CRITERIA,
+    RULES,
+    build_criterion_of_kind,
+    build_rule_of_kind,
+    refuse_keys_of_kinds,
+)
 from evenmatch.toml.rematch import build_rematch_criterion, build_rematch_rule, refuse_rematch_keys
 from evenmatch.toml.shapes import CriterionShape, ExpandShape, RuleShape, ScaleShape
 
-CRITERIA_LATER = ("latency", "party_parity", "host_options", "fullness")
-RULES_LATER = (*CRITERIA_LATER, "overlap", "avoid", "pair_limit", "household_limit")
+RULES_LATER = ("pair_limit", "household_limit")
 MEASURES = ("mean", "sum")
 ACCEPTS = ("both", "either")
 SCALE_KEYS: dict[str, tuple[str, ...]] = {
@@ -52,10 +58,13 @@ def build_criterion(shape: CriterionShape, at: Place, read_table: ReadTable) -> 
     Raises:
         ConfigError: A key does not fit the kind.
     """
-    kind = at.at("kind").one_of(shape.kind, get_args(CriterionKind), CRITERIA_LATER)
+    kind = at.at("kind").one_of(shape.kind, get_args(CriterionKind))
     if kind == "rematch":
         return build_rematch_criterion(shape, at)
     refuse_rematch_keys(shape, at)
+    if kind in CRITERIA:
+        return build_criterion_of_kind(shape, kind, at)
+    refuse_keys_of_kinds(shape, at)
     measure = _measure(shape.measure, kind, at)
     if shape.step is not None and (kind != "imbalance" or measure != "sum"):
         at.at("step").refuse('goes only with kind = "imbalance" and measure = "sum"')
@@ -119,13 +128,12 @@ def build_rule(
     if kind == "rematch":
         return build_rematch_rule(shape, at, wait_end)
     refuse_rematch_keys(shape, at)
+    expand = None if shape.expand is None else build_expansion(shape.expand, at.at("expand"))
+    if kind in RULES:
+        return build_rule_of_kind(shape, kind, at, expand)
+    refuse_keys_of_kinds(shape, at)
     attribute = _attribute(shape.attribute, at.at("attribute"))
     measure = _measure(shape.measure, kind, at)
-    if kind == "same":
-        for key in ("limit", "unit", "expand", "accept", *SAMPLE_KEYS):
-            if getattr(shape, key) is not None:
-                at.at(key).refuse('does not go with kind = "same", where all values are equal')
-        return Rule(kind="same", attribute=attribute)
     if shape.limit is None:
         at.at("limit").refuse("is missing; it is the largest gap that is accepted at once")
     unit = "difference" if shape.unit is None else shape.unit
@@ -138,7 +146,7 @@ def build_rule(
         attribute=attribute,
         limit=shape.limit,
         unit=cast(Unit, unit),
-        expand=None if shape.expand is None else build_expansion(shape.expand, at.at("expand")),
+        expand=expand,
         measure=measure,
         accept=cast(
             Literal["both", "either"], at.at("accept").one_of(shape.accept or "both", ACCEPTS)

@@ -96,7 +96,23 @@ def build_format(shape: QueueShape, at: Place) -> Format:
     """
     if shape.party_sizes == ():
         at.at("party_sizes").refuse("must admit at least one size; leave it out to admit all")
-    return Format(_players(shape, at), shape.sides, shape.party_sizes or ())
+    players = _players(shape, at)
+    least = _players_min(shape, players, at.at("players_min"))
+    if shape.roles == {}:
+        at.at("roles").refuse("must name at least one role; leave it out for a game without roles")
+    roles = tuple((shape.roles or {}).items())
+    return Format(players, shape.sides, shape.party_sizes or (), least, roles)
+
+
+def _players_min(shape: QueueShape, players: tuple[int, ...], at: Place) -> tuple[int, ...]:
+    """Return the fewest players by team; none where only full matches start."""
+    given = shape.players_min
+    if isinstance(given, int):
+        at.between(given, 0, min(players))
+        given = (given,) * len(players)
+    elif given == ():
+        at.refuse("must give a number for each team; leave it out to start full matches only")
+    return () if given is None or given == players else given
 
 
 def _players(shape: QueueShape, at: Place) -> tuple[int, ...]:

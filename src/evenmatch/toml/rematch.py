@@ -1,4 +1,4 @@
-"""From `kind = "rematch"` tables to the criterion and the rule; the only kind without a gap."""
+"""From `kind = "rematch"` tables to the criterion and the rule, which counts redraws."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ REDRAWS_MAX = 100
 EVERY = 10.0
 """Seconds between two draws where neither `every` nor a deadline says more."""
 REMATCH_KEYS = ("matches", "redraws", "every")
-CRITERION_KEYS = ("scale", "measure", "step")
-RULE_KEYS = ("limit", "unit", "expand", "measure", "accept", "file", "column", "last")
+CRITERION_KEYS = ("scale", "measure", "step", "pairs", "best", "worst")
+RULE_KEYS = ("limit", "unit", "expand", "measure", "accept", "file", "column", "last", "pairs")
 
 
 def build_rematch_criterion(shape: CriterionShape, at: Place) -> Criterion:

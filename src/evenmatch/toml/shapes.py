@@ -21,6 +21,7 @@ Pairs = Annotated[
     tuple[tuple[float, float], ...], Meta(description="a list of pairs [wait in seconds, limit]")
 ]
 Names = Annotated[dict[str, str], Meta(description="a table of names, ours = theirs")]
+Counts = Annotated[dict[str, int], Meta(description="a table of whole numbers, role = players")]
 Fact = float | str | tuple[str, ...]
 Facts = Annotated[dict[str, Fact], Meta(description="a table of numbers, texts or lists of texts")]
 FactList = Annotated[
@@ -55,6 +56,9 @@ class CriterionShape(_Shape, frozen=True, kw_only=True):
     measure: Text | None = None
     step: Number | None = None
     matches: Whole | None = None
+    pairs: Text | None = None
+    best: Number | None = None
+    worst: Number | None = None
 
 
 class ExpandShape(_Shape, frozen=True, kw_only=True):
@@ -82,6 +86,7 @@ class RuleShape(_Shape, frozen=True, kw_only=True):
     matches: Whole | None = None
     redraws: Whole | None = None
     every: Number | None = None
+    pairs: Text | None = None
 
 
 class HandicapShape(_Shape, frozen=True, kw_only=True):
@@ -97,8 +102,6 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     """`[[queue]]`."""
 
     LATER_KEYS: ClassVar[tuple[str, ...]] = (
-        "roles",
-        "players_min",
         "accept",
         "rules_file",
         "silent_after",
@@ -107,6 +110,8 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     name: Text = "main"
     teams: Whole | None = None
     players: Whole | Wholes | None = None
+    players_min: Whole | Wholes | None = None
+    roles: Counts | None = None
     sides: Texts = ()
     party_sizes: Wholes | None = None
     wait_max: Number | None = None
@@ -146,6 +151,50 @@ class ClassShape(_Shape, frozen=True, kw_only=True):
     attributes: Facts = {}
 
 
+class ConnectShape(_Shape, frozen=True, kw_only=True):
+    """`connect = {...}` of the world."""
+
+    open: Number | None = None
+    moderate: Number | None = None
+    strict: Number | None = None
+
+
+class LastMileShape(_Shape, frozen=True, kw_only=True):
+    """`last_mile = {...}` of the world."""
+
+    median: Number | None = None
+    spread: Number | None = None
+
+
+class SkillShape(_Shape, frozen=True, kw_only=True):
+    """`skill = {...}` of the world."""
+
+    median: Number | None = None
+    spread: Number | None = None
+    beginners: Number | None = None
+    beginner_max: Number | None = None
+    friends: Number | None = None
+    max: Number | None = None
+
+
+class WorldShape(_Shape, frozen=True, kw_only=True):
+    """`[arrivals.world]`."""
+
+    player_rate: Number
+    start: Text = "00:00"
+    zone: Text = "UTC"
+    follows: Text = "both"
+    party_shares: Numbers | None = None
+    home_share: Number | None = None
+    connect: ConnectShape = ConnectShape()
+    last_mile: LastMileShape = LastMileShape()
+    skill: SkillShape = SkillShape()
+    latencies: Whole | None = None
+    hours_file: Text | None = None
+    cities_file: Text | None = None
+    pings_file: Text | None = None
+
+
 class ArrivalsShape(_Shape, frozen=True, kw_only=True):
     """`[arrivals]`."""
 
@@ -161,6 +210,7 @@ class ArrivalsShape(_Shape, frozen=True, kw_only=True):
     columns: Names = {}
     patience: DistributionShape | Number | None = None
     classes: tuple[ClassShape, ...] = ()
+    world: WorldShape | None = None
 
 
 class LimitsShape(_Shape, frozen=True, kw_only=True):

@@ -77,6 +77,9 @@ def test_percentiles_and_who_must_accept_are_told(
     assert "It is enough that one ticket of the match accepts." in told
 
 
+JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
+
+
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
@@ -99,12 +102,40 @@ def test_percentiles_and_who_must_accept_are_told(
         (QUEUE + "exclusive_match = true", "there every match lasts 7200 s"),
         (QUEUE + '[[queue]]\nname = "b"\ngroup = "other"', "groups default, other share no"),
         ("solve_time = 1.0\n" + QUEUE, "solve_time has no effect"),
+        (
+            "solve_time = 5.0\n" + JOBS + "wait_max = 5.0",
+            "queue duel: a plan takes solve_time = 5 s and a ticket waits 5 s at the most, so none",
+        ),
+        (
+            "solve_time = 5.0\n" + JOBS + "wait_max = 60.0",
+            "queue duel: rounds come every 4 s and a plan takes solve_time = 5 s: rounds that fall",
+        ),
+        (
+            "solve_time = 2.0\n" + JOBS + "wait_max = 5.0",
+            "who just missed a round waits 4 s for the next one and 2 s for its plan, and tickets",
+        ),
     ],
 )
 def test_surprises_are_warned_of(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, warning: str
 ) -> None:
     assert warning in check(capsys, tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        JOBS + "wait_max = 60.0",
+        "solve_time = 2.0\n" + JOBS + "wait_max = 60.0",
+        "solve_time = 2.0\n" + JOBS + 'wait_max = 1.0\non_deadline = "keep"',
+    ],
+)
+def test_jobs_that_keep_to_rounds_and_deadlines_surprise_nobody(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
+) -> None:
+    told = check(capsys, tmp_path, text)
+    assert "solve_time" not in told
+    assert "plan" not in told
 
 
 REMATCH = '[[queue.rules]]\nkind = "rematch"\nredraws = 2\n'
@@ -126,6 +157,43 @@ def test_rematches_and_handicaps_are_told(
         "strongest, at most 4, in multiples of 1." in told
     )
     assert "warning" not in told
+
+
+def test_kinds_that_compare_no_numbers_are_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = QUEUE + (
+        "players = 3\n"
+        'criteria = [{kind = "latency"}, {kind = "party_parity"}, {kind = "host_options"}, '
+        '{kind = "overlap", attribute = "words"}]\n'
+        'rules = [{kind = "latency", pairs = "region", limit = 90}, {kind = "party_parity", '
+        'limit = 0.5, expand = {steps = [[30, 1]]}}, {kind = "avoid", pairs = "teammates"}, '
+        '{kind = "same", attribute = "pool", expand = {steps = [[60, 1]]}, accept = "either"}, '
+        '{kind = "overlap", attribute = "words"}]\n'
+    )
+    told = check(capsys, tmp_path, text)
+    for sentence in (
+        "the mean latency between enemies (weight 1.5)",
+        "the difference in party sizes between its teams (weight 1.5)",
+        "the number of players missing to two who reach everyone, by connect (weight 1.5)",
+        "the share of its pairs without a common element of words (weight 1.5)",
+        (
+            "At first the largest latency in ms to the region that is best for all may be 90, and "
+            "that never widens."
+        ),
+        (
+            "At first the difference in party sizes between its teams may be 0.5; after waiting it "
+            "widens to 1 from 30 s."
+        ),
+        "Nobody has as a teammate a player whom either lists in avoid.",
+        "All players of a match have the same pool, until one ticket has waited 60 s.",
+        "All players of a match have an element of words in common.",
+        "warning: queue duel: no deadline, and the limit on latency does not widen",
+        "warning: queue duel: no deadline, and the rule avoid is never lifted",
+    ):
+        assert sentence in told
+    assert "limit on party_parity" not in told
+    assert "value nobody shares" not in told
 
 
 def test_rematch_that_is_allowed_in_the_end_needs_no_warning(
@@ -202,3 +270,19 @@ def test_data_is_checked_by_a_later_version(
     path.write_text(QUEUE)
     assert main(["check", str(path), "--against", str(tmp_path)]) == 2
     assert "later version" in capsys.readouterr().err
+
+
+def test_minimum_and_roles_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = QUEUE + "players = 3\nplayers_min = 2\nroles = {tank = 1, dps = 2}\nwait_max = 60.0\n"
+    told = check(capsys, tmp_path, text)
+    assert (
+        "A match may start with 4 of its 6 players, 2 players in each team; at the latest when "
+        "one of them has waited 60 s."
+    ) in told
+    assert "A team is 1 tank, 2 dps; players say which of these they accept, or take any." in told
+    told = check(capsys, tmp_path, text + 'on_deadline = "bots"\n')
+    assert "has waited 60 s, with bots up to that number." in told
+    brawl = QUEUE + "teams = 4\nplayers = 1\nplayers_min = [1, 1, 0, 0]\n"
+    assert "A match may start with 2 of its 4 players, 1, 1, 0 and 0 players by team." in check(
+        capsys, tmp_path, brawl
+    )

@@ -39,7 +39,13 @@ def test_means_of_teams_are_compared_and_each_team_gets_its_own() -> None:
 def test_even_teams_and_bots_get_none(teams: list[list[str]]) -> None:
     seated = [[ticket(name, 1500) for name in team] for team in teams]
 
-    assert points_given(Handicap(0.01), seated) is None
+    assert points_given(Handicap(0.01), seated, bots=1) is None
+
+
+def test_team_that_stays_empty_gets_none_and_the_others_theirs() -> None:
+    teams = [[ticket("a", 1800)], [ticket("b", 1500)], []]
+
+    assert points_given(Handicap(0.01), teams) == (0.0, 3.0, 0.0)
 
 
 def test_any_attribute_may_say_how_strong_a_player_is() -> None:

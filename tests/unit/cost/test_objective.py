@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenmatch.cost.criteria import reference
+from evenmatch.cost.divisions import Room, divisions
 from evenmatch.cost.objective import Objective
-from evenmatch.cost.rules import numbers
 from evenmatch.cost.scale import scale_value
-from evenmatch.cost.teams import divisions
+from evenmatch.cost.values import numbers
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player, Ticket, Value
@@ -346,7 +346,7 @@ def test_division_is_legal_soonest_then_cheapest_of_all(
 
     seating = objective.seat(tickets, now=now)
 
-    every = divisions(sizes, layout, [None] * len(sizes), named=is_named)
+    every = divisions(sizes, Room(layout, layout, is_named), [None] * len(sizes))
     teams = [tuple(tuple(tickets[i] for i in team) for team in each) for each in every]
     assert (seating is None) == (not teams)
     if seating is not None:

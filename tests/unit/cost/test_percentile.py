@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenmatch.cost.objective import Objective, scaled_column, scaled_numbers
+from evenmatch.cost.objective import Objective
 from evenmatch.cost.percentile import (
     QUANTILES_MAX,
     Recent,
@@ -18,6 +18,7 @@ from evenmatch.cost.percentile import (
     samples_of,
 )
 from evenmatch.cost.rules import Rules
+from evenmatch.cost.values import scaled_column, scaled_numbers
 from evenmatch.errors import ConfigError
 from evenmatch.model.events import Placed
 from evenmatch.model.queue import Criterion, Expansion, Queue, Rule, Sample, Scale

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenmatch.cost.divisions import Room, divisions, tabulated
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.rematch import duel_gap, freshness, met, rematch, rematch_table, rule_gap
 from evenmatch.cost.rules import Rules
-from evenmatch.cost.teams import division_table
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, redraw_rule
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.testing import player, ticket
@@ -140,7 +140,8 @@ def test_table_equals_the_definition_on_every_division(
     groups = [people[:2], *([p] for p in people[2:])] if paired else [[p] for p in people]
     tickets = [ticket(f"t{n}", *own, sequence=n) for n, own in enumerate(groups, 1)]
     sizes = tuple(map(len, groups))
-    found, orders = division_table(sizes, layout, (None,) * len(sizes), True)
+    found = list(divisions(sizes, Room(layout, layout, True), [None] * len(sizes)))
+    ((_, orders),) = tabulated(sizes, found, layout)
 
     costs = rematch_table(tickets, orders, layout, "recent", matches)
 

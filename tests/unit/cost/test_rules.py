@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenmatch.cost.expansion import inverse
-from evenmatch.cost.rules import Rules, number, numbers, relative, side_of
+from evenmatch.cost.rules import Rules, relative, side_of
+from evenmatch.cost.values import number, numbers
 from evenmatch.model.queue import Expansion, Format, Queue, Rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player, Ticket, Value

@@ -46,6 +46,8 @@ GOOD = [
     Queue(wait_max=1e9, on_deadline="bots", wait_price=1e12),
     Queue(format=Format((1, 4), ("boss", "crew"), (1, 4))),
     Queue(format=Format((500, 500))),
+    Queue(format=Format((2, 2), players_min=(1, 1), roles=(("tank", 1), ("dps", 1)))),
+    Queue(format=Format((1,) * 8, players_min=(1, 1, 0, 0, 0, 0, 0, 0))),
     Queue(criteria=(Criterion("spread", "rating"),) * 2),
     Queue(
         criteria=(Criterion("rematch", "recent", matches=20),), handicap=Handicap(0.01, 5.0, 5.0)
@@ -76,6 +78,22 @@ BAD = [
     (unchecked(accept=Accept(seconds=-1.0)), "accept.seconds must be between 1e-6 and 1e9 s"),
     (unchecked(accept=Accept(loss_max=2.0)), "accept.loss_max must be between 0 and 1, got 2.0"),
     (unchecked(accept=Accept(cooldowns=(1.0, -1.0))), "accept.cooldowns[1] must be between 0 and"),
+    (
+        unchecked(format=Format((2, 2), roles=(("a", 1), ("a", 1)))),
+        'roles[1] repeats "a"; names must be different',
+    ),
+    (
+        unchecked(format=Format((13, 13), roles=tuple((f"r{n}", 1) for n in range(13)))),
+        "roles must be at most 12, got 13",
+    ),
+    (
+        unchecked(format=Format((40, 40), roles=tuple((f"r{n}", 10) for n in range(4)))),
+        "roles can be taken in 14,641 ways, the product of each number and 1; at most 4,096",
+    ),
+    (
+        unchecked(format=Format((2, 2), players_min=(True, 1))),
+        "players_min[0] must be between 0 and the team's 2 seats, got True",
+    ),
     (unchecked(on_deadline="bots"), 'on_deadline = "bots" needs wait_max, the instant at which'),
     (unchecked(on_deadline="bot"), 'on_deadline must be one of bots, expire, keep, got "bot"'),
     (unchecked(group="a b"), 'group must be 1 to 64 letters, digits, `_`, `-` or `.`, got "a b"'),
@@ -97,7 +115,7 @@ BAD = [
     (unchecked(criteria=(Criterion("spread", "r"),) * 17), "criteria must be given at most 16"),
     (unchecked(rules=(Rule("spread", "r"),) * 17), "rules must be given at most 16 times, got 17"),
     (
-        spread(kind="latency"),
+        spread(kind="avoid"),
         "criteria[0].kind must be one of spread, mean_gap, imbalance, rematch",
     ),
     (spread(kind="rematch", matches=0), "criteria[0].matches must be between 1 and 20, got 0"),
@@ -147,8 +165,8 @@ BAD = [
     (scaled(kind="log", knee=5e-324), "criteria[0].scale.knee must be between 1e-9 and 1e15"),
     (scaled(kind="none", cap=math.nan), "scale.cap must be between -1e15 and 1e15, got nan"),
     (
-        ruled(kind="overlap"),
-        "rules[0].kind must be one of spread, mean_gap, imbalance, same, rematch, got",
+        ruled(kind="pair_limit"),
+        "rules[0].kind must be one of spread, mean_gap, imbalance, same, rematch, latency",
     ),
     (ruled(limit=-1.0), "rules[0].limit must be between 0 and 1e15, got -1.0"),
     (ruled(unit="share"), "rules[0].unit must be one of difference, relative, percentile, got"),

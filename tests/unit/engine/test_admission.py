@@ -11,7 +11,7 @@ from evenmatch.errors import AlreadyWaiting, InvalidTicket, Overloaded, UnknownQ
 from evenmatch.model.events import Accepted, Configured, Matched, Refused
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Value
 from evenmatch.testing import new_ticket, queue, rule, ticket
@@ -276,3 +276,26 @@ def test_refusal_becomes_an_event_with_all_it_says() -> None:
     refusal = AlreadyWaiting("busy", where="/players", ticket="s0-1", match="s0-m1")
 
     assert refused(3, refusal) == Refused(3, "already_waiting", "busy", "/players", "s0-1", "s0-m1")
+
+
+@pytest.mark.parametrize(
+    ("ms", "sentence"),
+    [
+        (math.nan, "a number must be finite and from -1e+15 to 1e+15, got nan"),
+        (math.inf, "a number must be finite and from -1e+15 to 1e+15, got inf"),
+        (-1.0, "queue main: attribute latency must be finite and >= 0 ms, got -1.0 for us"),
+    ],
+)
+def test_pings_that_are_none_are_refused(ms: float, sentence: str) -> None:
+    asks = tables(queue(criteria=(Criterion("latency", "latency"),)))
+    with pytest.raises(InvalidTicket) as caught:
+        enter(with_attributes(latency={"eu": 30.0, "us": ms}), asks)
+
+    assert str(caught.value) == sentence
+    enter(with_attributes(latency={"eu": 30.0, "us": 0.0}), asks)
+
+
+def test_ticket_without_what_hosts_are_chosen_by_is_refused() -> None:
+    asks = tables(queue(rules=(Rule("host_options", "connect"),)))
+    with pytest.raises(InvalidTicket, match="queue main: attribute connect is missing"):
+        enter(with_attributes(), asks)

@@ -4,15 +4,16 @@ import math
 
 import pytest
 
-from evenmatch.engine.check import check_grouping, describe
+from evenmatch.engine.check import check_grouping, describe, playable
 from evenmatch.engine.pool import Pool, check_decision
 from evenmatch.errors import PolicyError
-from evenmatch.model.queue import Criterion, Queue, Scale
-from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Decision, Grouping, JobResult
+from evenmatch.model.match import Match
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.ticket import Player, Ticket, Value
+from evenmatch.policies.base import Decision, Grouping
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.window import Window
-from evenmatch.testing import queue, rule, ticket
+from evenmatch.testing import player, queue, rule, ticket
 
 BOTS = queue(wait_max=10, on_deadline="bots")
 
@@ -22,19 +23,6 @@ def pool(in_queue: Queue, *tickets: Ticket) -> Pool:
     for each in tickets:
         made.enter(each, each.enqueued_at)
     return made
-
-
-class Plan:
-    """A job, if there were any in this version."""
-
-    number = 1
-    parts = 1
-
-    def solve(self, part: int) -> object:
-        return part
-
-    def combine(self, results: object) -> JobResult:
-        return JobResult(1, ())
 
 
 @pytest.mark.parametrize(
@@ -54,11 +42,6 @@ def test_wake_up_in_the_past_breaks_the_contract(wake_at: float, fired: bool) ->
     assert str(caught.value) == (
         f"policy greedy of queue main: wake_at must be later than 5.0, got {wake_at}"
     )
-
-
-def test_jobs_come_with_a_later_version() -> None:
-    with pytest.raises(PolicyError, match="jobs come with a later version"):
-        check_decision(pool(queue()), Decision(job=Plan()), 5.0, False)
 
 
 def test_legal_group_is_seated_in_order_of_age() -> None:
@@ -163,3 +146,131 @@ def test_match_is_described_with_teams_players_cost_and_quality() -> None:
     assert match.bots == 0
     assert match.cost == 2 * 0.25 + (4.0 + 2.0) / 10
     assert match.quality == 0.75
+
+
+EARLY = Queue(
+    format=Format((2, 2), players_min=(1, 1)), wait_max=10.0, on_deadline="bots", policy="greedy"
+)
+
+
+def test_match_that_may_start_early_is_checked_against_its_minimum() -> None:
+    waiting = pool(EARLY, ticket("a", sequence=1), ticket("b", sequence=2))
+
+    _, seating = check_grouping(waiting, Grouping(("a", "b")), 0.0, False)
+
+    assert [len(team) for team in seating.teams] == [1, 1]
+    with pytest.raises(PolicyError, match="do not fill the teams to their minimum"):
+        check_grouping(waiting, Grouping(("a",)), 0.0, False)
+
+
+def test_bots_fill_no_more_than_the_minimum() -> None:
+    waiting = pool(EARLY, ticket("a", sequence=1), ticket("b", sequence=2))
+
+    assert check_grouping(waiting, Grouping(("a",), bots=1), 10.0, True)[1].ready_at == 0.0
+    with pytest.raises(PolicyError, match="bots fill a match only up to its minimum"):
+        check_grouping(waiting, Grouping(("a", "b"), bots=1), 10.0, True)
+
+
+def test_match_names_the_role_of_each_player() -> None:
+    duo = Queue(format=Format((2, 2), roles=(("tank", 1), ("dps", 1))))
+    own = {"a": ("dps",), "b": ("tank", "dps"), "c": (), "d": ("dps", "tank")}
+    tickets = [
+        ticket(name, Player(name, roles=roles), sequence=n)
+        for n, (name, roles) in enumerate(own.items())
+    ]
+    waiting = pool(duo, *tickets)
+
+    found, seating = check_grouping(waiting, Grouping(tuple(own)), 0.0, False)
+    match = describe("m", waiting, found, seating, 0, 0.0)
+
+    assert match.players == (("a", "b"), ("c", "d"))
+    assert match.roles == (("dps", "tank"), ("tank", "dps"))
+
+
+def test_tickets_whose_roles_do_not_fit_break_the_contract() -> None:
+    duo = Queue(format=Format((2, 2), roles=(("tank", 1), ("dps", 1))))
+    tanks = [ticket(n, Player(n, roles=("tank",)), sequence=ord(n)) for n in "abc"]
+
+    with pytest.raises(PolicyError, match="do not fill the teams with the roles that players"):
+        check_grouping(
+            pool(duo, *tanks, ticket("d", sequence=999)), Grouping(tuple("abcd")), 0.0, False
+        )
+
+
+def test_plan_keeps_what_can_be_played_now() -> None:
+    in_queue = queue(rules=(rule(limit=10, rate=1.0),))
+    ratings = {"a": 0, "b": 5, "c": 50, "d": 0, "e": 5, "f": 0}
+    at_work = pool(
+        in_queue,
+        *(ticket(name, each, sequence=n) for n, (name, each) in enumerate(ratings.items(), 1)),
+    )
+    plan = (("b", "a"), ("d", "gone"), ("c", "d"), ("a", "e"), ("e", "e"), ("f",), (), ("f", "e"))
+
+    assert playable(at_work, plan, 20.0) == (("b", "a"), ("f", "e"))
+    assert list(at_work.seated) == [("a", "b"), ("e", "f")]
+
+
+def test_match_of_a_plan_is_divided_into_teams_once() -> None:
+    at_work = pool(queue(), ticket("a", sequence=1), ticket("b", sequence=2))
+    playable(at_work, (("b", "a"),), 1.0)
+
+    _, seating = check_grouping(at_work, Grouping(("b", "a")), 1.0, False)
+
+    assert seating is at_work.seated["a", "b"]
+
+
+def seated(in_queue: Queue, *facts: dict[str, Value]) -> Match:
+    """Return the match of single players a, b, ... who have these attributes."""
+    people = [
+        ticket(name, player(name, **own), sequence=number)
+        for number, (name, own) in enumerate(zip("abcdef", facts, strict=False), 1)
+    ]
+    found = pool(in_queue, *people)
+    grouping = Grouping(tuple(each.id for each in people))
+    return describe("m", found, *check_grouping(found, grouping, 0.0, False), 0, 0.0)
+
+
+def test_match_states_where_it_is_played_and_who_can_host_it() -> None:
+    asks = (Criterion("latency", "latency", pairs="region"), Criterion("host_options", "connect"))
+    match = seated(
+        queue(criteria=asks),
+        {"latency": {"eu": 60.0, "us": 20.0}, "connect": "open"},
+        {"latency": {"eu": 20.0, "us": 90.0}, "connect": ("a",)},
+    )
+
+    assert (match.region, match.latency_delta) == ("eu", ((40.0,), (0.0,)))
+    assert match.hosts == ("a", "b")
+
+
+def test_match_without_a_common_region_and_without_hosts_says_so() -> None:
+    asks = (Criterion("latency", "latency"), Criterion("host_options", "connect"))
+    match = seated(
+        queue(criteria=asks),
+        {"latency": {"us": 20.0}, "connect": "strict"},
+        {"latency": {"eu": 20.0}, "connect": "moderate"},
+    )
+
+    assert (match.region, match.latency_delta, match.hosts) == (None, None, ())
+
+
+def test_places_that_all_know_are_no_regions_where_everybody_was_measured() -> None:
+    asks = queue(criteria=(Criterion("latency", "latency"),))
+    measured = ({"b": 40.0, "x": 10.0}, {"a": 50.0, "x": 20.0})
+    match = seated(asks, *({"latency": known} for known in measured))
+
+    assert (match.region, match.latency_delta, match.hosts) == (None, None, None)
+
+
+def test_queue_that_asks_for_neither_has_no_venue() -> None:
+    match = seated(queue(), {"latency": {"eu": 5.0}}, {"latency": {"eu": 5.0}})
+
+    assert (match.region, match.latency_delta, match.hosts) == (None, None, None)
+
+
+def test_rule_without_an_attribute_is_named_by_its_kind() -> None:
+    squads = queue("main", 3, 3, rules=(Rule("party_parity", limit=0.5),))
+    alone = [ticket(name, sequence=ord(name)) for name in "bcd"]
+    with pytest.raises(PolicyError, match="rule party_parity never allows it"):
+        check_grouping(
+            pool(squads, ticket("a", 1, 2, 3), *alone), Grouping(tuple("abcd")), 0.0, False
+        )

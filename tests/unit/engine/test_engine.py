@@ -48,7 +48,6 @@ from evenmatch.model.inputs import (
     Input,
     Open,
     Outcome,
-    Settle,
     Update,
 )
 from evenmatch.model.match import Match
@@ -954,7 +953,6 @@ class TestLaterInputs:
             (Open(2.0, "s0-m1", (0, 1), 1), "open"),
             (Close(2.0, "s0-m1"), "close"),
             (Outcome(2.0, "s0-m1", (1, 2)), "outcome"),
-            (Settle(2.0, "main", 1, ()), "settle"),
         ],
     )
     def test_is_named_and_changes_nothing(self, given: Input, word: str) -> None:

@@ -13,7 +13,7 @@ from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore,
 from evenmatch.errors import ConfigError, JournalCorrupt, Overloaded
 from evenmatch.model.events import Accepted, Expired, Matched, Refused
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, Grouping, NoJobs, policy
 from evenmatch.policies.registry import parse_policy
@@ -256,3 +256,21 @@ def test_strict_enqueue_refuses_attributes_that_no_queue_declares() -> None:
     assert isinstance(refused, Refused)
     assert "'platfrom' is not declared" in refused.message
     assert "allowed: platform" in refused.message
+
+
+def test_strict_enqueue_refuses_roles_where_no_queue_has_any() -> None:
+    duo = Queue("duo", Format((2, 2), roles=(("tank", 1), ("dps", 1))))
+    at_work = engine(queue(), duo)
+    tank = Player("a", roles=("tank",))
+
+    record = at_work.step(
+        Enqueue(1.0, (NewTicket((tank,)), NewTicket((tank,), ("main", "duo"))), strict=True)
+    )
+
+    refused, accepted = record.events
+    assert isinstance(refused, Refused)
+    assert (refused.where, refused.message) == (
+        "/players/0/roles",
+        "the ticket's queues have no roles; leave them out",
+    )
+    assert isinstance(accepted, Accepted)

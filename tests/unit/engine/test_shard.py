@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.shard import Answer, Effect, Push, Shard
+from evenmatch.engine.shard import Answer, Effect, Push, Shard, Solve
 from evenmatch.engine.tables import TicketView
 from evenmatch.errors import (
     ConfigError,
@@ -19,7 +19,7 @@ from evenmatch.errors import (
     UnknownTicket,
 )
 from evenmatch.model.events import Expired, Matched, Refused
-from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue
+from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Settle
 from evenmatch.model.queue import Queue
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule
@@ -243,6 +243,68 @@ def test_advance_fires_what_is_due_at_its_own_instant() -> None:
 
     assert isinstance(push, Push)
     assert push.record.events == (Expired("s0-1", "deadline"),)
+
+
+def with_a_job(*, pending_max: int = 50_000, wait_max: float | None = None) -> tuple[Shard, Solve]:
+    """Return a shard whose last records are not durable, and the job that its queue asked for."""
+    at = shard(queue(policy="tests.shuffles.Shuffles", wait_max=wait_max), pending_max=pending_max)
+    at.handle(enqueue(0.0, "a", "b"))
+    solve = next(effect for effect in at.handle(Advance(4.0)) if isinstance(effect, Solve))
+    return at, solve
+
+
+def plan_of(solve: Solve, now: float) -> Settle:
+    return Settle(now, "main", solve.running.number, solve.running.solve())
+
+
+def test_job_goes_out_before_anything_is_durable() -> None:
+    at, solve = with_a_job()
+
+    assert solve.running.queue == "main"
+    assert at.handle(plan_of(solve, 5.0), "shell") == []
+    effects = commit(at)
+
+    assert answers(effects) == [None, "shell"]
+    assert [type(e.record.input) for e in effects if isinstance(e, Push)] == [
+        Enqueue,
+        Advance,
+        Settle,
+    ]
+
+
+def test_job_that_a_late_timer_asked_for_goes_out_with_the_input_behind_it() -> None:
+    at = shard(queue(policy="tests.shuffles.Shuffles"))
+    at.handle(enqueue(0.0, "a", "b"))
+
+    effects = at.handle(Cancel(30.0, "s0-99"), "caller")
+
+    assert [type(effect) for effect in effects] == [Solve]
+
+
+def test_advance_meets_the_deadlines_that_a_job_put_off() -> None:
+    at, solve = with_a_job(wait_max=4.0)
+
+    assert not at.engine.tables.waiting
+    at.handle(plan_of(solve, 5.0))
+    assert at.engine.tables.counters.dropped == 1
+
+
+def test_plan_is_taken_however_far_the_journal_is_behind() -> None:
+    at, solve = with_a_job(pending_max=4)
+    while len(at.read(lambda engine: 1, "reader")) == 0:
+        pass
+
+    at.handle(plan_of(solve, 5.0))
+
+    assert at.engine.tables.counters.matches == 1
+
+
+def test_job_that_raised_stops_its_queue() -> None:
+    at, solve = with_a_job()
+
+    at.fail_job(solve.running, ValueError("odd"))
+
+    assert "failed in its job: ValueError: odd" in str(at.engine.faults[0])
 
 
 def test_match_is_pushed_with_its_record() -> None:

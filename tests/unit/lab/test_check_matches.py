@@ -39,6 +39,32 @@ def test_runs_of_one_file_are_told_apart(tmp_path: Path) -> None:
     assert problems(tmp_path, *lines) == []
 
 
+def test_match_of_a_queue_that_may_start_early_has_between_two_numbers(tmp_path: Path) -> None:
+    brawl = Queue(format=Format((1,) * 3, players_min=(1, 1, 0)))
+    three = LINE | {"tickets": ["0", "1", "2"], "teams": [["0"], ["1"], ["2"]]}
+    two = LINE | {"teams": [["0"], ["1"], []]}
+    one = LINE | {"tickets": ["0"], "teams": [["0"], [], []]}
+
+    assert problems(tmp_path, three, queue=brawl) == []
+    assert problems(tmp_path, two, queue=brawl) == []
+    (problem,) = problems(tmp_path, one, queue=brawl)
+    assert "has 2 to 3 players, got 1 tickets and 0 bots" in problem
+
+
+def test_roles_of_a_line_are_counted_by_team(tmp_path: Path) -> None:
+    duo = Queue(format=Format((2, 2), roles=(("tank", 1), ("dps", 1))))
+    line = LINE | {"tickets": ["0", "1"], "teams": [["0"], ["1"]]}
+    wrong = [["tank", "tank"], ["dps", "bard"]]
+
+    assert problems(tmp_path, line | {"roles": [["tank", "dps"], ["dps", "tank"]]}, queue=duo) == []
+    found = problems(tmp_path, line | {"roles": wrong}, queue=duo)
+    assert [each.partition("has ")[2] for each in found] == [
+        "1 of role tank, got 2",
+        "no role bard, got 1",
+    ]
+    assert "for each of the 2 teams" in problems(tmp_path, line, queue=duo)[0]
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

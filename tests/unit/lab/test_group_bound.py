@@ -116,6 +116,10 @@ OTHERS = (
     Criterion(kind="mean_gap", attribute="c0", scale=Scale(kind="none"), weight=2.0),
     Criterion(kind="imbalance", attribute="c1", measure="sum", step=0.25, weight=2.0),
 )
+BENT = (
+    Criterion(kind="mean_gap", attribute="c0", scale=Scale(kind="log", knee=0.2, max=0.6)),
+    Criterion(kind="mean_gap", attribute="c1", scale=Scale(kind="capped", max=0.6)),
+)
 WIDENING = Expansion(rate=0.1, max=0.6)
 RULES = (
     Rule(kind="spread", attribute="c0", limit=0.3, expand=WIDENING),
@@ -125,7 +129,7 @@ RULES = (
 
 
 @pytest.mark.parametrize("on_deadline", ["bots", "expire", "keep"])
-@pytest.mark.parametrize("criteria", [SPREADS[:1], SPREADS, OTHERS, ()])
+@pytest.mark.parametrize("criteria", [SPREADS[:1], SPREADS, OTHERS, BENT, ()])
 def test_bound_of_free_for_all_is_below_brute_force_and_near(on_deadline, criteria) -> None:
     queue = Queue(format=FREE_FOR_ALL, criteria=criteria, wait_max=5.0, on_deadline=on_deadline)
     ratios = []

@@ -1,6 +1,7 @@
 import math
 from functools import cache
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -255,6 +256,41 @@ def test_larger_formats_and_parties_are_refused() -> None:
 def test_rematches_which_follow_from_earlier_matches_are_refused(queue: Queue) -> None:
     with pytest.raises(NotSupported, match="queue main has rematch; leave it out"):
         optimum([queue], [])
+
+
+@pytest.mark.parametrize("kind", ["latency", "same"])
+def test_criteria_that_compare_no_numbers_are_refused(kind: str) -> None:
+    criterion = Criterion(kind=kind, attribute="x")  # type: ignore[arg-type]
+    with pytest.raises(NotSupported, match=f"queue main has {kind}; leave it out"):
+        optimum([Queue(criteria=(criterion,))], [])
+
+
+@pytest.mark.parametrize("wait_price", [0.0, 0.2])
+def test_rules_that_compare_no_numbers_are_kept_as_by_the_engine(wait_price: float) -> None:
+    lifted = Expansion(steps=((2.0, 1.0),))
+    queue = msgspec.structs.replace(
+        SCHLUP,
+        on_deadline="expire",
+        wait_price=wait_price,
+        rules=(
+            Rule("latency", "latency", 90.0, expand=Expansion(rate=10.0, max=120.0)),
+            Rule("avoid", "avoid", expand=lifted),
+            Rule("same", "mode", expand=lifted),
+        ),
+    )
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        times = np.cumsum(rng.exponential(1, 9))
+        arrivals = arrivals_of(
+            times,
+            rng.random(9),
+            latency=[{"eu": float(ms)} for ms in rng.choice((20, 50, 80), 9)],
+            avoid=[(f"p{other}",) for other in rng.integers(0, 9, 9)],
+            mode=rng.choice(("a", "b"), 9).tolist(),
+        )
+        alone = [wait_price * 5.0] * 9
+        found = optimum([queue], arrivals)
+        assert found.cost == pytest.approx(brute_force(queue, arrivals, alone), abs=1e-6)
 
 
 def test_no_arrivals_cost_nothing() -> None:

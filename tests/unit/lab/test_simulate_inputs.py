@@ -1,11 +1,14 @@
 """`evenmatch.simulate` says what is wrong with what it is given."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenmatch.config import parse_scenario
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ArrivalsError, ConfigError, NotSupported
+from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import simulate
 
 CLOCK = "[[queue]]\n[arrivals]\nprocess='regular'\ninterval=2\ncount=4"
@@ -30,3 +33,89 @@ def test_one_name_to_split_by_is_one_name() -> None:
 def test_wrong_type_is_a_sentence(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         simulate(**{"scenario": parse_scenario(CLOCK), **given})
+
+
+ROLES = """
+[[queue]]
+teams = 2
+players = 2
+wait_max = 60.0
+roles = {tank = 1, dps = 1}
+"""
+
+
+def test_roles_of_a_file_are_assigned_and_stand_in_the_matches(tmp_path: Path) -> None:
+    arrivals = tmp_path / "a.csv"
+    arrivals.write_text("at,player,roles\n0,a,tank\n1,b,dps+tank\n2,c,tank\n3,d|e,dps|tank\n")
+
+    run = simulate(parse_scenario(ROLES), arrivals=arrivals)
+
+    (match,) = run.matches
+    assert match["teams"] == [["0", "1"], ["3"]]
+    assert match["roles"] == [["tank", "dps"], ["dps", "tank"]]
+    assert run.summary["unfinished"] + run.summary["expired"] == 1
+    path = tmp_path / "m.jsonl"
+    path.write_text(json.dumps(match))
+    assert list(MatchCheck(parse_scenario(ROLES).queues).problems(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("bard", "queue main: role bard is not one of tank, dps"),
+        ("tank|tank", "queue main: the party's roles do not go together in one team of 1 tank"),
+    ],
+)
+def test_roles_that_no_match_gives_are_refused(tmp_path: Path, cell: str, sentence: str) -> None:
+    arrivals = tmp_path / "a.csv"
+    arrivals.write_text(f"at,size,roles\n0,{1 + cell.count('|')},{cell}\n")
+
+    with pytest.raises(ArrivalsError, match=r"column roles") as caught:
+        simulate(parse_scenario(ROLES), arrivals=arrivals)
+
+    assert sentence in str(caught.value)
+
+
+BRAWL = """
+[[queue]]
+teams = 8
+players = 1
+players_min = [1, 1, 0, 0, 0, 0, 0, 0]
+wait_max = 10.0
+policy = "POLICY"
+[[queue.criteria]]
+kind = "imbalance"
+attribute = "rating"
+weight = 1.0
+scale = {kind = "capped", max = 1000.0}
+[arrivals]
+process = "regular"
+interval = 2.0
+count = 21
+[attributes.rating]
+distribution = "uniform"
+min = 1000.0
+max = 2000.0
+"""
+
+
+@pytest.mark.parametrize("policy", ["greedy", "periodic:rounds_of=1", "group_price"])
+def test_smaller_matches_start_at_the_deadline_and_nobody_expires(policy: str) -> None:
+    run = simulate(parse_scenario(BRAWL.replace("POLICY", policy)))
+
+    # Six come in 10 s, so no match is ever full.
+    assert [len(match["tickets"]) for match in run.matches] == [6, 6, 6, 3]
+    assert run.summary["expired"] == 0
+    assert run.matches[0]["at"] == run.tickets[0]["enqueued_at"] + 10.0
+    assert run.summary["wait"]["max"] == 10.0
+
+
+def test_bound_of_full_matches_is_not_claimed_for_smaller_ones() -> None:
+    with pytest.raises(NotSupported, match="starts matches of 2 to 8 players"):
+        simulate(parse_scenario(BRAWL.replace("POLICY", "greedy")), optimum=True)
+
+
+def test_policy_that_cuts_by_one_criterion_refuses_roles() -> None:
+    text = ROLES + 'party_sizes = [1]\npolicy = "periodic"\n' + CLOCK.partition("\n")[2]
+    with pytest.raises(ConfigError, match="periodic does not know roles, which queue main has"):
+        simulate(parse_scenario(text))

@@ -10,7 +10,7 @@ import pytest
 from evenmatch import simulate
 from evenmatch.errors import ConfigError
 from evenmatch.lab.optimum import optimum
-from evenmatch.model.queue import Criterion, Format, Queue
+from evenmatch.model.queue import NUMERIC, Criterion, Format, Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 from evenmatch.policies import lookahead
@@ -157,7 +157,7 @@ PRICED = [
     each
     for each in QUEUES
     if each.format.is_duel
-    and not any(one.kind == "rematch" or one.unit == "percentile" for one in each.rules)
+    and all(one.kind in (*NUMERIC, "same") and one.unit != "percentile" for one in each.rules)
 ]
 
 

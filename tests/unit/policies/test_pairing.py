@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from evenmatch.cost.expansion import TICKS
-from evenmatch.cost.rules import Rules, number
+from evenmatch.cost.rules import Rules
+from evenmatch.cost.values import number
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.adaptive_brackets import AdaptiveBrackets

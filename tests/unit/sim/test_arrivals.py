@@ -341,6 +341,34 @@ class TestStreams:
         assert len(list(takewhile(lambda each: each.at < 100.0, endless))) > 50
 
 
+def test_attributes_with_a_dot_are_drawn_as_keys_of_one_map() -> None:
+    two = {
+        "latency.eu": Distribution("uniform", 10.0, 20.0),
+        "latency.us.west": Distribution("uniform", 90.0, 95.0),
+        "c0": UNIFORM,
+    }
+    tickets = [each.ticket for each in made(Arrivals(rate=1.0, count=50, attributes=two))]
+    for ticket in tickets:
+        facts = ticket.players[0].attributes
+        known = facts["latency"]
+        assert isinstance(known, dict)
+        assert sorted(facts) == ["c0", "latency"]
+        assert list(known) == ["eu", "us.west"]
+        assert 10.0 <= known["eu"] <= 20.0
+        assert 90.0 <= known["us.west"] <= 95.0
+    # A key is drawn from its own stream: others leave it as it is.
+    alone = made(Arrivals(rate=1.0, count=50, attributes={"latency.eu": two["latency.eu"]}))
+    first = alone[0].ticket.players[0].attributes["latency"]
+    assert isinstance(first, dict)
+    assert first["eu"] == tickets[0].players[0].attributes["latency"]["eu"]  # type: ignore[index,call-overload]
+
+
+def test_key_of_a_map_must_be_drawn_as_a_number() -> None:
+    words = {"latency.eu": Distribution("choice", values=("fast",))}
+    with pytest.raises(ArrivalsError, match=r"latency\.eu must be drawn as a number, got 'fast'"):
+        made(Arrivals(rate=1.0, count=5, attributes=words))
+
+
 def test_recording_keeps_columns_attributes_and_patience_of_the_scenario() -> None:
     own = Arrivals(
         rate=3.0, count=9, columns={"at": "t"}, attributes={"c0": UNIFORM}, patience=UNIFORM

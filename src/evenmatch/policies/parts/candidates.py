@@ -14,7 +14,8 @@ from typing import Protocol
 
 import msgspec
 
-from evenmatch.cost.rules import Limit, Rules, number, relative
+from evenmatch.cost.rules import Limit, Rules, relative
+from evenmatch.cost.values import number
 from evenmatch.model.queue import Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.solvers.age_tree import NONE, AgeTree

@@ -11,7 +11,8 @@ import math
 
 import msgspec
 
-from evenmatch.cost.rules import Rules, number
+from evenmatch.cost.rules import Rules
+from evenmatch.cost.values import number
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.cost.objective import scaled_numbers
 from evenmatch.cost.rules import Rules
+from evenmatch.cost.values import scaled_numbers
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.columns import Columns

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from evenmatch.cost.expansion import inverse
 from evenmatch.cost.valid import LIMITS, Bounds
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import Queue, Rule
+from evenmatch.model.queue import NUMERIC, Queue, Rule
 
 RATING = "rating"
 
@@ -45,8 +45,8 @@ def any_rating(queue: Queue) -> tuple[Rule, ...]:
 
     The engine admits only tickets that have the numbers which rules and criteria compare.
     """
-    compared = [each.attribute for each in queue.criteria]
-    compared += [each.attribute for each in queue.rules if each.kind != "same"]
+    compared = [each.attribute for each in queue.criteria if each.kind in NUMERIC]
+    compared += [each.attribute for each in queue.rules if each.kind in NUMERIC]
     return () if RATING in compared else (rating_rule(LIMITS.high),)
 
 

@@ -1,5 +1,6 @@
 """The ways to divide tickets into teams, counted and compared with brute force."""
 
+from collections.abc import Sequence
 from itertools import combinations, product
 from math import comb
 
@@ -7,22 +8,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenmatch.cost.teams import (
-    CELLS_MAX,
+from evenmatch.cost.divisions import (
     DIVISIONS_MAX,
-    Division,
-    Kind,
-    counts_of,
-    division_table,
+    Room,
     divisions,
-    fillable,
+    even_layout,
+    tabulated,
+    two_teams,
+    unevenness,
 )
+from evenmatch.cost.teams import Division, Kind, counts_of, fillable
 
 FREE = (None,) * 20
 
 
+def full(*seats: int, named: bool = False) -> Room:
+    """Return teams that must be filled."""
+    return Room(seats, seats, named)
+
+
 def count(sizes: list[int], seats: tuple[int, ...], *, named: bool = False, spare: int = 0) -> int:
-    return len(list(divisions(sizes, seats, FREE, named=named, spare=spare)))
+    return len(list(divisions(sizes, Room(seats, seats, named), FREE, spare=spare)))
 
 
 def brute_force(
@@ -71,7 +77,7 @@ def test_one_against_four_has_a_division_for_each_player() -> None:
 
 
 def test_party_is_never_split() -> None:
-    found = list(divisions([1, 1, 2], (2, 2), FREE))
+    found = list(divisions([1, 1, 2], full(2, 2), FREE))
 
     assert found == [((0, 1), (2,))]
 
@@ -82,21 +88,21 @@ def test_parties_that_fit_no_team_together_have_no_division() -> None:
 
 
 def test_first_division_seats_parties_in_order() -> None:
-    assert next(divisions([1] * 4, (2, 2), FREE)) == ((0, 1), (2, 3))
+    assert next(divisions([1] * 4, full(2, 2), FREE)) == ((0, 1), (2, 3))
 
 
 def test_party_sits_on_the_side_that_it_wants() -> None:
-    found = list(divisions([1, 1, 1, 1], (2, 2), [1, None, None, 0], named=True))
+    found = list(divisions([1, 1, 1, 1], full(2, 2, named=True), [1, None, None, 0]))
 
     assert found == [((1, 3), (0, 2)), ((2, 3), (0, 1))]
 
 
 def test_two_who_want_one_seat_have_no_division() -> None:
-    assert list(divisions([1, 1], (1, 1), [0, 0], named=True)) == []
+    assert list(divisions([1, 1], full(1, 1, named=True), [0, 0])) == []
 
 
 def test_spare_seats_stay_free() -> None:
-    found = list(divisions([1, 1, 1], (2, 2), FREE, spare=1))
+    found = list(divisions([1, 1, 1], full(2, 2), FREE, spare=1))
 
     assert found == [((0, 1), (2,)), ((0, 2), (1,)), ((0,), (1, 2))]
 
@@ -131,7 +137,7 @@ def test_divisions_are_exactly_those_of_brute_force(
     sizes, seats, wanted, named = drawn
     spare = sum(seats) - sum(sizes)
 
-    found = list(divisions(sizes, seats, wanted, named=named, spare=spare))
+    found = list(divisions(sizes, Room(seats, seats, named), wanted, spare=spare))
 
     kept = found if named else [canonical(division, seats) for division in found]
     assert len(set(kept)) == len(kept)
@@ -155,7 +161,7 @@ def test_impossible_division_of_a_large_match_is_seen_at_once(
     # Depth first over parties, each of these takes longer than anyone waits.
     assert sum(sizes) == sum(seats)
 
-    assert list(divisions(sizes, seats, [None] * len(sizes))) == []
+    assert list(divisions(sizes, full(*seats), [None] * len(sizes))) == []
 
 
 @pytest.mark.parametrize(
@@ -172,17 +178,10 @@ def test_impossible_division_of_a_large_match_is_seen_at_once(
 def test_first_division_of_a_large_match_needs_no_search(
     sizes: list[int], seats: tuple[int, ...]
 ) -> None:
-    found = next(divisions(sizes, seats, [None] * len(sizes)))
+    found = next(divisions(sizes, full(*seats), [None] * len(sizes)))
 
     assert [sum(sizes[party] for party in team) for team in found] == list(seats)
     assert sorted(party for team in found for party in team) == list(range(len(sizes)))
-
-
-def test_table_of_a_large_match_stays_within_its_cells() -> None:
-    found, orders = division_table((1,) * 100, (50, 50), (None,) * 100, False)
-
-    assert len(found) == CELLS_MAX // 100
-    assert orders.shape == (len(found), 100)
 
 
 @st.composite
@@ -209,3 +208,99 @@ def test_fillable_says_what_brute_force_says(
     )
 
     assert fillable(counts_of(chosen), counts_of(left), seats) is expected
+
+
+@st.composite
+def rooms(draw: st.DrawFn) -> tuple[list[int], Room, list[int | None], int]:
+    """Draw parties, teams that need not be full, wishes, and bots."""
+    count = draw(st.integers(1, 3))
+    room = [draw(st.integers(1, 3)) for _ in range(count)]
+    least = [draw(st.integers(0, seats)) for seats in room]
+    sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=5))
+    named = draw(st.booleans())
+    wish = st.none() | st.integers(0, count - 1) if named else st.none()
+    wanted = draw(st.lists(wish, min_size=len(sizes), max_size=len(sizes)))
+    return sizes, Room(tuple(room), tuple(least), named), wanted, draw(st.integers(0, 2))
+
+
+def may_start(division: Division, sizes: list[int], room: Room, bots: int) -> bool:
+    """Say whether bots can bring every team to its minimum without a seat too few."""
+    filled = [sum(sizes[party] for party in team) for team in division]
+    missing = sum(max(0, low - count) for low, count in zip(room.least, filled, strict=True))
+    free = sum(room.seats) - sum(filled)
+    return missing <= bots <= free
+
+
+def alike(division: Division, room: Room) -> tuple[object, ...]:
+    """Return the division without the order of interchangeable teams."""
+    if room.named:
+        return division
+    kinds = zip(room.seats, room.least, division, strict=True)
+    return tuple(sorted(kinds, key=lambda each: (each[0], each[1], each[2] or (99,))))
+
+
+@settings(deadline=None, max_examples=200)
+@given(rooms())
+def test_divisions_of_matches_that_need_not_be_full_are_those_of_brute_force(
+    drawn: tuple[list[int], Room, list[int | None], int],
+) -> None:
+    sizes, room, wanted, bots = drawn
+
+    found = list(divisions(sizes, room, wanted, spare=bots))
+
+    every = brute_force(sizes, room.seats, wanted, named=True)
+    expected = {alike(d, room) for d in every if may_start(d, sizes, room, bots)}
+    assert {alike(division, room) for division in found} == expected
+    assert len(found) == len(expected)
+
+
+@settings(deadline=None, max_examples=200)
+@given(rooms())
+def test_two_teams_are_divided_at_once_as_one_after_the_other(
+    drawn: tuple[list[int], Room, list[int | None], int],
+) -> None:
+    sizes, (seats, least, named), wanted, _ = drawn
+    room = Room((*seats, 3)[:2], (*least, 1)[:2], named)
+    wishes = tuple(None if team is None else min(team, 1) for team in wanted)
+
+    at_once = two_teams(tuple(sizes), room, wishes)
+
+    walked = tabulated(sizes, divisions(sizes, room, wishes), room.seats)
+    assert [table.layout for table in at_once] == [table.layout for table in walked]
+    for one, other in zip(at_once, walked, strict=True):
+        assert one.orders.tolist() == other.orders.tolist()
+
+
+def test_even_layouts_come_first() -> None:
+    tables = two_teams((1,) * 4, Room((3, 3), (1, 1)), (None,) * 4)
+
+    assert [table.layout for table in tables] == [(2, 2), (3, 1), (1, 3)]
+
+
+def test_fewer_teams_of_one_size_are_as_even_and_come_first() -> None:
+    assert unevenness((2, 2, 0), (2, 2, 2)) < unevenness((2, 1, 1), (2, 2, 2))
+
+
+@pytest.mark.parametrize("players", range(2, 13))
+def test_even_layout_is_the_most_even_of_all(players: int) -> None:
+    room = Room((2, 4, 3, 3), (1, 1, 0, 0))
+    possible = [
+        layout
+        for layout in product(*[range(low, top + 1) for low, top in zip(*room[1::-1], strict=True)])
+        if sum(layout) == players
+    ]
+
+    best = min(unevenness(layout, room.seats)[0] for layout in possible)
+
+    found = even_layout(players, room)
+    assert found in possible
+    assert unevenness(found, room.seats)[0] <= best + 0.26  # one player of a team of four
+
+
+def test_walk_that_finds_no_team_in_time_gives_up() -> None:
+    sizes = [1] * 30
+
+    def nobody_with_the_last(team: Sequence[int]) -> bool:
+        return 29 not in team
+
+    assert list(divisions(sizes, full(15, 15), [None] * 30, may_share=nobody_with_the_last)) == []

@@ -1,0 +1,165 @@
+"""What the client of the demo knows by itself, and what it comes to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from evenmatch.cli.demo_world import Guest
+from evenmatch.model.ticket import Player
+from evenmatch.wire import FeedMatch, ItemCreated
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """A mean and two percentiles; null where there is nothing."""
+
+    mean: float | None
+    p50: float | None
+    p95: float | None
+
+
+class RegionFigures(msgspec.Struct, frozen=True):
+    """The matched players of a region; waits in trace seconds."""
+
+    players: int
+    wait: Spread
+    quality: Spread
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """What a run came to; waits in trace seconds, gaps in rating points.
+
+    Players, quality and regions are told where players have a region.
+    """
+
+    tickets: int
+    matched: int
+    waiting: int
+    merged: int
+    lost: int
+    duplicated: int
+    wait: Spread
+    rating_gap: Spread
+    url: str
+    players: int | UnsetType = UNSET
+    quality: Spread | UnsetType = UNSET
+    regions: dict[str, RegionFigures] | UnsetType = UNSET
+
+
+class Ledger:
+    """What the client knows by itself: the tickets acknowledged to it, the matches it read.
+
+    Args:
+        url: The address of the status page.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.merged = 0
+        self.born: dict[str, float] = {}
+        self.parties: dict[str, tuple[Player, ...]] = {}
+        self.matches: dict[str, FeedMatch] = {}
+        self.match_count: Counter[str] = Counter()
+        self.waits: list[float] = []
+        self.gaps: list[float] = []
+        self.qualities: list[float] = []
+
+    def acknowledge(self, guest: Guest, created: ItemCreated) -> None:
+        """Note the answer to a create: a new ticket, or one that waits already."""
+        if created.status == 200:
+            self.merged += 1
+            return
+        self.born[created.id] = created.enqueued_at
+        self.parties[created.id] = guest.players
+
+    def take(self, match: FeedMatch) -> None:
+        """Note a match of the feed, which shows each at least once."""
+        if match.match not in self.matches:
+            self.matches[match.match] = match
+            self.match_count.update(match.tickets)
+
+    def measure(self) -> None:
+        """Compute waits, gaps and qualities of all matches whose tickets were acknowledged."""
+        matches = self._known()
+        self.waits = [m.at - self.born[t] for m in matches for t in m.tickets
+                      for _ in self.parties[t]]  # fmt: skip
+        self.gaps = [self._gap(match) for match in matches]
+        self.qualities = [match.quality for match in matches if match.quality is not None]
+
+    @property
+    def matched(self) -> int:
+        """Return how many acknowledged tickets the feed has shown."""
+        return sum(ticket in self.match_count for ticket in self.born)
+
+    def figures(self, waiting: int, lost: int) -> Figures:
+        """Return what the run came to."""
+        self.measure()
+        figures = Figures(
+            tickets=len(self.born),
+            matched=self.matched,
+            waiting=waiting,
+            merged=self.merged,
+            lost=lost,
+            duplicated=sum(count > 1 for count in self.match_count.values()),
+            wait=spread(self.waits),
+            rating_gap=spread(self.gaps),
+            url=self.url,
+        )
+        if not (regions := self.regions()):
+            return figures
+        return msgspec.structs.replace(
+            figures,
+            players=sum(map(len, self.parties.values())),
+            quality=spread(self.qualities),
+            regions=regions,
+        )
+
+    def regions(self) -> dict[str, RegionFigures]:
+        """Return the figures of each region that a matched player is of, by name."""
+        found: dict[str, list[tuple[float, float]]] = {}
+        for match in self._known():
+            for ticket in match.tickets:
+                wait = match.at - self.born[ticket]
+                for player in self.parties[ticket]:
+                    region = player.attributes.get("region")
+                    if isinstance(region, str) and match.quality is not None:
+                        found.setdefault(region, []).append((wait, match.quality))
+        return {
+            region: RegionFigures(
+                len(rows), spread([wait for wait, _ in rows]), spread([each for _, each in rows])
+            )
+            for region, rows in sorted(found.items())
+        }
+
+    def _known(self) -> list[FeedMatch]:
+        """Return the matches all of whose tickets were acknowledged."""
+        return [m for m in self.matches.values() if all(t in self.born for t in m.tickets)]
+
+    def _gap(self, match: FeedMatch) -> float:
+        """Return how far the teams' mean ratings are apart."""
+        ratings = [
+            [_rating(player) for ticket in team for player in self.parties[ticket]]
+            for team in match.teams
+        ]
+        means = [sum(team) / len(team) for team in ratings]
+        return max(means) - min(means)
+
+
+def _rating(player: Player) -> float:
+    if player.rating is not None:
+        return player.rating.mean
+    rating = player.attributes.get("rating", 0.0)
+    return rating if isinstance(rating, float) else 0.0
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return mean and percentiles (nearest rank)."""
+    if not values:
+        return Spread(None, None, None)
+    ordered = sorted(values)
+    ranks = (-(-len(ordered) * percent // 100) for percent in (50, 95))
+    p50, p95 = (ordered[max(rank, 1) - 1] for rank in ranks)
+    return Spread(sum(ordered) / len(ordered), p50, p95)

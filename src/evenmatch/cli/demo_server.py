@@ -1,0 +1,112 @@
+"""The server of the demo: a process of its own, ended in order whatever ends the demo."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from evenmatch.errors import MatchmakingError
+
+STOP_SECONDS = 5.0
+READY_SECONDS = 180.0
+"""How long kernels may take to compile where they never did before."""
+ASK_EVERY = 0.05
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the block in order, so that no server and no folder stay behind.
+
+    Raises:
+        SystemExit: One of them came; the code is 128 and its number.
+    """
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+    def end(number: int, _: object) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    before = [(number, signal.getsignal(number)) for number in numbers]
+    for number, present in before:
+        # `nohup` has the process ignore SIGHUP.
+        if present is not signal.SIG_IGN:
+            signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, present in before:
+            signal.signal(number, present)
+
+
+@contextmanager
+def server(config_text: str) -> Iterator[str]:
+    """Run `evenmatch serve` on a journal in a temporary directory; yield its address when ready.
+
+    Args:
+        config_text: The server's configuration, TOML.
+    """
+    with tempfile.TemporaryDirectory(prefix="evenmatch-demo-") as folder:
+        config = Path(folder) / "demo.toml"
+        config.write_text(config_text, encoding="utf-8")
+        command = [sys.executable, "-m", "evenmatch.cli.main", "serve", str(config)]
+        command += ["--port", "0", "--data", folder]
+        with (Path(folder) / "server.log").open("w+", encoding="utf-8") as errors:
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+            )
+            try:
+                url = _address(process, errors.name)
+                _wait_until_ready(process, url)
+                yield url
+            finally:
+                _stop(process)
+
+
+def _address(process: subprocess.Popen[str], errors: str) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        process.wait(STOP_SECONDS)
+        raise MatchmakingError(f"the server did not start: {Path(errors).read_text()[-500:]}")
+    return line.split()[-1]
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _wait_until_ready(process: subprocess.Popen[str], url: str) -> None:
+    """Return when the server says that its queues make matches; nobody comes before."""
+    give_up = time.monotonic() + READY_SECONDS
+    while not _is_ready(url):
+        if process.poll() is not None or time.monotonic() > give_up:
+            raise MatchmakingError("the server did not become ready")
+        time.sleep(ASK_EVERY)
+
+
+def _is_ready(url: str) -> bool:
+    parts = urlsplit(url)
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=STOP_SECONDS)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()

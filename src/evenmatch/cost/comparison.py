@@ -1,0 +1,100 @@
+"""What every kind of criterion and rule answers about a match.
+
+A kind is one class in one module: `cost.kinds` has the list. The **reference** looks at one match
+and defines the kind; the **table** looks at many divisions of the same tickets at once, and a
+property test holds the two together. Objective and rules ask nothing but what stands here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from evenmatch.cost.scale import Floats
+from evenmatch.cost.teams import Orders
+from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.ticket import Ticket, Value
+
+Seats = Sequence[Sequence[Ticket]]
+"""A division: tickets by team."""
+
+
+class Comparison(ABC):
+    """A criterion or a rule of one queue, ready to compare the players of a match.
+
+    Args:
+        given: The criterion or the rule; a kind that is only one of the two is asked as such.
+        queue: Its queue.
+    """
+
+    is_by_team = False
+    """Whether the division into teams changes what comes out."""
+
+    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
+        self.given = given
+        self.queue = queue
+
+    @staticmethod
+    def problem(value: Value | None) -> str | None:
+        """Return what is wrong with a player's attribute, as the end of a sentence, or None."""
+        del value
+        return None
+
+    def cost(self, teams: Seats) -> float:
+        """Return q_d of one division: the definition of the criterion.
+
+        Args:
+            teams: Tickets by team, without bots; where the format allows it, a team may have free
+                seats, or nobody at all.
+
+        Returns:
+            A cost in [0, 1], 0 = best; any number >= 0 if the scale is `none`.
+        """
+        return self.gap(teams)
+
+    def cost_table(
+        self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
+    ) -> Floats:
+        """Return `cost` of many divisions of the same tickets.
+
+        Args:
+            tickets: In the order in which `orders` numbers their players.
+            orders: Shape (divisions, k): players in the order of the teams.
+            layout: Players per team.
+
+        Returns:
+            Shape (divisions,).
+        """
+        del layout
+        return np.full(len(orders), self.cost((tickets,)))
+
+    def cost_of_duel(self, one: Ticket, two: Ticket) -> float:
+        """Return `cost` of one solo ticket against another; some kinds know a shorter way."""
+        return self.cost(((one,), (two,)))
+
+    @abstractmethod
+    def gap(self, teams: Seats) -> float:
+        """Return what a rule of the kind limits, in one division.
+
+        Args:
+            teams: Tickets by team; a team may have free seats (bots), or nobody at all.
+        """
+
+    def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
+        """Return `gap` of many divisions; never above it, and below it by rounding only."""
+        del layout
+        return np.full(len(orders), self.gap((tickets,)))
+
+    def pair_gap(self, one: Ticket, two: Ticket) -> float:
+        """Return a gap that no match with both tickets is below; 0 where nothing is known.
+
+        In a duel it is the gap itself.
+        """
+        return self.gap(((one,), (two,))) if self.queue.format.is_duel else 0.0
+
+    def gap_max(self, tickets: Sequence[Ticket]) -> float:
+        """Return a gap that no match of these tickets exceeds, unless nothing allows it."""
+        del tickets
+        return 1.0

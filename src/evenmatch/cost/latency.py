@@ -1,0 +1,253 @@
+"""Latency: how far apart in milliseconds the players of a match are.
+
+What a player knows is an attribute of the ticket (`latency` unless the queue names another): a map
+from places to milliseconds. A place is a region where games are hosted, or another player whose
+ping was measured. The ping of two players is the measured one, the larger where both measured.
+Where neither did, it is the way over the best common place: the minimum of a_r + b_r. Two without a
+common place cannot be joined.
+
+Where games run on dedicated servers (`pairs = "region"`), no ping between players matters: all play
+in one region, and what counts is everybody's latency to that one.
+
+Source:
+    Galactron, the ping with enemies: teammates are left out on purpose. Milliseconds count
+    logarithmically, from `best`, which costs 0, to `worst`, which costs 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from evenmatch.cost.comparison import Comparison, Seats
+from evenmatch.cost.relation import (
+    are_surely,
+    is_by_team,
+    max_over_pairs,
+    mean_over_pairs,
+    pairs_of,
+    pairs_within,
+    related,
+)
+from evenmatch.cost.scale import Floats
+from evenmatch.cost.teams import Orders
+from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
+
+Known = Mapping[str, float]
+"""Places and milliseconds."""
+
+
+def known_of(ticket: Ticket, player: Player, attribute: str) -> Known:
+    """Return the latencies that a player knows."""
+    value = attribute_of(ticket, player, attribute)
+    if not isinstance(value, dict):
+        raise TypeError(f"ticket {ticket.id}: {attribute} must be a map, got {value!r:.80}")
+    return value
+
+
+def latency_problem(value: Value | None) -> str | None:
+    """Return what is wrong with an attribute that should be a map of latencies, or None."""
+    if value is None:
+        return "is missing"
+    if not isinstance(value, dict) or not value:
+        given = "an empty map" if value == {} else f"{value!r:.80}"
+        return f'must be a map of milliseconds such as {{"eu": 30}}, got {given}'
+    for place, ms in value.items():
+        if not 0.0 <= ms < math.inf:  # NaN neither
+            return f"must be finite and >= 0 ms, got {ms} for {place:.64}"
+    return None
+
+
+def ping(one: Player, two: Player, first: Known, second: Known) -> float:
+    """Return the ping of two players in milliseconds; inf if nothing joins them.
+
+    Args:
+        one: A player.
+        two: Another one.
+        first: What the first knows.
+        second: What the second knows.
+
+    >>> ping(Player("a"), Player("b"), {"eu": 20.0, "us": 90.0}, {"eu": 35.0})
+    55.0
+    >>> ping(Player("a"), Player("b"), {"eu": 20.0, "b": 41.0}, {"eu": 35.0, "a": 43.0})
+    43.0
+    """
+    if two.id in first or one.id in second:
+        return max(first.get(two.id, 0.0), second.get(one.id, 0.0))
+    ways = [ms + second[place] for place, ms in first.items() if place in second]
+    return min(ways, default=math.inf)
+
+
+def cost_of_ms(ms: float, best: float, worst: float) -> float:
+    """Return what a latency costs: 0 up to `best`, 1 from `worst` on, logarithmic in between.
+
+    >>> cost_of_ms(20.0, 25.0, 400.0), cost_of_ms(100.0, 25.0, 400.0), cost_of_ms(500, 25.0, 400.0)
+    (0.0, 0.5, 1.0)
+    """
+    if ms >= worst:
+        return 1.0
+    return 1.0 - math.log(worst / max(ms, best)) / math.log(worst / best)
+
+
+def costs_of_ms(ms: Floats, best: float, worst: float) -> Floats:
+    """Return `cost_of_ms` of every element; any shape."""
+    within = np.clip(ms, best, worst)
+    return 1.0 - np.log(worst / within) / math.log(worst / best)
+
+
+def ping_table(tickets: Sequence[Ticket], attribute: str) -> Floats:
+    """Return the ping of each pair of players, party by party; shape (k, k), 0 with oneself.
+
+    Complexity:
+        O(k^2 * places).
+    """
+    people = [(p, known_of(t, p, attribute)) for t in tickets for p in t.players]
+    pings = np.zeros((len(people), len(people)))
+    for (row, (one, first)), (column, (two, second)) in combinations(enumerate(people), 2):
+        pings[row, column] = pings[column, row] = ping(one, two, first, second)
+    return pings
+
+
+def joint_region(known: Sequence[Known], weigh: Comparison | None) -> str | None:
+    """Return the region for all players at once, or None where they have none in common.
+
+    Args:
+        known: The latencies of each player, regions only.
+        weigh: The criterion whose mean cost decides; None: the mean of milliseconds. Of equal
+            regions the one with less latency in all, then for the worst off, then the first by
+            name is taken.
+
+    Complexity:
+        O(k * regions).
+    """
+    common = set(known[0]).intersection(*known[1:])
+    best = None
+    for region in sorted(common):
+        ms = [each[region] for each in known]
+        costs = map(weigh.cost_of, ms) if isinstance(weigh, Latency) else ms
+        found = (math.fsum(costs), math.fsum(ms), max(ms), region)
+        best = found if best is None else min(best, found)
+    return None if best is None else best[3]
+
+
+def regions_of(known: Known, people: Collection[str]) -> Known:
+    """Return what a player knows without the pings to players of the match."""
+    return {place: ms for place, ms in known.items() if place not in people}
+
+
+class Latency(Comparison):
+    """Pings between players, or latencies to the one region where the match is played."""
+
+    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(given, queue)
+        self.pairs = pairs_within(given, queue.format)
+        self.is_by_team = is_by_team(self.pairs)
+        self._weigh = self if isinstance(given, Criterion) else region_criterion(queue)
+
+    @staticmethod
+    def problem(value: Value | None) -> str | None:
+        """Return what is wrong with a player's latencies."""
+        return latency_problem(value)
+
+    def cost_of(self, ms: float) -> float:
+        """Return what a latency costs on the criterion's scale."""
+        criterion = self.given
+        assert isinstance(criterion, Criterion)
+        return cost_of_ms(ms, criterion.best, criterion.worst)
+
+    def cost(self, teams: Seats) -> float:
+        """Return the mean cost over the pairs, or over the players for a joint region."""
+        ms = self._to_region(teams) if self.pairs == "region" else self._between(teams)
+        return math.fsum(map(self.cost_of, ms)) / len(ms) if ms else 0.0
+
+    def cost_table(
+        self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
+    ) -> Floats:
+        """Return `cost` of many divisions."""
+        if not self.is_by_team:
+            return super().cost_table(tickets, orders, layout)
+        criterion = self.given
+        assert isinstance(criterion, Criterion)
+        pings = ping_table(tickets, criterion.attribute)
+        costs = costs_of_ms(pings, criterion.best, criterion.worst)
+        return mean_over_pairs(costs, orders, layout, self.pairs)
+
+    def gap(self, teams: Seats) -> float:
+        """Return the largest ping of the pairs, or the largest latency to the joint region."""
+        ms = self._to_region(teams) if self.pairs == "region" else self._between(teams)
+        return max(ms, default=0.0)
+
+    def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
+        """Return `gap` of many divisions."""
+        if not self.is_by_team:
+            return super().gap_table(tickets, orders, layout)
+        return max_over_pairs(ping_table(tickets, self.given.attribute), orders, layout, self.pairs)
+
+    def pair_gap(self, one: Ticket, two: Ticket) -> float:
+        """Return the largest ping of two parties that surely count.
+
+        Another player may move the joint region, but never to one that suits the two better than
+        their own best.
+        """
+        form, name = self.queue.format, self.given.attribute
+        if form.is_duel:
+            return self.gap(((one,), (two,)))
+        pair = [(p, known_of(t, p, name)) for t in (one, two) for p in t.players]
+        if self.pairs == "region":
+            common = set(pair[0][1]).intersection(*(known for _, known in pair[1:]))
+            return min((max(known[r] for _, known in pair) for r in common), default=math.inf)
+        if not are_surely(self.pairs, form, one, two):
+            return 0.0
+        first, second = pair[: one.size], pair[one.size :]
+        return max(ping(p, q, known, other) for p, known in first for q, other in second)
+
+    def gap_max(self, tickets: Sequence[Ticket]) -> float:
+        """Return a ping that no two of the tickets exceed, if any joins them."""
+        name = self.given.attribute
+        return 2.0 * max(
+            max(known_of(t, p, name).values(), default=0.0) for t in tickets for p in t.players
+        )
+
+    def _between(self, teams: Seats) -> list[float]:
+        name = self.given.attribute
+        return [
+            ping(one, two, known_of(t, one, name), known_of(u, two, name))
+            for (_, t, one), (_, u, two) in related(teams, self.pairs)
+        ]
+
+    def _to_region(self, teams: Seats) -> list[float]:
+        """Return each player's latency to the joint region; inf where there is none."""
+        known = regions_known(teams, self.given.attribute)
+        region = joint_region(known, self._weigh)
+        return [math.inf if region is None else each[region] for each in known]
+
+
+def regions_known(teams: Seats, attribute: str) -> list[Known]:
+    """Return the latencies of all players to regions, team by team."""
+    people = {p.id for team in teams for t in team for p in t.players}
+    return [
+        regions_of(known_of(t, p, attribute), people)
+        for team in teams
+        for t in team
+        for p in t.players
+    ]
+
+
+def are_measured(teams: Seats, attribute: str) -> bool:
+    """Return whether every two players of a match have a measured ping."""
+    return all(
+        two.id in known_of(t, one, attribute) or one.id in known_of(u, two, attribute)
+        for (_, t, one), (_, u, two) in related(teams, "all")
+    )
+
+
+def region_criterion(queue: Queue) -> Latency | None:
+    """Return the criterion of a queue that chooses the region of its matches; None if none does."""
+    for criterion in queue.criteria:
+        if criterion.kind == "latency" and pairs_of(criterion) == "region":
+            return Latency(criterion, queue)
+    return None

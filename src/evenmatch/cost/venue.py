@@ -1,0 +1,106 @@
+"""Where a match is played: the region chosen for all, and who could host it.
+
+A queue that compares latencies gives its matches a region; one that compares host options gives
+them hosts. Both are chosen once the teams are known, and travel with the match to the game.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+
+import msgspec
+
+from evenmatch.cost.comparison import Seats
+from evenmatch.cost.hosts import hosts_of
+from evenmatch.cost.latency import (
+    are_measured,
+    joint_region,
+    known_of,
+    ping,
+    region_criterion,
+    regions_known,
+)
+from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.ticket import Player, Ticket
+
+
+class Venue(msgspec.Struct, frozen=True, gc=False):
+    """Where one match is played.
+
+    Args:
+        region: The region for all; None where nothing says one.
+        delta: By team and player: milliseconds that the region is worse than the player's own best.
+        hosts: Ids of the players who reach everyone, best first; None where nothing says who does.
+    """
+
+    region: str | None = None
+    delta: tuple[tuple[float, ...], ...] | None = None
+    hosts: tuple[str, ...] | None = None
+
+
+class Venues:
+    """Finds the venues of one queue's matches."""
+
+    def __init__(self, queue: Queue) -> None:
+        given: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
+        self._weigh = region_criterion(queue)
+        self._latency = next((c.attribute for c in given if c.kind == "latency"), None)
+        if self._weigh is not None:
+            self._latency = self._weigh.given.attribute
+        self._connect = next((c.attribute for c in given if c.kind == "host_options"), None)
+        self.are_none = self._latency is None and self._connect is None
+
+    def of(self, teams: Seats) -> Venue:
+        """Return the venue of a match.
+
+        Args:
+            teams: Tickets by team; bots are none.
+
+        Complexity:
+            O(k * regions), and O(k^2) where somebody hosts.
+        """
+        region, delta = self._region(teams)
+        return Venue(region, delta, self._hosts(teams))
+
+    def _region(self, teams: Seats) -> tuple[str | None, tuple[tuple[float, ...], ...] | None]:
+        """Return the region for all players, and what it adds to each one's own best.
+
+        Where nobody asks for a region and everybody was measured, the places that all know are
+        players of other matches.
+        """
+        if self._latency is None:
+            return None, None
+        if self._weigh is None and are_measured(teams, self._latency):
+            return None, None
+        known = regions_known(teams, self._latency)
+        region = joint_region(known, self._weigh)
+        if region is None:
+            return None, None
+        above = iter([each[region] - min(each.values()) for each in known])
+        sizes = [sum(ticket.size for ticket in team) for team in teams]
+        return region, tuple([tuple(islice(above, size)) for size in sizes])
+
+    def _hosts(self, teams: Seats) -> tuple[str, ...] | None:
+        """Return the ids of the hosts: least mean ping to the others first, then by id."""
+        if self._connect is None:
+            return None
+        found = hosts_of(teams, self._connect)
+        ranked = [(self._mean_ping(host, teams), host[1].id) for host in found]
+        return tuple([name for _, name in sorted(ranked)])
+
+    def _mean_ping(self, host: tuple[Ticket, Player], teams: Seats) -> float:
+        """Return the mean ping from a host to the others; 0 where no latencies are known."""
+        ticket, player = host
+        name = self._latency
+        if name is None:
+            return 0.0
+        own = known_of(ticket, player, name)
+        pings = [
+            ping(player, other, own, known_of(t, other, name))
+            for team in teams
+            for t in team
+            for other in t.players
+            if other is not player
+        ]
+        return math.fsum(pings) / len(pings) if pings else 0.0

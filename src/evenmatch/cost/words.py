@@ -1,0 +1,142 @@
+"""The kinds that compare words and sets of words: `same`, `overlap` and `avoid`.
+
+As rules they have a gap of 0 (all is well) or 1, so steps such as [[60, 1]] lift them. As criteria
+`same` and `overlap` cost the share of pairs that differ or have nothing in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import combinations
+from typing import TypeVar
+
+import numpy as np
+
+from evenmatch.cost.comparison import Comparison, Seats
+from evenmatch.cost.relation import (
+    Seat,
+    are_surely,
+    is_by_team,
+    max_over_pairs,
+    pairs_within,
+    related,
+)
+from evenmatch.cost.scale import Floats
+from evenmatch.cost.teams import Orders
+from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
+
+Each = TypeVar("Each")
+
+
+def elements(value: Value | None) -> Collection[str]:
+    """Return the elements of a set; files turn one of one element into a word or a number.
+
+    >>> elements(("en", "fr")), elements("en"), elements(7.0), elements(None)
+    (('en', 'fr'), ('en',), ('7',), ())
+    """
+    if value is None:
+        return ()
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, dict):
+        return tuple(value)
+    return (value if isinstance(value, str) else f"{value:.17g}",)
+
+
+class Same(Comparison):
+    """Whether all players have the same value."""
+
+    @staticmethod
+    def problem(value: Value | None) -> str | None:
+        """Return what is wrong with a value that must be there, whatever it is."""
+        return "is missing" if value is None else None
+
+    def cost(self, teams: Seats) -> float:
+        """Return the share of pairs of players whose values differ."""
+        return _share(self._values(teams), lambda one, two: one != two)
+
+    def gap(self, teams: Seats) -> float:
+        """Return 0 if all values are equal, else 1."""
+        values = self._values(teams)
+        return 0.0 if all(value == values[0] for value in values) else 1.0
+
+    def pair_gap(self, one: Ticket, two: Ticket) -> float:
+        """Return `gap` of the two: who differ, differ in every match."""
+        return self.gap(((one,), (two,)))
+
+    def _values(self, teams: Seats) -> list[Value | None]:
+        name = self.given.attribute
+        return [attribute_of(t, p, name) for team in teams for t in team for p in t.players]
+
+
+class Overlap(Same):
+    """Whether all players have an element in common."""
+
+    def cost(self, teams: Seats) -> float:
+        """Return the share of pairs of players without a common element."""
+        return _share([set(elements(value)) for value in self._values(teams)], set.isdisjoint)
+
+    def gap(self, teams: Seats) -> float:
+        """Return 0 if there is an element that everybody has, else 1."""
+        values = [elements(value) for value in self._values(teams)]
+        return 0.0 if set(values[0]).intersection(*values[1:]) else 1.0
+
+
+class Avoid(Comparison):
+    """Whether nobody meets a player whom either of the two lists."""
+
+    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
+        super().__init__(given, queue)
+        self.pairs = pairs_within(given, queue.format)
+        self.is_by_team = is_by_team(self.pairs)
+
+    @staticmethod
+    def problem(value: Value | None) -> str | None:
+        """Return what is wrong with a list; none at all is fine."""
+        if isinstance(value, dict):
+            return "must be a set of player ids, got a map"
+        return None
+
+    def gap(self, teams: Seats) -> float:
+        """Return 1 if two who stand in the relation avoid each other, else 0."""
+        if not any(elements(attribute_of(t, p, self.given.attribute)) for t, p in _people(teams)):
+            return 0.0
+        return float(any(self._avoid(one, two) for one, two in related(teams, self.pairs)))
+
+    def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
+        """Return `gap` of many divisions."""
+        if not self.is_by_team:
+            return super().gap_table(tickets, orders, layout)
+        seats: list[Seat] = [(0, ticket, player) for ticket, player in _people((tickets,))]
+        table = np.zeros((len(seats), len(seats)))
+        for (row, one), (column, two) in combinations(enumerate(seats), 2):
+            table[row, column] = table[column, row] = self._avoid(one, two)
+        return max_over_pairs(table, orders, layout, self.pairs)
+
+    def pair_gap(self, one: Ticket, two: Ticket) -> float:
+        """Return `gap` of the two where they surely stand in the relation."""
+        if not are_surely(self.pairs, self.queue.format, one, two):
+            return 0.0
+        seats = [[(0, ticket, player) for player in ticket.players] for ticket in (one, two)]
+        return float(any(self._avoid(first, second) for first in seats[0] for second in seats[1]))
+
+    def _avoid(self, first: Seat, second: Seat) -> bool:
+        """Return whether one lists the other; a party has chosen each other."""
+        (_, ticket, one), (_, other, two) = first, second
+        if ticket is other:
+            return False
+        name = self.given.attribute
+        return two.id in elements(attribute_of(ticket, one, name)) or one.id in elements(
+            attribute_of(other, two, name)
+        )
+
+
+def _people(teams: Seats) -> list[tuple[Ticket, Player]]:
+    return [(ticket, player) for team in teams for ticket in team for player in ticket.players]
+
+
+def _share(values: Sequence[Each], is_apart: Callable[[Each, Each], bool]) -> float:
+    """Return the share of pairs that are apart; 0 without any pair."""
+    found = [is_apart(one, two) for one, two in combinations(values, 2)]
+    return sum(found) / len(found) if found else 0.0

@@ -1,0 +1,120 @@
+"""Parties from regions of the world: who they are, as a scenario describes them."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import msgspec
+
+from evenmatch.model.queue import Format
+
+Follows = Literal["both", "shares", "neither"]
+
+PARTY_MIX: dict[int, tuple[float, ...]] = {
+    1: (1.0,),
+    2: (0.70, 0.30),
+    3: (0.60, 0.25, 0.15),
+    4: (0.58, 0.24, 0.10, 0.08),
+    5: (0.55, 0.22, 0.12, 0.04, 0.07),
+}
+"""Share of the players by the size of their party, for teams of 1 to 5; assumed, not measured."""
+
+
+class LastMile(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a home's own line adds to the round trip: lognormal, one draw a player.
+
+    Args:
+        median: Milliseconds that half of the players stay below.
+        spread: Standard deviation of the logarithm. With the defaults 95 % of all homes add 5 to
+            40 ms; neither number is measured.
+    """
+
+    median: float = 14.0
+    spread: float = 0.53
+
+
+class Skill(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How good players are: a lognormal crowd, beginners below it, and friends alike.
+
+    Args:
+        median: Points that half of the players who are no beginners stay below.
+        spread: Standard deviation of the logarithm of their points.
+        beginners: Share of parties that begin; their points are uniform below `beginner_max`.
+        beginner_max: Most points of a beginner.
+        friends: Standard deviation of the logarithm of a party's members around their party.
+        max: Most points of anybody.
+    """
+
+    median: float = 8000.0
+    spread: float = 0.295
+    beginners: float = 0.15
+    beginner_max: float = 6000.0
+    friends: float = 0.2
+    max: float = 30_000.0
+
+
+class Connect(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Which players can reach each other without a server, by their home's network address.
+
+    Args:
+        open: Share of players whom everybody reaches.
+        moderate: Share who reach each other and the open ones.
+        strict: Share who reach the open ones only.
+    """
+
+    open: float = 0.35
+    moderate: float = 0.50
+    strict: float = 0.15
+
+
+class World(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Parties from all over the world, as their day goes round it.
+
+    Args:
+        player_rate: Players per second; the mean of a day where the rate follows the hours.
+        hour: Hour of the day at time 0, UTC, from 0 to below 24.
+        follows: What changes with the hours of the day: `both` the rate and each region's share
+            of it, the `shares` alone, or `neither`, so that it stays the hour of the start.
+        party_shares: Share of the players in parties of 1, of 2 and so on; they sum to 1.
+        home_share: Share of a party's members who are of its home region for sure; the others
+            are of any region, in proportion to its share.
+        connect: Which players can reach each other.
+        last_mile: What their homes add to a round trip.
+        skill: How good they are, unless the attribute `rating` is drawn otherwise.
+        latencies: How many regions each player has measured, the nearest ones; None means all.
+        hours_file: Measured matches by region and UTC hour, in place of the fitted shares.
+        cities_file: Places of cities, for `pings_file`.
+        pings_file: Measured round trips between cities, in place of the fitted delays.
+    """
+
+    player_rate: float
+    hour: float = 0.0
+    follows: Follows = "both"
+    party_shares: tuple[float, ...] = (1.0,)
+    home_share: float = 0.9
+    connect: Connect = Connect()
+    last_mile: LastMile = LastMile()
+    skill: Skill = Skill()
+    latencies: int | None = None
+    hours_file: str = ""
+    cities_file: str = ""
+    pings_file: str = ""
+
+    @property
+    def ticket_rate(self) -> float:
+        """Return the tickets per second, or their mean over a day."""
+        return self.player_rate * sum(
+            share / size for size, share in enumerate(self.party_shares, start=1)
+        )
+
+
+def default_party_shares(form: Format) -> tuple[float, ...]:
+    """Return the share of players by party size that goes with a format.
+
+    Sizes that the format does not admit are left out, and the rest keep their proportions.
+    """
+    mix = PARTY_MIX[min(max(form.players), max(PARTY_MIX))]
+    kept = [share if form.admits(size) else 0.0 for size, share in enumerate(mix, start=1)]
+    total = math.fsum(kept)
+    return tuple(share / total for share in kept) if total else ()

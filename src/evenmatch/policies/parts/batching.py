@@ -1,0 +1,132 @@
+"""From the waiting tickets of a queue to a `Batch`: what the solvers of team matches work on.
+
+A `Roster` gives each player a row. Entering and leaving only take and give back rows; what is known
+of the new ones is written into columns when a batch is asked for, so nobody waits for it at the
+door. Rules become flags and limits as they stand at that instant; they are as strict as the rules
+or stricter in a rounding, never laxer for two players. Whoever takes a match from a plan still asks
+`Objective.rules` before he plays it: some rules look at more of a match than pairs do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from evenmatch.cost.objective import weights_of
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.parts.batch_pairs import PairFacts
+from evenmatch.policies.parts.batch_rules import RuleFacts
+from evenmatch.policies.parts.batch_terms import Terms
+from evenmatch.solvers.batch.batch import Batch, Floats, Ints, empty_batch, empty_facts
+
+ROWS_FIRST = 64
+
+
+class Roster:
+    """The waiting players of one queue, row by row.
+
+    Args:
+        queue: With all its rules, those of the policy included.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.tickets: dict[int, Ticket] = {}
+        self.number: dict[str, int] = {}
+        total = sum(weights_of(queue))
+        shares = [weight / total if total else 0.0 for weight in weights_of(queue)]
+        self._terms = Terms(queue, shares)
+        self._pairs = PairFacts(queue, shares)
+        self._rules = RuleFacts(queue)
+        self._rows: dict[int, list[int]] = {}
+        self._free: list[int] = list(range(ROWS_FIRST - 1, -1, -1))
+        self._unwritten: dict[int, None] = {}
+        self._players = 0
+
+    def __len__(self) -> int:
+        return len(self.tickets)
+
+    @property
+    def players(self) -> int:
+        """Return how many players wait."""
+        return self._players
+
+    def enter(self, ticket: Ticket) -> None:
+        """Take rows for a ticket's players: O(players)."""
+        size = len(ticket.players)
+        while len(self._free) < size:
+            self._grow()
+        self._rows[ticket.sequence] = [self._free.pop() for _ in range(size)]
+        self.tickets[ticket.sequence] = ticket
+        self.number[ticket.id] = ticket.sequence
+        self._unwritten[ticket.sequence] = None
+        self._players += size
+
+    def leave(self, ticket_id: str) -> int | None:
+        """Give a ticket's rows back; return its sequence, None if it is not here."""
+        sequence = self.number.pop(ticket_id, None)
+        if sequence is not None:
+            self._free.extend(self._rows.pop(sequence))
+            self._unwritten.pop(sequence, None)
+            self._players -= len(self.tickets.pop(sequence).players)
+        return sequence
+
+    def by_age(self) -> list[Ticket]:
+        """Return the waiting tickets, longest waiting first."""
+        return sorted(self.tickets.values(), key=lambda ticket: ticket.age_key)
+
+    def batch(self, tickets: Sequence[Ticket], now: float) -> Batch:
+        """Return these waiting tickets as a batch, party by party in the order given.
+
+        Complexity:
+            O(players) and what new players cost; pairs are the kernels' work.
+        """
+        self._write()
+        rows: Ints = np.array(
+            [row for t in tickets for row in self._rows[t.sequence]], dtype=np.int64
+        )
+        sizes = [len(ticket.players) for ticket in tickets]
+        first: Ints = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        seats = np.array(self.queue.format.players, dtype=np.int64)
+        facts = self._pairs.facts(empty_facts(len(rows)), rows, tickets)
+        values = self._terms.values(rows)
+        facts = self._terms.gaps(facts)._replace(
+            values=np.ascontiguousarray(np.vstack([values, self._rules.values(rows)])),
+            avoid=self._rules.barred(tickets, now),
+            ping_max=self._rules.ping_max(tickets, now),
+        )
+        batch = empty_batch(seats, first, facts)
+        return batch._replace(
+            terms=self._terms.terms,
+            parity=self._pairs.parity,
+            hosts=self._pairs.hosts,
+            rules=self._rules.table(len(values)),
+            reach=self._rules.reach(tickets, now),
+        )
+
+    def _grow(self) -> None:
+        size = self._terms.size
+        self._free[:0] = range(2 * size - 1, size - 1, -1)
+        self._terms.grow(2 * size)
+        self._pairs.grow(2 * size)
+        self._rules.grow(2 * size)
+
+    def _write(self) -> None:
+        """Write what is known of new players into their rows."""
+        if self._pairs.is_worn:
+            self._pairs.clear()
+            self._unwritten = dict.fromkeys(self.tickets)
+        for sequence in self._unwritten:
+            ticket, rows = self.tickets[sequence], self._rows[sequence]
+            self._terms.write(ticket, rows)
+            self._pairs.write(ticket, rows)
+            self._rules.write(ticket, rows)
+        self._unwritten.clear()
+
+
+def with_worth(batch: Batch, worths: Iterable[float]) -> Batch:
+    """Return the batch with what a match gains by seating each party's players."""
+    per_party: Floats = np.fromiter(worths, dtype=np.float64)
+    return batch._replace(worth=np.repeat(per_party, np.diff(batch.first)))

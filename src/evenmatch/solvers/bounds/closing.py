@@ -1,0 +1,75 @@
+"""From a good bound to the optimum: all matches that a better plan could hold, then a choice."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.solvers.batch.batch import Ints
+from evenmatch.solvers.bounds.columns import price_sums
+from evenmatch.solvers.bounds.generation import ROUNDING, Generation
+from evenmatch.solvers.bounds.match_pricing import price_matches
+from evenmatch.solvers.bounds.packing import Chosen, Packing
+
+TOLERANCE = 1e-6
+"""What an integer solution may be off, in the sum of qualities."""
+KEEP_MOST = 4096
+"""Matches kept of one root; if there are more, the choice is not among all."""
+NODES = 2000
+"""Nodes of the search for the best choice."""
+
+
+class Closed(NamedTuple):
+    """The outcome of an attempt to find the best plan.
+
+    Args:
+        bound: Upper bound of the mean quality.
+        matches: The best matches found, players by team.
+    """
+
+    bound: float
+    matches: list[list[list[int]]]
+
+
+def close(generation: Generation, effort: float) -> Closed:
+    """Return the best plan among the matches that could be in a better one than those known.
+
+    A match of a better plan must be worth the best plan so far, less all prices, less the highest
+    worths that its other matches can have. Where all such matches are found, the choice among them
+    is the optimum.
+
+    Args:
+        generation: A column generation that has come to good prices.
+        effort: Numbers that the search of one root may look at.
+    """
+    columns, dual, matches = generation.columns, generation.dual, generation.matches
+    known = _choice(generation, np.arange(len(columns.quality)))
+    lowest = math.fsum(columns.quality[known.columns])
+    others = np.sort(dual.tops)[::-1][: matches - 1]
+    limit = lowest - math.fsum(dual.prices) - math.fsum(others) - TOLERANCE
+    priced = price_matches(
+        generation.pricing, dual.prices, limit=limit, keep=KEEP_MOST, effort=effort
+    )
+    generation.spent += priced.spent
+    bound, chosen = generation.bound, known.columns
+    if priced.is_complete:
+        columns.add_priced(priced, dual.prices)
+        worths = columns.quality - price_sums(columns.parties, dual.prices)
+        useful = np.union1d(np.flatnonzero(worths > limit), known.columns)
+        best = _choice(generation, useful)
+        total = max(lowest, best.bound + TOLERANCE)
+        bound = min(bound, total / matches + ROUNDING)
+        if len(best.columns) and math.fsum(columns.quality[best.columns]) > lowest:
+            chosen = best.columns
+    return Closed(bound, [columns.teams(column) for column in chosen.tolist()])
+
+
+def _choice(generation: Generation, among: Ints) -> Chosen:
+    """Return the best choice of matches among some columns, as numbers of columns."""
+    columns = generation.columns
+    packing = Packing(len(generation.pricing.sizes), generation.matches)
+    packing.add(columns.quality[among], columns.parties[among])
+    chosen = packing.choose(NODES)
+    return Chosen(chosen.bound, among[chosen.columns])

@@ -1,0 +1,137 @@
+"""Pricing of whole batches: the best matches of all roots under prices of the parties."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.solvers.batch.batch import Batch, Floats, Ints
+from evenmatch.solvers.bounds.match_lists import least_sums
+from evenmatch.solvers.bounds.match_rest import Rest, rest_of
+from evenmatch.solvers.bounds.match_search import may_open, search_root
+from evenmatch.solvers.bounds.party_costs import PartyCosts, party_costs, team_sizes
+
+LEVELS = 3
+"""Depths at which least sums are made anew, and one."""
+
+
+class Pricing(NamedTuple):
+    """What is needed to price the matches of a batch.
+
+    Args:
+        rest: Costs that are no sums over pairs.
+        tables: Costs of pairs, for each division of seats over the teams.
+        by_mates: For each division: least sums of all parties, shape (LEVELS, parties, seats + 1).
+        by_enemies: The same for enemies.
+        sizes: Players of each party.
+        members: Shape (parties, largest): players of each party, -1 where there are fewer.
+    """
+
+    rest: Rest
+    tables: list[PartyCosts]
+    by_mates: list[Floats]
+    by_enemies: list[Floats]
+    sizes: Ints
+    members: Ints
+
+
+class Priced(NamedTuple):
+    """Matches found under prices, and what all others are worth at most.
+
+    Args:
+        parties: Shape (matches, most): the parties of each, -1 where there are fewer.
+        label: Shape (matches, most): the team of each party.
+        form: Shape (matches,): which division of seats.
+        worth: Shape (matches,): 1 - cost - prices.
+        tops: Shape (parties,): what a match with this first root is worth at most.
+        spent: Numbers looked at.
+        is_complete: Whether all matches above the limit were found.
+    """
+
+    parties: Ints
+    label: Ints
+    form: Ints
+    worth: Floats
+    tops: Floats
+    spent: float
+    is_complete: bool
+
+
+def pricing_of(batch: Batch) -> Pricing:
+    """Return the tables of a batch."""
+    sizes = np.diff(batch.first).astype(np.int64)
+    members = batch.first[:-1, None] + np.arange(sizes.max(initial=1))
+    members = np.where(np.arange(members.shape[1]) < sizes[:, None], members, -1)
+    tables = [party_costs(batch, teams) for teams in team_sizes(batch)]
+    sums: tuple[list[Floats], list[Floats]] = ([], [])
+    everyone = np.arange(len(sizes))
+    for form in tables:
+        for out, costs in zip(sums, (form.mates, form.enemies), strict=True):
+            out.append(np.zeros((LEVELS, len(sizes), int(form.teams.sum()) + 1)))
+            least_sums(costs, sizes, everyone, len(sizes), out[-1].shape[2] - 1, out[-1][0])
+    return Pricing(rest_of(batch), tables, *sums, sizes, np.ascontiguousarray(members))
+
+
+def price_matches(
+    pricing: Pricing, prices: Floats, *, limit: float, keep: int, effort: float
+) -> Priced:
+    """Return the best matches under prices.
+
+    Args:
+        pricing: The batch.
+        prices: Price of each party.
+        limit: Matches worth no more than this are not looked for.
+        keep: Matches kept for each root and division of seats.
+        effort: Numbers that may be looked at for each root and division.
+
+    Complexity:
+        See `search_root`.
+    """
+    parties = len(prices)
+    tops = np.full(parties, -np.inf)
+    out: list[tuple[Ints, Floats, int]] = []
+    spent, is_complete = 0.0, True
+    for f, form in enumerate(pricing.tables):
+        own = form.own + prices
+        width = int(form.teams.sum())
+        order = _roots(own)
+        tables = (form.mates, form.enemies, own, pricing.sizes, pricing.members, form.teams)
+        sums = (pricing.by_mates[f], pricing.by_enemies[f])
+        found = np.zeros((keep, 2 * width), dtype=np.int64)
+        worths, kept = np.zeros(keep), np.zeros(1, dtype=np.int64)
+        for at, root in enumerate(order.tolist()):
+            for team in range(len(form.teams)):
+                if not may_open(form.teams, form.teams, team, int(pricing.sizes[root])):
+                    continue
+                top, looked = search_root(
+                    (*pricing.rest,), tables, sums, order, at, team, 1.0 - form.fixed,
+                    limit, effort, found, worths, kept,
+                )  # fmt: skip
+                tops[root] = max(tops[root], top)
+                spent += looked
+                is_complete = is_complete and looked <= effort and int(kept[0]) < keep
+                if kept[0]:
+                    out.append((found[: kept[0]].copy(), worths[: kept[0]].copy(), f))
+    return _joined(pricing, out)._replace(tops=tops, spent=spent, is_complete=is_complete)
+
+
+def _roots(own: Floats) -> Ints:
+    """Return the order of roots: those that cost most first, since they soon have few matches."""
+    return np.argsort(-own, kind="stable").astype(np.int64)
+
+
+def _joined(pricing: Pricing, out: list[tuple[Ints, Floats, int]]) -> Priced:
+    """Return what the searches of all roots kept, one after the other."""
+    width = max(int(form.teams.sum()) for form in pricing.tables)
+    parties = [np.zeros((0, width), dtype=np.int64)]
+    label = [np.zeros((0, width), dtype=np.int64)]
+    for found, _, _ in out:
+        half = found.shape[1] // 2
+        for target, part in ((parties, found[:, :half]), (label, found[:, half:])):
+            target.append(np.pad(part, ((0, 0), (0, width - half)), constant_values=-1))
+    form = np.concatenate([[], *(np.full(len(w), f) for _, w, f in out)]).astype(np.int64)
+    worth = np.concatenate([np.zeros(0), *(w for _, w, _ in out)])
+    return Priced(
+        np.concatenate(parties), np.concatenate(label), form, worth, np.zeros(0), 0.0, True
+    )

@@ -1,0 +1,202 @@
+"""What a whole match costs beyond its pairs: teams' sums, party structure, hosts, joint region."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.solvers.batch.batch import (
+    COLUMN,
+    KIND,
+    MEAN_GAP,
+    PAIR_GAP,
+    SPREAD,
+    WEIGHT,
+    Batch,
+    Flags,
+    Floats,
+    Ints,
+)
+from evenmatch.solvers.bounds.party_costs import links, region_costs
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import shape_gap
+
+PARITY, HOST, REGION, SEATS = 0, 1, 4, 5
+"""Places in `Rest.numbers`: weight of party structure, three costs of hosts, weight of the joint
+region, seats of the largest team."""
+
+RULE_SLACK = 1e-9
+"""How much more than its limit a gap may be here, relative to it: a bound may only forgive."""
+
+_MATRIX = "float64[:,::1]"
+REST = f"Tuple(({_MATRIX}, {_MATRIX}, {_MATRIX}, {_MATRIX}, uint8[:,::1], {_MATRIX}, float64[::1]))"
+"""The type of `Rest` as a plain tuple."""
+RestTuple = tuple[Floats, Floats, Floats, Floats, Flags, Floats, Floats]
+
+
+class Rest(NamedTuple):
+    """What the rest of a match's cost is made from, see `Batch`.
+
+    Args:
+        values: Shape (columns, n).
+        terms: Shape (d, 7).
+        rules: Shape (q, 3).
+        reach: Shape (q, n).
+        links: Shape (n, n): whether a player reaches another.
+        regions: Shape (n, regions): cost of each region; (n, 0) if none is chosen jointly.
+        numbers: Shape (6,), see above.
+    """
+
+    values: Floats
+    terms: Floats
+    rules: Floats
+    reach: Floats
+    links: Flags
+    regions: Floats
+    numbers: Floats
+
+
+def rest_of(batch: Batch) -> Rest:
+    """Return what the kernels here need of a batch."""
+    joint = float(batch.facts.ping_weights[3])
+    regions = region_costs(batch) if joint else np.zeros((batch.players, 0))
+    numbers = [batch.parity, *batch.hosts.tolist(), joint, float(batch.seats.max())]
+    return Rest(
+        values=np.ascontiguousarray(batch.facts.values, dtype=np.float64),
+        terms=np.ascontiguousarray(batch.terms, dtype=np.float64),
+        rules=np.ascontiguousarray(batch.rules, dtype=np.float64),
+        reach=np.ascontiguousarray(batch.reach, dtype=np.float64),
+        links=links(batch.facts) if batch.hosts.any() else np.zeros((0, 0), dtype=np.uint8),
+        regions=np.ascontiguousarray(regions),
+        numbers=np.array(numbers),
+    )
+
+
+@kernel("float64(float64[::1], float64, int64[::1], int64[::1], int64)")
+def raw_gap(values: Floats, kind: float, players: Ints, team: Ints, teams: int) -> float:
+    """Return the gap of one kind in a match without a scale; empty teams do not count."""
+    count = len(players)
+    low, high = np.inf, -np.inf
+    if kind == SPREAD:
+        for p in players:
+            low, high = min(low, values[p]), max(high, values[p])
+        return high - low
+    if kind == PAIR_GAP:
+        total = 0.0
+        for a in range(count):
+            for b in range(a + 1, count):
+                total += abs(values[players[a]] - values[players[b]])
+        return total / (count * (count - 1) / 2.0)
+    for t in range(teams):
+        total, size = 0.0, 0
+        for a in range(count):
+            if team[a] == t:
+                total += values[players[a]]
+                size += 1
+        if size:
+            if kind == MEAN_GAP:
+                total /= size
+            low, high = min(low, total), max(high, total)
+    return high - low
+
+
+@kernel("float64(int64[::1], int64[::1], int64, int64)")
+def _parity(sizes: Ints, label: Ints, teams: int, seats: int) -> float:
+    """Return .6 x + .4 x^2 for the two teams whose parties, given by size and team, differ most."""
+    counts = np.zeros((teams, seats + 1), dtype=np.int64)
+    for a in range(len(sizes)):
+        counts[label[a], sizes[a]] += 1
+    worst = 0
+    for one in range(teams):
+        for two in range(one + 1, teams):
+            # The distance of two sorted vectors is the area between their counts of parties
+            # that have at least a given size.
+            more, distance = 0, 0
+            for size in range(seats, 0, -1):
+                more += counts[one, size] - counts[two, size]
+                distance += abs(more)
+            worst = max(worst, distance)
+    x = worst / 2.0 / max(seats - 1, 1)
+    return 0.6 * x + 0.4 * x * x
+
+
+@kernel("int64(uint8[:,::1], int64[::1])")
+def _hosts(links: Flags, players: Ints) -> int:
+    """Return how many players reach all others, at most two."""
+    found = 0
+    for i in players:
+        alone = True
+        for j in players:
+            if i != j and not links[i, j]:
+                alone = False
+                break
+        if alone:
+            found += 1
+            if found == 2:
+                break
+    return found
+
+
+@kernel(f"float64({_MATRIX}, int64[::1])")
+def _region_gap(regions: Floats, players: Ints) -> float:
+    """Return how much more the best joint region costs than everybody's own best, on average."""
+    best, own = np.inf, 0.0
+    for r in range(regions.shape[1]):
+        total = 0.0
+        for p in players:
+            total += regions[p, r]
+        best = min(best, total)
+    for p in players:
+        nearest = 1.0
+        for r in range(regions.shape[1]):
+            nearest = min(nearest, regions[p, r])
+        own += nearest
+    if best == np.inf:
+        best = float(len(players))
+    return (best - own) / len(players)
+
+
+@kernel(f"float64({REST}, int64[::1], int64[::1], int64[::1], int64[::1], int64)")
+def rest_cost(
+    rest: RestTuple, players: Ints, team: Ints, sizes: Ints, label: Ints, teams: int
+) -> float:
+    """Return what a match costs beyond its tables; infinity if it breaks a rule.
+
+    Args:
+        rest: The fields of `Rest`.
+        players: Players of the match.
+        team: Team of each.
+        sizes: Sizes of the parties of the match.
+        label: Team of each.
+        teams: How many teams there are.
+
+    Complexity:
+        O(terms * k + k^2).
+    """
+    values, terms, rules, reach, links, regions, numbers = rest
+    for q in range(rules.shape[0]):
+        gap = raw_gap(values[int(rules[q, 1])], rules[q, 0], players, team, teams)
+        least, most = np.inf, -np.inf
+        for p in players:
+            least, most = min(least, reach[q, p]), max(most, reach[q, p])
+        limit = most if rules[q, 2] != 0.0 else least
+        # Sums of the same numbers in another order may differ in the last digits.
+        if gap > limit + RULE_SLACK * (1.0 + abs(limit)):
+            return np.inf
+    cost = 0.0
+    for d in range(terms.shape[0]):
+        gap = raw_gap(values[int(terms[d, COLUMN])], terms[d, KIND], players, team, teams)
+        shape, top, knee, step = terms[d, 3], terms[d, 4], terms[d, 5], terms[d, 6]
+        cost += terms[d, WEIGHT] * shape_gap(shape, top, knee, step, gap)
+    if numbers[PARITY] > 0.0:
+        cost += numbers[PARITY] * _parity(sizes, label, teams, int(numbers[SEATS]))
+    if links.shape[0]:
+        cost += numbers[HOST + _hosts(links, players)]
+        cost -= min(numbers[HOST], numbers[HOST + 1], numbers[HOST + 2])
+    if numbers[REGION] > 0.0:
+        cost += numbers[REGION] * _region_gap(regions, players)
+    if math.isnan(cost):
+        return np.inf
+    return cost

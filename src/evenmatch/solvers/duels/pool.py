@@ -1,0 +1,142 @@
+"""Players who wait for one against one, as flat arrays, and what a pair of them costs.
+
+In a match of two, every comparison of numbers is the same: the gap between the two. So terms and
+rules are those of a batch without their kinds. What is no gap of numbers (pings, meetings, words,
+lists of people to avoid) is asked for pair by pair, through `Extra`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.errors import ConfigError
+from evenmatch.solvers.batch.batch import COLUMN, KNEE, PAIR_GAP, SHAPE, STEP, TOP, WEIGHT
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import CAPPED, RAW, shape_gap
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+Extra = Callable[[Ints, Ints], Floats]
+"""From the two players of many pairs to costs >= 0 beside those of gaps; inf = no legal match."""
+
+BETWEEN, ACCEPT = 1, 2
+"""Columns of `Duels.rules`: the row of values compared, and whether one of the two may accept."""
+
+
+class Duels(NamedTuple):
+    """Players to be paired.
+
+    Args:
+        values: Shape (columns, n): numbers as criteria and rules compare them, finite.
+        terms: Shape (d, 7), as `Batch.terms`: weight >= 0, column, shape, top, knee, step; the
+            kind is not read.
+        rules: Shape (q, 3), as `Batch.rules`: the kind is not read; column; accept 0 = both must
+            accept the gap, 1 = one must.
+        reach: Shape (q, n): the largest gap that each player accepts by each rule now.
+        worth: Shape (n,): what seating a player is worth, in units of cost; finite.
+    """
+
+    values: Floats
+    terms: Floats
+    rules: Floats
+    reach: Floats
+    worth: Floats
+
+    @property
+    def players(self) -> int:
+        """Return the number of players."""
+        return self.worth.shape[0]
+
+
+def ladder(ratings: Floats, limits: Floats, *, worth: Floats | None = None) -> Duels:
+    """Return a pool where a pair costs its difference of ratings and both limits must hold.
+
+    Args:
+        ratings: Shape (n,), finite.
+        limits: Shape (n,): the largest difference that each player accepts now, >= 0; inf = any.
+        worth: Shape (n,): points of difference that seating a player is worth; zeros unless given.
+
+    Raises:
+        ConfigError: An array has another shape or holds what is not a number.
+    """
+    count = len(ratings)
+    worth = np.zeros(count) if worth is None else np.asarray(worth, dtype=np.float64)
+    limits = np.asarray(limits, dtype=np.float64)
+    if ratings.shape != (count,) or limits.shape != (count,) or worth.shape != (count,):
+        raise ConfigError(
+            f"a ladder needs as many limits and worths as ratings, got {ratings.shape}, "
+            f"{limits.shape} and {worth.shape}"
+        )
+    if not (np.isfinite(ratings).all() and np.isfinite(worth).all() and (limits >= 0.0).all()):
+        raise ConfigError("ratings and worths must be finite and limits numbers >= 0")
+    values = np.ascontiguousarray(ratings, dtype=np.float64)[None]
+    terms = np.array([[PAIR_GAP, 1.0, 0.0, RAW, 1.0, 1.0, 0.0]])
+    return Duels(values, terms, np.zeros((1, 3)), np.ascontiguousarray(limits)[None], worth)
+
+
+def cost_top(duels: Duels) -> float:
+    """Return a cost that no legal pair exceeds by its gaps."""
+    total = 0.0
+    spans = np.ptp(duels.values, axis=1) if duels.values.size else np.zeros(0)
+    for rule, reach in zip(duels.rules, duels.reach, strict=True):
+        # Whoever must accept, nobody accepts more than the most.
+        column = int(rule[BETWEEN])
+        spans[column] = min(spans[column], float(reach.max()))
+    for term in duels.terms:
+        gap = float(spans[int(term[COLUMN])])
+        total += term[WEIGHT] * shape_gap(term[SHAPE], term[TOP], term[KNEE], term[STEP], gap)
+    return float(total)
+
+
+def slope_on(duels: Duels, column: int, gap_max: float) -> float | None:
+    """Return what a unit of gap costs where costs are proportional to it; None where they are not.
+
+    Args:
+        duels: The pool.
+        column: The row of values.
+        gap_max: The largest gap of interest: caps from there on do not matter.
+    """
+    total = 0.0
+    for term in duels.terms[duels.terms[:, WEIGHT] != 0.0]:
+        is_capped = term[SHAPE] == CAPPED and term[TOP] >= gap_max
+        if term[COLUMN] != column or term[STEP] > 0.0 or not (term[SHAPE] == RAW or is_capped):
+            return None
+        total += float(term[WEIGHT] / (term[TOP] if is_capped else 1.0))
+    return total
+
+
+ARRAYS = "float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1]"
+
+
+@kernel(f"float64({ARRAYS}, int64, int64)", inline=True)
+def duel_cost(values: Floats, terms: Floats, rules: Floats, reach: Floats, i: int, j: int) -> float:
+    """Return the cost of a pair by its gaps; infinity if a rule forbids it."""
+    for q in range(rules.shape[0]):
+        column = int(rules[q, BETWEEN])
+        low, high = min(reach[q, i], reach[q, j]), max(reach[q, i], reach[q, j])
+        if abs(values[column, i] - values[column, j]) > (high if rules[q, ACCEPT] != 0.0 else low):
+            return np.inf
+    cost = 0.0
+    for d in range(terms.shape[0]):
+        column = int(terms[d, COLUMN])
+        gap = abs(values[column, i] - values[column, j])
+        cost += terms[d, WEIGHT] * shape_gap(
+            terms[d, SHAPE], terms[d, TOP], terms[d, KNEE], terms[d, STEP], gap
+        )
+    return cost
+
+
+@kernel(f"float64[::1]({ARRAYS}, int64[::1], int64[::1])")
+def duel_costs(
+    values: Floats, terms: Floats, rules: Floats, reach: Floats, one: Ints, two: Ints
+) -> Floats:
+    """Return the costs of many pairs by their gaps."""
+    costs = np.zeros(one.shape[0])
+    for p in range(one.shape[0]):
+        costs[p] = duel_cost(values, terms, rules, reach, one[p], two[p])
+    return costs

@@ -1,0 +1,76 @@
+"""Smaller matches and bots at a deadline."""
+
+import pytest
+
+from evenmatch.engine.fill import fill_at_deadline
+from evenmatch.engine.pool import Pool
+from evenmatch.model.queue import Format, OnDeadline, Queue
+from evenmatch.model.ticket import Player, Ticket
+from evenmatch.policies.greedy import Greedy
+from evenmatch.testing import rule, ticket
+
+
+def filled(queue: Queue, *tickets: Ticket) -> tuple[list[list[str]], int] | None:
+    """Return the teams and bots of the match that the first ticket gets at 10 s."""
+    pool = Pool(queue, Greedy(), seed=1)
+    for each in tickets:
+        pool.enter(each, each.enqueued_at)
+    found = fill_at_deadline(pool, tickets[0], 10.0)
+    return None if found is None else ([[t.id for t in s] for s in found[1].teams], found[2])
+
+
+def squads(on_deadline: OnDeadline = "expire", **keys: object) -> Queue:
+    form = Format((3, 3), players_min=(2, 2), **keys)  # type: ignore[arg-type]
+    return Queue(format=form, wait_max=10.0, on_deadline=on_deadline)
+
+
+SOLOS = [ticket(name, 1500 + n, at=n, sequence=n) for n, name in enumerate("abcdefgh")]
+
+
+@pytest.mark.parametrize(
+    ("count", "teams"),
+    [(3, None), (4, [["a", "b"], ["c", "d"]]), (5, [["a", "b", "c"], ["d", "e"]])],
+)
+def test_smaller_match_starts_at_the_deadline(count: int, teams: list[list[str]] | None) -> None:
+    found = filled(squads(), *SOLOS[:count])
+
+    assert found == (None if teams is None else (teams, 0))
+
+
+def test_everybody_who_fits_plays_along() -> None:
+    assert filled(squads(), *SOLOS) == ([["a", "b", "c"], ["d", "e", "f"]], 0)
+
+
+def test_bots_fill_up_to_the_minimum_only() -> None:
+    assert filled(squads("bots"), *SOLOS[:3]) == ([["a", "b"], ["c"]], 1)
+    assert filled(squads("bots"), *SOLOS[:5]) == ([["a", "b", "c"], ["d", "e"]], 0)
+
+
+def test_party_takes_more_bots_than_its_size_lets_guess() -> None:
+    trio = ticket("t", 1500, 1500, 1500)
+
+    assert filled(squads("bots"), trio) == ([["t"], []], 2)
+    assert filled(squads(), trio) is None
+
+
+@pytest.mark.parametrize("on_deadline", ["expire", "keep"])
+def test_full_format_starts_nothing_smaller(on_deadline: OnDeadline) -> None:
+    queue = Queue(format=Format((2, 2)), wait_max=10.0, on_deadline=on_deadline)
+
+    assert filled(queue, *SOLOS[:3]) is None
+
+
+def test_rules_hold_for_a_smaller_match() -> None:
+    near = Queue(format=Format((2, 2), players_min=(1, 1)), rules=(rule(limit=100),), wait_max=10.0)
+    far, close = ticket("far", 1700, at=1, sequence=2), ticket("close", 1590, at=2, sequence=3)
+
+    assert filled(near, SOLOS[0], far, close) == ([["a"], ["close"]], 0)
+    assert filled(near, SOLOS[0], far) is None
+
+
+def test_roles_hold_for_a_smaller_match() -> None:
+    queue = squads(roles=(("tank", 1), ("dps", 2)))
+    tanks = [ticket(n, Player(n, roles=("tank",)), at=0, sequence=ord(n)) for n in "abc"]
+    dps = [ticket(n, Player(n, roles=("dps",)), at=1, sequence=ord(n)) for n in "xy"]
+
+    assert filled(queue, *tanks, *dps) == ([["a", "x"], ["b", "y"]], 0)

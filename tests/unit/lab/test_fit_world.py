@@ -1,0 +1,96 @@
+"""The fit of the world: it finds what made the data, and what ships is what it makes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evenmatch.lab import fit_world
+from evenmatch.lab.fit_words import lines, quantile_error
+from evenmatch.lab.fit_world import fit, fit_day, fit_delay, read, share_errors
+from evenmatch.sim.world_model import harmonics, players_in_day, shipped_model
+from tests.shared import shared_file
+
+SHIPPED = Path(fit_world.__file__).parents[1] / "data" / "world.json"
+
+
+def shared() -> list[str]:
+    names = ("dota2_region_hour", "cities", "city_ping")
+    return [str(shared_file(f"data/{name}.csv.gz")) for name in names]
+
+
+def test_what_ships_is_what_the_fit_makes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "world.json"
+    assert fit_world.main([*shared(), "--out", str(out)]) == 0
+    assert out.read_text() == SHIPPED.read_text()
+    assert "europe_west" in capsys.readouterr().out
+
+
+def test_fit_of_the_shared_files_is_as_good_as_its_notice_lets_expect() -> None:
+    measured = read(*shared())
+    errors = share_errors(fit(measured), measured)
+    assert np.abs(errors).mean() < 0.005
+    assert np.abs(errors).max() < 0.034
+    assert quantile_error(fit(measured), measured) < 0.12
+    assert len(measured.left_out) == 8
+    assert any("Portland" in line for line in lines(fit(measured), measured))
+
+
+def test_report_of_the_fit_draws_five_plots_and_needs_no_network(tmp_path: Path) -> None:
+    report = tmp_path / "world.html"
+    assert fit_world.main([*shared(), "--report", str(report)]) == 0
+    page = report.read_text()
+    assert page.count("<svg") == 5
+    assert "http://" not in page
+    assert "https://" not in page
+
+
+def test_file_that_is_missing_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit_world.main(["nothing.csv", "cities.csv", "pings.csv"]) == 2
+    assert capsys.readouterr().err.startswith("fit_world: cities.csv: cannot be read")
+
+
+def test_day_of_known_harmonics_is_found_again() -> None:
+    # 4 standard errors of a weight are about 4 sqrt(2 / matches) = 0.006.
+    known = (8.0, 0.5, -0.3, 0.1, 0.2)
+    counts = np.random.default_rng(1).poisson(players_in_day(known)).astype(float)
+    found = fit_day(counts)
+    assert len(found) >= len(known)
+    assert found[: len(known)] == pytest.approx(np.asarray(known), abs=0.03)
+
+
+def test_day_without_a_wave_needs_no_harmonics() -> None:
+    assert fit_day(np.full(24, 7.0)) == pytest.approx([np.log(7.0)])
+
+
+def test_region_with_one_match_gets_a_day_that_is_finite() -> None:
+    counts = np.zeros(24)
+    counts[20] = 1.0
+    players = np.exp(harmonics(len(fit_day(counts)) // 2) @ fit_day(counts))
+    assert np.isfinite(players).all()
+    assert players.sum() == pytest.approx(1.0)
+
+
+def test_delay_that_made_the_data_is_found_again() -> None:
+    rng = np.random.default_rng(1)
+    km = rng.uniform(10.0, 18_000.0, 40_000)
+    floor = 4.0 + 0.013 * km
+    rtt = floor + 0.9 * np.minimum(floor, 80.0) * rng.exponential(size=len(km))
+    found = fit_delay(km, rtt)
+    # The straightest path is a 5 % quantile, which lies 5 % of a mean detour above the lowest.
+    assert found.per_km == pytest.approx(0.013, rel=0.05)
+    assert found.base == pytest.approx(4.0, rel=0.15)
+    assert found.scatter == pytest.approx(0.9, rel=0.1)
+    assert found.far == pytest.approx(80.0, rel=0.1)
+
+
+def test_shipped_world_has_a_share_for_every_region_and_hour() -> None:
+    model = shipped_model()
+    players = model.players_by_hour()
+    assert players.shape == (24, 11)
+    assert (players > 0.0).all()
+    # Harmonics of a logarithm keep the mean of the day that they were fitted to: 1 for all regions.
+    assert players.sum(axis=1).mean() == pytest.approx(1.0, abs=1e-4)
+    assert len(set(model.names)) == 11
