@@ -19,7 +19,8 @@ import numpy as np
 
 from evenmatch.solvers.batch.batch import Floats, Ints, Places, bare
 from evenmatch.solvers.batch.board import BOARD, Board, board_of, load_pairs, load_place
-from evenmatch.solvers.batch.evaluate import energy_of, evaluate, least_energy, option_of
+from evenmatch.solvers.batch.divide import by_size, by_team
+from evenmatch.solvers.batch.evaluate import energy_of, evaluate, least_energy
 from evenmatch.solvers.batch.finish import neighbours, resolve_pairs
 from evenmatch.solvers.batch.moves import (
     EFFORT,
@@ -81,7 +82,7 @@ class Annealing:
         self.scene = scene
         matches, k = seated.shape
         self.board = board_of(scene, matches + 2)
-        self._seat(seated)
+        self.board.seat[:matches] = by_size(scene, seated)
         is_seated = np.zeros(len(scene.first) - 1, dtype=bool)
         is_seated[scene.party[seated[seated >= 0]]] = True
         waiting = np.flatnonzero(~is_seated)
@@ -149,22 +150,9 @@ class Annealing:
     def seated(self) -> Places:
         """Return the matches team by team, each divided as well as can be."""
         matches = int(self.walk.counts[MATCHES])
-        seat = self.board.seat[:matches].copy()
-        if not self.scene.is_divided:
-            return split_matches(self.scene, seat)
-        chosen: Ints = np.zeros(matches, dtype=np.int64)
-        _options_chosen(self._args[0], self._args[1], chosen)
-        order = np.argsort(self.scene.option_teams[chosen], axis=1, kind="stable")
-        return np.take_along_axis(seat, order, axis=1)
-
-    def _seat(self, seated: Places) -> None:
-        """Write matches onto the board, parties in falling order of size where that is asked."""
-        matches = len(seated)
-        self.board.seat[:matches] = seated
         if self.scene.is_divided:
-            party = self.scene.party[seated]
-            order = np.lexsort((seated, party, -np.diff(self.scene.first)[party]), axis=1)
-            self.board.seat[:matches] = np.take_along_axis(seated, order, axis=1)
+            return by_team(self.scene, self.board, matches)
+        return split_matches(self.scene, self.board.seat[:matches].copy())
 
     def _places(self, matches: int) -> Places:
         """Return row and place of each player, -1 on the bench."""
@@ -173,14 +161,6 @@ class Annealing:
         who = self.board.seat[rows, places]
         place[0, who], place[1, who] = rows, places
         return place
-
-
-@kernel(f"void({SCENE}, {BOARD}, int64[::1])", allocates=False)
-def _options_chosen(scene: Scene, board: Board, chosen: Ints) -> None:
-    """Write the number of the best option of each match."""
-    for row in range(chosen.shape[0]):
-        load_pairs(scene, board, row, -1)
-        chosen[row] = option_of(scene, board, row)
 
 
 @kernel(f"void({BOARD}, {WALK}, int64, int64)", inline=True, allocates=False)
