@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -198,3 +199,18 @@ def _limits(shape: LimitsShape, at: Place) -> Limits:
     for key, value in given.items():
         at.at(key).between(value, 1, LIMIT_MAX)
     return Limits(**given)
+
+
+def queue_of(raw: Mapping[str, object], base_dir: str | Path | None = None) -> Queue:
+    """Return a queue from the keys of a `[[queue]]` table, wherever they come from.
+
+    Args:
+        raw: Keys and values, as TOML or JSON give them.
+        base_dir: The folder from which relative file names count; None leaves them as they are.
+
+    Raises:
+        ConfigError: They do not describe a queue.
+    """
+    shape = decode({"queue": [dict(raw)]}, ScenarioShape, ROOT)
+    (queue,) = _queues(shape, _table_reader(None if base_dir is None else Path(base_dir)))
+    return queue

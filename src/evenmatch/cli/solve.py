@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -14,6 +15,7 @@ from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError, NotSupported
 
 if TYPE_CHECKING:
+    from evenmatch.lab.factors import FactorFigures
     from evenmatch.lab.search import Budget
     from evenmatch.lab.solve import Solution
 
@@ -23,7 +25,6 @@ EFFORT_MAX = 10**12
 PARTS_MAX = 64
 BOUND_SECONDS = 30
 SEED_MAX = 2**62
-WORST_SHOWN = 5
 
 
 def solve(
@@ -119,25 +120,39 @@ def _show(solution: Solution, *, explain: bool, as_json: bool, out: Path | None)
     from evenmatch.lab.solve import effects_of_dropping
     from evenmatch.lab.solve import explain as explain_solution
 
-    figures, effects = (), {}
+    figures: tuple[FactorFigures, ...] = ()
+    effects: Mapping[str, Mapping[str, float]] = {}
     if explain:
         figures = explain_solution(solution)
         with progress("solving without each factor", len(solution.factors)) as on_done:
             effects = effects_of_dropping(solution, on_done)
-    if not as_json:
-        from evenmatch.cli.solve_view import print_solution
-
-        print_solution(console(), solution, figures, effects)
-        if out is not None:
-            print(f"matches: {out}")
+    if as_json:
+        told = solution.as_json()
+        if explain:
+            told["explain"] = _explained(solution, figures, effects)
+        print_json(told)
         return
-    told = solution.as_json()
-    if explain:
-        told["explain"] = {
-            solution.named(each.name): {
-                **{k: v for k, v in each._asdict().items() if k != "name"},
-                "without": {solution.named(k): v for k, v in effects.get(each.name, {}).items()},
-            }
-            for each in figures
+    from evenmatch.cli.solve_view import print_solution
+
+    print_solution(console(), solution, figures, effects)
+    if out is not None:
+        print(f"matches: {out}")
+
+
+def _explained(
+    solution: Solution,
+    figures: Sequence[FactorFigures],
+    effects: Mapping[str, Mapping[str, float]],
+) -> dict[str, Any]:
+    """Return the figures of each factor, and what leaving it out does to the others' means."""
+    return {
+        solution.named(each.name): {
+            "weight": each.weight,
+            "mean": each.mean,
+            "spread": each.spread,
+            "zeros": each.zeros,
+            "share": each.share,
+            "without": {solution.named(k): v for k, v in effects.get(each.name, {}).items()},
         }
-    print_json(told)
+        for each in figures
+    }

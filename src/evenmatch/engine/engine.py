@@ -268,8 +268,8 @@ class Engine:
     def take_jobs(self) -> list[RunningJob]:
         """Return the jobs asked for since the last call, to be solved and handed in by `Settle`."""
         asked, self._asked = self._asked, {}
-        running = {name: pool.slot.running for name, pool in self.pools.items()}
-        return [job for name, job in asked.items() if running.get(name) is job]
+        pools = self.pools
+        return [job for at, job in asked.items() if at in pools and pools[at].slot.running is job]
 
     def fail_job(self, running: RunningJob, error: BaseException) -> None:
         """Say that a job raised: its queue makes no more matches, as after any fault."""

@@ -1,4 +1,4 @@
-"""Solve a batch within a budget of time or of evaluations, on as many threads as there are parts."""
+"""Solve a batch within a budget of time or of evaluations, on a thread for each part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from evenmatch.errors import ConfigError
 from evenmatch.solvers.batch.anneal import Annealing
 from evenmatch.solvers.batch.batch import Batch, Floats, Places, Plan
 from evenmatch.solvers.batch.candidates import candidates_of
-from evenmatch.solvers.batch.descent import ESCAPES, descent
 from evenmatch.solvers.batch.judge import judge
 from evenmatch.solvers.batch.moves import EVALUATIONS
 from evenmatch.solvers.batch.scene import Scene, scene_of
@@ -22,6 +21,7 @@ from evenmatch.solvers.batch.start import ORDERS, start_matches
 SECONDS_A_PLAYER = 0.003
 """A budget of so much for each player is worth another start."""
 RESTARTS_MAX = 64
+ESCAPES = ("restarts", "forced")
 FIRST_SLICE = 4_000
 SLICES = 40
 """Looks at the clock in one search."""
@@ -221,6 +221,8 @@ class Work(NamedTuple):
         return best._replace(evaluations=sum(plan.evaluations for plan in plans))
 
     def _descent(self, effort: int, seed: int) -> Plan:
+        from evenmatch.solvers.batch.descent import descent
+
         escape, start = self.method.escape, self.method.start
         power = self.objective.power
         return descent(

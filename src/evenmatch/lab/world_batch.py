@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.batch_file import batch_of
+from evenmatch.lab.batch_file import six_factors
 from evenmatch.model.queue import Format
 from evenmatch.model.world import World, default_party_shares
 from evenmatch.sim.seeds import generator
@@ -79,8 +79,7 @@ def world_batch(players: int, team_size: int, seed: int, world: World | None = N
     said by their networks.
     """
     data = world_arrays(players, team_size, seed, world)
-    nothing = np.zeros((0, 0))
-    batch = batch_of({**data, "ping": nothing, "connect": nothing})
+    batch = six_factors(data)
     facts = batch.facts._replace(
         latency=np.ascontiguousarray(data["latency"], dtype=np.float32), network=data["network"]
     )

@@ -1,8 +1,9 @@
 """The asyncio shell around one shard: it moves records to the journal and executes effects.
 
 One writer task commits whatever gathered while the previous commit ran, so commits grow with the
-load and nobody waits for a batch to fill. One timer hands in `Advance` when the engine is due. All
-that is decided happens in `Shard`; all that is heard outside has passed its gate.
+load and nobody waits for a batch to fill. One timer hands in `Advance` when the engine is due.
+Threads solve the jobs of policies, and their plans are inputs. All that is decided happens in
+`Shard`; all that is heard outside has passed its gate.
 
 When the journal refuses a batch, memory is ahead of it: everyone who waits for an answer gets a
 503, and the shard is built anew from the journal, again and again with growing pauses. Only where
