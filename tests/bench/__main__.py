@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.bench import compiled, engine, jobs, journal, memory, pools, rules, server
+from tests.bench import batch, compiled, engine, jobs, journal, memory, pools, rules, server
 from tests.bench.report import (
     Result,
     Row,
@@ -29,6 +29,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "rules": rules.run,
     "compiled": compiled.run,
     "pools": pools.run,
+    "batch": batch.run,
     "memory": memory.run,
     "journal": journal.run,
     "jobs": jobs.run,
