@@ -155,7 +155,7 @@ class RoundJob:
 
             found: Plan = descend(self._batch, effort=self._effort, seed=int(child[0]))
             return found
-        from evenmatch.solvers.batch.anneal import anneal
+        from evenmatch.solvers.batch.solve import anneal
 
         return anneal(self._batch, effort=self._effort, seed=int(child[0]))
 
