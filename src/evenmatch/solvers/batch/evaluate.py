@@ -95,21 +95,24 @@ def _add_up(
     table: Singles, start: int, rows: int, width: int, factors: Singles, sums: Singles
 ) -> None:
     """Add to the sums of options the rows of their table times factors, `LANES` side by side."""
-    at = start * rows
+    # Unsigned, so that no processor time goes into asking whether an index is negative.
+    at, one = np.uint64(start * rows), np.uint64(1)
+    two, three, four = np.uint64(2), np.uint64(3), np.uint64(4)
+    five, six, seven = np.uint64(5), np.uint64(6), np.uint64(7)
     for s in range(0, width, LANES):
         a0, a1, a2, a3 = sums[s], sums[s + 1], sums[s + 2], sums[s + 3]
         a4, a5, a6, a7 = sums[s + 4], sums[s + 5], sums[s + 6], sums[s + 7]
         for row in range(rows):
             factor = factors[row]
             a0 += table[at] * factor
-            a1 += table[at + 1] * factor
-            a2 += table[at + 2] * factor
-            a3 += table[at + 3] * factor
-            a4 += table[at + 4] * factor
-            a5 += table[at + 5] * factor
-            a6 += table[at + 6] * factor
-            a7 += table[at + 7] * factor
-            at += LANES
+            a1 += table[at + one] * factor
+            a2 += table[at + two] * factor
+            a3 += table[at + three] * factor
+            a4 += table[at + four] * factor
+            a5 += table[at + five] * factor
+            a6 += table[at + six] * factor
+            a7 += table[at + seven] * factor
+            at += np.uint64(LANES)
         sums[s], sums[s + 1], sums[s + 2], sums[s + 3] = a0, a1, a2, a3
         sums[s + 4], sums[s + 5], sums[s + 6], sums[s + 7] = a4, a5, a6, a7
 
