@@ -154,7 +154,7 @@ class RoundJob:
             from evenmatch.solvers.batch.descent import descent
 
             return descent(self._batch, effort=self._effort, seed=int(child[0]))
-        from evenmatch.solvers.batch.anneal import anneal
+        from evenmatch.solvers.batch.solve import anneal
 
         return anneal(self._batch, effort=self._effort, seed=int(child[0]))
 
@@ -234,7 +234,7 @@ class RoundsMatcher:
         self._began_at = now
         self._rest()
         job = None
-        if not self._is_running and self._roster.players >= self._queue.format.k:
+        if not self._is_running and self._roster.players >= self._queue.format.k_min:
             self._is_running = True
             self._number += 1
             job = self._job(now)
