@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -54,7 +55,8 @@ SLICES = 50
 
 
 def run(setting: Setting) -> Iterator[Row]:
-    checker = ROOT.parent / "shared" / "batch" / "galactron.py"
+    shared = Path(os.environ.get("EVENMATCH_SHARED", ROOT.parent / "shared"))
+    checker = shared / "batch" / "galactron.py"
     for (players, size), best in BEST.items():
         if setting.quick and players > 600:
             continue

@@ -18,7 +18,7 @@ from evenmatch.solvers.batch.start import start_matches
 
 RESTART = 80
 """Times the squared number of players: evaluations beyond which a second search is worth more than
-a longer one. Found on 3v3 of 30 to 300 players."""
+a longer one: an estimate from runs of 3v3 with 30 to 300 players."""
 RESTARTS_MAX = 16
 FINISH = 0.1
 """Share of the effort for dividing pairs of matches anew, once there is plenty."""
