@@ -154,7 +154,7 @@ class RoundJob:
             from evenmatch.solvers.batch.descent import descent
 
             return descent(self._batch, effort=self._effort, seed=int(child[0]))
-        from evenmatch.solvers.batch.anneal import anneal
+        from evenmatch.solvers.batch.solve import anneal
 
         return anneal(self._batch, effort=self._effort, seed=int(child[0]))
 

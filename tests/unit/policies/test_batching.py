@@ -10,9 +10,10 @@ import pytest
 
 from evenmatch.cost.objective import Objective
 from evenmatch.errors import ConfigError
+from evenmatch.model.batchable import batch_problem
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.parts.batch_checks import batch_problem, check_batch
+from evenmatch.policies.parts.batch_checks import check_batch
 from evenmatch.policies.parts.batching import Roster, with_worth
 from evenmatch.solvers.batch.batch import Batch
 from evenmatch.solvers.batch.reference import cost_of, is_legal
