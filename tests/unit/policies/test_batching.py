@@ -11,7 +11,15 @@ import pytest
 from evenmatch.cost.objective import Objective
 from evenmatch.errors import ConfigError
 from evenmatch.model.batchable import batch_problem
-from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import (
+    Criterion,
+    Expansion,
+    Format,
+    Queue,
+    Rule,
+    Scale,
+    default_policy,
+)
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.parts.batch_checks import check_batch
 from evenmatch.policies.parts.batching import Roster, with_worth
@@ -227,3 +235,12 @@ def test_worth_of_a_party_is_that_of_each_of_its_players() -> None:
 def test_queue_that_no_batch_holds_is_refused_in_a_sentence(given: Queue, problem: str) -> None:
     with pytest.raises(ConfigError, match=f"queue {given.name} {problem}: choose greedy"):
         check_batch("rounds", given)
+
+
+def test_team_queue_that_a_batch_holds_gets_rolling_and_others_greedy() -> None:
+    assert default_policy(BLOG) == "rolling"
+    sided = Queue("sided", Format((3, 3), ("a", "b")), BLOG.criteria)
+    assert default_policy(sided) == "greedy"
+    short = Queue("short", Format((3, 3), players_min=(2, 2)), BLOG.criteria)
+    assert default_policy(short) == "greedy"
+    assert default_policy(Queue("free", Format((3, 3)))) == "greedy"
