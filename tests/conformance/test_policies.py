@@ -49,6 +49,8 @@ SPECS = [
     "virtual_rating:rate=11.3,limit=20,toward=median",
     "lookahead",
     "lookahead:horizon=2",
+    "rolling:effort=30",
+    "rolling:effort=20,spread=1,wait_max=20,skips=2",
     "price",
     "price:c=2,grow=0.5",
     "price:theta=0.2",

@@ -46,6 +46,7 @@ def test_the_bench_of_pools_prints_every_way_at_every_size(
 ) -> None:
     monkeypatch.setattr(pools, "AIMS", {60: "<= 20 ms", 90: "<= 150 ms"})
     monkeypatch.setattr(pools, "SMALL", 60)
+    monkeypatch.setattr(pools, "TEAM_PLAYERS", 80)
 
     code = main(["pools", "--quick", "--data", str(tmp_path)])
 
@@ -53,3 +54,4 @@ def test_the_bench_of_pools_prints_every_way_at_every_size(
     assert code == 0
     assert "1v1, 60 waiting, stable marriage: matched" in printed
     assert "1v1, 90 waiting, evenmatch: mean gap" in printed
+    assert "4v4, 80 waiting, stable marriage of teams: matched" in printed

@@ -25,7 +25,7 @@ def print_solution(
     for line in _sentences(solution, told):
         out.print(line, soft_wrap=True)
     if told["matches"]:
-        _print_factors(out, solution, told["matches"])
+        _print_worst(out, told["matches"])
     if figures:
         _print_figures(out, solution, figures)
         _print_effects(out, solution, effects)
@@ -52,7 +52,7 @@ def _sentences(solution: Solution, told: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _print_factors(out: Console, solution: Solution, matches: Sequence[Mapping[str, Any]]) -> None:
+def _print_worst(out: Console, matches: Sequence[Mapping[str, Any]]) -> None:
     from rich.table import Table
 
     out.print(f"\nthe {min(WORST_SHOWN, len(matches))} worst matches", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Files of batches: the arrays of a round (`.npz`), or tickets and how they are judged (`.json`)."""
+"""Files of batches: the arrays of a round (`.npz`), or tickets and how they are judged."""
 
 from __future__ import annotations
 
@@ -106,14 +106,22 @@ def batch_of(data: Arrays) -> Batch:
         Galactron (Awesomenauts), "Scoring the quality of a match".
     """
     _check_shapes(data)
-    return judged_batch(data)
+    batch = six_factors(data)
+    facts = batch.facts._replace(
+        ping=np.ascontiguousarray(data["ping"], dtype=np.float32),
+        connect=np.ascontiguousarray(data["connect"], dtype=np.uint8),
+    )
+    return batch._replace(facts=facts)
 
 
-def judged_batch(data: Arrays) -> Batch:
-    """Return a batch of arrays that are known to be right, see `batch_of`.
+def six_factors(data: Arrays) -> Batch:
+    """Return a batch of the six factors, in which nobody's ping and network are known yet.
+
+    Args:
+        data: As for `batch_of`, without `ping` and `connect`, and of the right shapes.
 
     Raises:
-        ConfigError: A party is split, or larger than a team.
+        ConfigError: A party is larger than a team, or torn apart.
     """
     n, party = int(data["team_size"]), np.asarray(data["party"])
     ends = np.flatnonzero(np.diff(party, append=party[-1:] + 1)) + 1
@@ -126,12 +134,10 @@ def judged_batch(data: Arrays) -> Batch:
     facts = empty_facts(len(party))._replace(
         values=np.minimum(data["skill"].astype(np.float64), SKILL_CAP)[None, :],
         gaps=np.array([[PAIR_GAP, WEIGHTS["player"], 0.0, LOG, PLAYER_WORST, PLAYER_KNEE, 0.0]]),
-        ping=np.ascontiguousarray(data["ping"], dtype=np.float32),
         ping_scale=np.array([PING_BEST, PING_WORST]),
         ping_weights=np.array([WEIGHTS["ping"], 0.0, 0.0, 0.0]),
         met=_meetings(party, data["previous_match"], data["previous_team"]),
         met_weight=WEIGHTS["variation"],
-        connect=np.ascontiguousarray(data["connect"], dtype=np.uint8),
     )
     # The blog compares means; sums over equal teams are the means times n, and so is the scale.
     term = [SUM_GAP, WEIGHTS["team"], 0.0, LOG, n * TEAM_WORST, n * TEAM_KNEE, TEAM_STEP]

@@ -21,7 +21,8 @@ from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import NUMERIC, Queue
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.base import policy
-from evenmatch.policies.parts.batching import Roster, check_batch
+from evenmatch.policies.parts.batch_checks import check_batch
+from evenmatch.policies.parts.batching import Roster
 from evenmatch.solvers.batch.batch import Batch
 
 KEYS = ("format", "criteria", "rules", "tickets", "pairs")

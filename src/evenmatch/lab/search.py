@@ -1,4 +1,4 @@
-"""Solve a batch within a budget of time or of evaluations, on as many threads as there are parts."""
+"""Solve a batch within a budget of time or of evaluations, on a thread for each part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.solvers.batch.anneal import Annealing, anneal
+from evenmatch.solvers.batch.anneal import Annealing
 from evenmatch.solvers.batch.batch import Batch, Floats, Places, Plan
 from evenmatch.solvers.batch.candidates import candidates_of
 from evenmatch.solvers.batch.judge import judge
@@ -21,6 +21,7 @@ from evenmatch.solvers.batch.start import ORDERS, start_matches
 SECONDS_A_PLAYER = 0.003
 """A budget of so much for each player is worth another start."""
 RESTARTS_MAX = 64
+ESCAPES = ("restarts", "forced")
 FIRST_SLICE = 4_000
 SLICES = 40
 """Looks at the clock in one search."""
@@ -85,8 +86,6 @@ def parse_method(spec: str) -> Method:
     name, _, rest = spec.partition(":")
     if name not in ("anneal", "descent"):
         raise ConfigError(f"--policy must be anneal or descent, got {name[:64]}")
-    ESCAPES = ("restarts", "forced")
-
     allowed = {"escape": ESCAPES, "start": ORDERS} if name == "descent" else {}
     chosen: dict[str, str] = {}
     for setting in filter(None, rest.split(",")):

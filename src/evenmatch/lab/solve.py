@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,10 +104,7 @@ class Solution(NamedTuple):
         evaluated = [1.0 - cost_of(factor.alone, self.plan.seated) for factor in self.factors]
         rows = []
         for row, seated in enumerate(self.plan.seated.tolist()):
-            teams = [
-                [p for p in seated[low:high] if p >= 0]
-                for low, high in zip(starts, starts[1:], strict=False)
-            ]
+            teams = [[p for p in seated[low:high] if p >= 0] for low, high in pairwise(starts)]
             factors = {
                 self.named(factor.name): POINTS * float(values[row])
                 for factor, values in zip(self.factors, evaluated, strict=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.batch_file import judged_batch
+from evenmatch.lab.batch_file import six_factors
 from evenmatch.model.queue import Format
 from evenmatch.model.world import World, default_party_shares
 from evenmatch.sim.seeds import generator
@@ -84,8 +84,7 @@ def batch_of_world(data: Mapping[str, NDArray[Any]]) -> Batch:
     The ping of a pair is the least sum of both latencies over the regions; who reaches whom is
     said by their networks.
     """
-    nothing = np.zeros((0, 0))
-    batch = judged_batch({**data, "ping": nothing, "connect": nothing})
+    batch = six_factors(data)
     facts = batch.facts._replace(
         latency=np.ascontiguousarray(data["latency"], dtype=np.float32), network=data["network"]
     )

@@ -29,6 +29,7 @@ POLICIES: dict[str, str] = {
     "multi_queue": "MultiQueue",
     "periodic": "Periodic",
     "price": "Price",
+    "rolling": "Rolling",
     "virtual_rating": "VirtualRating",
     "weighted": "Weighted",
     "window": "Window",

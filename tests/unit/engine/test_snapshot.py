@@ -64,6 +64,20 @@ def test_snapshot_survives_the_round_trip() -> None:
     assert found.memories == before.memories()
 
 
+def test_region_and_hosts_of_a_match_survive_the_round_trip() -> None:
+    asks = (Criterion("latency", "latency", pairs="region"), Criterion("host_options", "connect"))
+    near, far = {"eu": 20.5}, {"eu": 30.0, "us": 20.0}
+    before = engine(
+        Configure(0.0, (queue(criteria=asks),), seed=1),
+        Enqueue(1.0, (new_ticket("a", latency=near, connect=()),)),
+        Enqueue(2.0, (new_ticket("b", latency=far, connect=("a",)),)),
+    )
+    (kept,) = decode_snapshot(encode_snapshot(take(before))).tables.matches.values()
+
+    assert (kept.match.region, kept.match.latency_delta) == ("eu", ((0.0,), (10.0,)))
+    assert kept.match.hosts == ("b",)
+
+
 def test_restored_engine_goes_on_like_the_one_before() -> None:
     before = busy()
     after = engine()

@@ -12,7 +12,8 @@ from evenmatch.cost.objective import Objective
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.parts.batching import Roster, batch_problem, check_batch, with_worth
+from evenmatch.policies.parts.batch_checks import batch_problem, check_batch
+from evenmatch.policies.parts.batching import Roster, with_worth
 from evenmatch.solvers.batch.batch import Batch
 from evenmatch.solvers.batch.reference import cost_of, is_legal
 from evenmatch.testing import player, queue, rule, ticket
@@ -83,7 +84,8 @@ def full_groups(tickets: list[Ticket], k: int, most: int) -> list[tuple[Ticket, 
         for group in itertools.combinations(tickets, count)
         if sum(t.size for t in group) == k
     )
-    return list(itertools.islice(groups, most))
+    found = list(groups)
+    return found[:: max(1, len(found) // most)]
 
 
 def compare(given: Queue, tickets: list[Ticket], now: float) -> int:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from evenmatch.cost.objective import weights_of
-from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.parts.batch_pairs import PairFacts
@@ -22,69 +21,7 @@ from evenmatch.policies.parts.batch_rules import RuleFacts
 from evenmatch.policies.parts.batch_terms import Terms
 from evenmatch.solvers.batch.batch import Batch, Floats, Ints, empty_batch, empty_facts
 
-CRITERIA = (
-    "spread",
-    "mean_gap",
-    "imbalance",
-    "rematch",
-    "latency",
-    "party_parity",
-    "host_options",
-    "same",
-    "overlap",
-)
-RULES = (
-    "spread",
-    "mean_gap",
-    "imbalance",
-    "rematch",
-    "latency",
-    "party_parity",
-    "host_options",
-    "same",
-    "overlap",
-    "avoid",
-)
-"""Kinds that a batch knows, or that the last look at a match takes care of."""
 ROWS_FIRST = 64
-
-
-def batch_problem(queue: Queue) -> str | None:
-    """Return why a batch cannot hold the queue's tickets, as the end of a sentence, or None."""
-    form = queue.format
-    if form.sides:
-        return "has sides"
-    if not queue.criteria:
-        return "has no criteria"
-    kinds: list[str] = [c.kind for c in queue.criteria if c.kind not in CRITERIA]
-    kinds += [r.kind for r in queue.rules if r.kind not in RULES]
-    if kinds:
-        return f"uses {kinds[0]}"
-    scales = {
-        (c.attribute, c.best, c.worst, c.pairs == "region")
-        for c in queue.criteria
-        if c.kind == "latency"
-    }
-    if len({scale[:3] for scale in scales}) > 1:
-        return "weighs latencies on several scales"
-    for kind in ("rematch", "host_options", "party_parity"):
-        if sum(c.kind == kind for c in queue.criteria) > 1:
-            return f"has several criteria {kind}"
-    return None
-
-
-def check_batch(name: str, queue: Queue) -> None:
-    """Refuse a queue whose tickets a batch cannot hold.
-
-    Raises:
-        ConfigError: Says what is in the way.
-    """
-    problem = batch_problem(queue)
-    if problem is not None:
-        raise ConfigError(
-            f"policy {name} solves batches of parties, and queue {queue.name} {problem}: "
-            f"choose greedy"
-        )
 
 
 class Roster:
@@ -106,9 +43,15 @@ class Roster:
         self._rows: dict[int, list[int]] = {}
         self._free: list[int] = list(range(ROWS_FIRST - 1, -1, -1))
         self._unwritten: dict[int, None] = {}
+        self._players = 0
 
     def __len__(self) -> int:
         return len(self.tickets)
+
+    @property
+    def players(self) -> int:
+        """Return how many players wait."""
+        return self._players
 
     def enter(self, ticket: Ticket) -> None:
         """Take rows for a ticket's players: O(players)."""
@@ -119,6 +62,7 @@ class Roster:
         self.tickets[ticket.sequence] = ticket
         self.number[ticket.id] = ticket.sequence
         self._unwritten[ticket.sequence] = None
+        self._players += size
 
     def leave(self, ticket_id: str) -> int | None:
         """Give a ticket's rows back; return its sequence, None if it is not here."""
@@ -126,7 +70,7 @@ class Roster:
         if sequence is not None:
             self._free.extend(self._rows.pop(sequence))
             self._unwritten.pop(sequence, None)
-            del self.tickets[sequence]
+            self._players -= len(self.tickets.pop(sequence).players)
         return sequence
 
     def by_age(self) -> list[Ticket]:
