@@ -30,6 +30,7 @@ POLICIES: dict[str, str] = {
     "periodic": "Periodic",
     "price": "Price",
     "rolling": "Rolling",
+    "rounds": "Rounds",
     "virtual_rating": "VirtualRating",
     "weighted": "Weighted",
     "window": "Window",

@@ -70,7 +70,7 @@ class Terms:
 
 def _is_paired(criterion: Criterion) -> bool:
     """Return whether a criterion is a mean over pairs of what each pair costs."""
-    return criterion.kind == "mean_gap" and criterion.scale.kind not in ("capped", "log")
+    return criterion.kind == "mean_gap"
 
 
 def _table(rows: Sequence[Sequence[float]]) -> Floats:
