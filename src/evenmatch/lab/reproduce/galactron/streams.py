@@ -19,7 +19,7 @@ from evenmatch.lab.simulate import simulate
 from evenmatch.lab.solve import POINTS
 from evenmatch.policies.registry import POLICIES
 
-RATES = {20: 7200.0, 200: 1200.0}
+RATES = {20: 7200.0, 200: 1800.0}
 """Players a minute, and for how many seconds they come."""
 ROUNDS = tuple(f"rounds:every={every},parts=1" for every in (30, 60, 120, 300))
 OTHERS = ("rounds:players=100,wait_max=600,parts=1", "threshold", "rolling")
@@ -119,7 +119,7 @@ def streams(effort: Effort) -> Part:
     others = [spec for spec in OTHERS if spec.partition(":")[0] in POLICIES]
     count = 2 if effort.quick else 12
     tasks = [
-        Stream(rate, number, effort.seed + number, policy, RATES[rate] / (4 if effort.quick else 1))
+        Stream(rate, number, effort.seed + number, policy, RATES[rate] / (2 if effort.quick else 1))
         for rate in reversed(RATES)
         for policy in (*ROUNDS, *others)
         for number in range(count)
