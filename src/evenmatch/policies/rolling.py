@@ -59,7 +59,7 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
 
     fills = False
 
-    effort: int = 1_000
+    effort: int = 2_000
     spread: float = 2.0
     wait_max: float = 600.0
     skips: int = 1_000

@@ -151,11 +151,10 @@ class RoundJob:
             return plan_duels(self._batch).plan
         child = np.random.SeedSequence((self._seed, part)).generate_state(1)
         if self._solver == "descent":
-            from evenmatch.solvers.batch.descent import descend
+            from evenmatch.solvers.batch.descent import descent
 
-            found: Plan = descend(self._batch, effort=self._effort, seed=int(child[0]))
-            return found
-        from evenmatch.solvers.batch.anneal import anneal
+            return descent(self._batch, effort=self._effort, seed=int(child[0]))
+        from evenmatch.solvers.batch.solve import anneal
 
         return anneal(self._batch, effort=self._effort, seed=int(child[0]))
 

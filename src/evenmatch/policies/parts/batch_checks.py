@@ -15,6 +15,8 @@ CRITERIA = (
     "host_options",
     "same",
     "overlap",
+    "fullness",
+    "role_rank",
 )
 RULES = (
     "spread",
@@ -27,6 +29,8 @@ RULES = (
     "same",
     "overlap",
     "avoid",
+    "fullness",
+    "role_rank",
 )
 """Kinds that a batch knows, or that the last look at a match takes care of."""
 
@@ -35,7 +39,7 @@ def batch_problem(queue: Queue) -> str | None:
     """Return why a batch cannot hold the queue's tickets, as the end of a sentence, or None."""
     form = queue.format
     if form.sides:
-        return "has sides"
+        return "has sides, which tickets may insist on"
     if not queue.criteria:
         return "has no criteria"
     kinds: list[str] = [c.kind for c in queue.criteria if c.kind not in CRITERIA]
@@ -49,7 +53,7 @@ def batch_problem(queue: Queue) -> str | None:
     }
     if len({scale[:3] for scale in scales}) > 1:
         return "weighs latencies on several scales"
-    for kind in ("rematch", "host_options", "party_parity"):
+    for kind in ("rematch", "host_options", "party_parity", "role_rank"):
         if sum(c.kind == kind for c in queue.criteria) > 1:
             return f"has several criteria {kind}"
     return None

@@ -128,6 +128,22 @@ class Search:
         table.bench[: len(bench)] = bench
         table.counts[BENCHED] = len(bench)
 
+    def begin_with(self, sequence: int) -> None:
+        """Make one match with a ticket, and put all others on the bench."""
+        table, mine = self._table, self.place[sequence]
+        bench = list(range(len(self.tickets)))
+        table.home[:] = -1
+        table.counts[MATCHES] = 0
+        found = self._pack(bench, mine)
+        if found is not None:
+            seated = [party for team in found for party in team]
+            bench = [party for party in bench if party not in seated]
+            self._hold(0, found if self._per_match > 1 else [seated])
+            table.counts[MATCHES] = 1
+            seat_row(*self._args, 0, -1)
+        table.bench[: len(bench)] = bench
+        table.counts[BENCHED] = len(bench)
+
     def trade(self, focus: Sequence[int], effort: int, seed: bytes, pinned: int = -1) -> None:
         """Improve the division; trades begin at the matches of `focus` more often."""
         table = self._table
@@ -206,12 +222,15 @@ class Search:
             table.held_count[c] = len(parties)
             table.home[list(parties)] = c
 
-    def _pack(self, bench: Sequence[int]) -> list[list[int]] | None:
-        """Return the parties of each team of one match; None if the bench fills none."""
+    def _pack(self, bench: Sequence[int], before: int = -1) -> list[list[int]] | None:
+        """Return the parties of each team of one match; None if the bench fills none.
+
+        The largest parties come first, and before them one that must be there.
+        """
         sizes = self._table.sizes
         if int(sizes[list(bench)].sum()) < sum(self._seats):
             return None
-        left = sorted(bench, key=lambda party: -int(sizes[party]))
+        left = sorted(bench, key=lambda party: (party != before, -int(sizes[party])))
         teams = []
         for seats in self._seats:
             team: list[int] = []

@@ -1,4 +1,4 @@
-"""Simulated annealing over whole matches: the solver of rounds.
+"""Simulated annealing over whole matches: one search, in slices of effort.
 
 A search starts from sorted parties, warm, and lets packs of parties change places between matches;
 what makes the sum of energies worse is accepted with probability exp(-difference / temperature).
@@ -17,17 +17,19 @@ import math
 
 import numpy as np
 
-from evenmatch.solvers.batch.batch import Batch, Floats, Ints, Pairs, Places, Plan, bare
-from evenmatch.solvers.batch.board import BOARD, Board, board_of, load_pairs
-from evenmatch.solvers.batch.candidates import candidates_of
-from evenmatch.solvers.batch.evaluate import energy_of, evaluate
-from evenmatch.solvers.batch.judge import judge
+from evenmatch.solvers.batch.batch import Floats, Ints, Places, bare
+from evenmatch.solvers.batch.board import BOARD, Board, board_of, load_pairs, load_place
+from evenmatch.solvers.batch.divide import by_size, by_team
+from evenmatch.solvers.batch.evaluate import energy_of, evaluate, least_energy
+from evenmatch.solvers.batch.finish import neighbours, resolve_pairs
 from evenmatch.solvers.batch.moves import (
     EFFORT,
+    END_HEAT,
     EVALUATIONS,
     MATCHES,
     MOVES,
     ON_BENCH,
+    START_HEAT,
     TAKEN,
     WALK,
     Walk,
@@ -35,18 +37,40 @@ from evenmatch.solvers.batch.moves import (
     rewrite,
     uniform,
 )
-from evenmatch.solvers.batch.scene import SCENE, Scene, scene_of
-from evenmatch.solvers.batch.start import start_matches
+from evenmatch.solvers.batch.scene import POWER, SCENE, Scene
+from evenmatch.solvers.batch.split import split_matches
 from evenmatch.solvers.kernel import kernel
 
-HEAT = (0.02, 0.001)
-"""Temperature at the start and at the end, in units of quality."""
+PATIENT = (0.02, 0.001, 0.7, 0.0)
+HASTY = (0.006, 0.0015, 0.85, 0.5)
+"""`Walk.habits` of a search with plenty of effort and of one with little: temperatures in units of
+quality. Chosen among ten settings on 3v3 of 99 to 3,000 players, most of which differ by less than
+searches with other seeds do; but a short search cannot afford to melt everything."""
+PLENTY, LITTLE = 2_500.0, 400.0
+"""Evaluations for each player that are plenty, and little."""
+RMS_SLOPE = 0.3
+"""How much the square of what a match of quality .85 lacks rises with what it lacks."""
 STRIDE = 64
 """Moves between two looks at the temperature."""
 
 
+def habits_for(effort: float, players: int) -> Floats:
+    """Return `Walk.habits` for a search, between the hasty and the patient.
+
+    Args:
+        effort: Evaluations of the whole search, about.
+        players: Of the batch.
+
+    >>> habits_for(750_000, 300).tolist(), habits_for(100_000, 300).tolist()
+    ([0.02, 0.001, 0.7, 0.0], [0.006, 0.0015, 0.85, 0.5])
+    """
+    each = min(max(effort / max(players, 1), LITTLE), PLENTY)
+    share = math.log(each / LITTLE) / math.log(PLENTY / LITTLE)
+    return (1.0 - share) * np.array(HASTY) + share * np.array(PATIENT)
+
+
 class Annealing:
-    """One search, in slices of effort.
+    """One search.
 
     Args:
         scene: The batch, as kernels read it.
@@ -59,27 +83,37 @@ class Annealing:
         self.scene = scene
         matches, k = seated.shape
         self.board = board_of(scene, matches + 2)
-        self._seat(seated)
-        on_board = seated[seated >= 0]
+        self.board.seat[:matches] = by_size(scene, seated)
         is_seated = np.zeros(len(scene.first) - 1, dtype=bool)
-        is_seated[scene.party[on_board]] = True
-        bench: Places = np.zeros(len(is_seated), dtype=np.int32)
+        is_seated[scene.party[seated[seated >= 0]]] = True
         waiting = np.flatnonzero(~is_seated)
+        bench: Places = np.zeros(len(is_seated), dtype=np.int32)
         bench[: len(waiting)] = waiting
         counts: Ints = np.zeros(6, dtype=np.int64)
         counts[MATCHES], counts[ON_BENCH] = matches, len(waiting)
         self.walk = Walk(
             np.zeros(matches + 2),
-            self._places(matches, waiting),
+            self._places(matches),
             bench,
             counts,
-            np.random.SeedSequence(seed).generate_state(1, dtype=np.uint64),
+            np.random.SeedSequence(seed).generate_state(1, dtype=np.uint64).astype(np.uint64),
             candidates,
             np.zeros((4, max(k + 2, 6)), dtype=np.int64),
-            np.array(HEAT),
+            np.array(PATIENT),
         )
+        self.pace(PLENTY * len(scene.party))
         self._args = (bare(scene), bare(self.board), bare(self.walk))
         evaluate(self._args[0], self._args[1], matches, self.walk.energies)
+
+    def pace(self, effort: float) -> None:
+        """Choose the habits of a search that will spend so many evaluations, see `habits_for`.
+
+        Where powers of qualities are summed, a difference of energy is less than one of quality:
+        temperatures fall by about the slope of what is summed.
+        """
+        self.walk.habits[:] = habits_for(effort, len(self.scene.party))
+        power = float(self.scene.numbers[POWER])
+        self.walk.habits[: END_HEAT + 1] *= power if power > 0.0 else RMS_SLOPE
 
     def run(self, evaluations: int, begin: float = 0.0, end: float = 1.0) -> None:
         """Search on.
@@ -91,90 +125,49 @@ class Annealing:
         """
         _anneal(*self._args, np.array([float(evaluations), begin, end]))
 
+    def finish(self, evaluations: int) -> None:
+        """Divide the parties of pairs of matches anew, as well as can be, neighbours first."""
+        matches = int(self.walk.counts[MATCHES])
+        if self.scene.is_divided and matches > 1:
+            pairs = neighbours(self.walk.place, self.walk.candidates, matches)
+            parts: Ints = np.zeros((2, 2 * self.board.seat.shape[1]), dtype=np.int64)
+            resolve_pairs(*self._args, np.ascontiguousarray(pairs), parts, evaluations)
+
     @property
     def energy(self) -> float:
         """Return what the search lowers."""
         return float(self.walk.energies[: self.walk.counts[MATCHES]].sum())
 
+    @property
+    def evaluations(self) -> int:
+        """Return how many matches have been evaluated."""
+        return int(self.walk.counts[EVALUATIONS])
+
+    @property
+    def moves(self) -> int:
+        """Return how many moves have been tried."""
+        return int(self.walk.counts[MOVES])
+
     def seated(self) -> Places:
         """Return the matches team by team, each divided as well as can be."""
         matches = int(self.walk.counts[MATCHES])
-        seat = self.board.seat[:matches].copy()
-        if not self.scene.is_divided:
-            return seat
-        chosen: Ints = np.zeros((matches, 2), dtype=np.int64)
-        _options_chosen(self._args[0], self._args[1], chosen)
-        for row in range(matches):
-            teams = self.scene.option_teams[chosen[row].sum()]
-            seat[row] = seat[row][np.argsort(teams, kind="stable")]
-        return seat
-
-    def _seat(self, seated: Places) -> None:
-        """Write matches onto the board, parties in falling order of size where that is asked."""
-        matches = len(seated)
-        self.board.seat[:matches] = seated
         if self.scene.is_divided:
-            sizes = np.diff(self.scene.first)
-            party = self.scene.party[seated]
-            order = np.lexsort((seated, party, -sizes[party]), axis=1)
-            self.board.seat[:matches] = np.take_along_axis(seated, order, axis=1)
+            return by_team(self.scene, self.board, matches)
+        return split_matches(self.scene, self.board.seat[:matches].copy())
 
-    def _places(self, matches: int, waiting: Ints) -> Places:
-        """Return row and place of each player; on the bench -1 and the place of his party."""
+    def _places(self, matches: int) -> Places:
+        """Return row and place of each player, -1 on the bench."""
         place: Places = np.full((2, len(self.scene.party)), -1, dtype=np.int32)
         rows, places = np.nonzero(self.board.seat[:matches] >= 0)
         who = self.board.seat[rows, places]
         place[0, who], place[1, who] = rows, places
-        for at, party in enumerate(waiting.tolist()):
-            place[1, self.scene.first[party] : self.scene.first[party + 1]] = at
         return place
 
 
-def anneal(
-    batch: Batch,
-    *,
-    effort: int,
-    seed: int,
-    pairs: Pairs | None = None,
-    power: float = 1.0,
-) -> Plan:
-    """Return the best matches that an effort finds.
-
-    Args:
-        batch: The batch.
-        effort: Evaluations of matches.
-        seed: Of all that is random.
-        pairs: Its table of pairs, if it is there already.
-        power: See `scene_of`.
-    """
-    scene = scene_of(batch, pairs, power=power)
-    seated = start_matches(batch, "skill", np.random.default_rng(seed))
-    search = Annealing(scene, seated, candidates_of(scene), seed)
-    search.run(effort)
-    seated = search.seated()
-    quality, legal = judge(scene, batch, seated)
-    return Plan(seated, quality, legal, int(search.walk.counts[EVALUATIONS]))
-
-
-@kernel(f"void({SCENE}, {BOARD}, int64[:,::1])", allocates=False)
-def _options_chosen(scene: Scene, board: Board, chosen: Ints) -> None:
-    """Write the first option of each match's key and the number of the best from there."""
-    first, party, radix, option_first, seat = scene[4], scene[5], scene[17], scene[18], board[0]
-    for row in range(chosen.shape[0]):
-        load_pairs(scene, board, row, -1)
-        energy_of(scene, board, row)
-        key, p = 0, 0
-        while p < seat.shape[1]:
-            own = party[seat[row, p]]
-            key += radix[first[own + 1] - first[own]]
-            p += first[own + 1] - first[own]
-        chosen[row, 0], chosen[row, 1] = option_first[key], board[6][0]
-
-
-@kernel(f"void({SCENE}, {BOARD}, {WALK}, int64, int64)", inline=True, allocates=False)
-def _settle(scene: Scene, board: Board, walk: Walk, row: int, trial: int) -> None:
+@kernel(f"void({BOARD}, {WALK}, int64, int64)", inline=True, allocates=False)
+def _settle(board: Board, walk: Walk, row: int, trial: int) -> None:
     """Make a proposal the row itself."""
-    seat, local, energies, place = board[0], board[1], walk[0], walk[1]
+    seat, local, keys, energies, place = board[0], board[1], board[7], walk[0], walk[1]
     for p in range(seat.shape[1]):
         player = seat[trial, p]
         seat[row, p] = player
@@ -182,7 +175,7 @@ def _settle(scene: Scene, board: Board, walk: Walk, row: int, trial: int) -> Non
             place[0, player], place[1, player] = row, p
     for pair in range(local.shape[1]):
         local[row, pair, 0], local[row, pair, 1] = local[trial, pair, 0], local[trial, pair, 1]
-    energies[row] = energies[trial]
+    energies[row], keys[row] = energies[trial], keys[trial]
 
 
 @kernel(f"void({SCENE}, {WALK})", inline=True, allocates=False)
@@ -206,36 +199,42 @@ def _swap_with_bench(scene: Scene, walk: Walk) -> None:
 
 @kernel(f"boolean({SCENE}, {BOARD}, {WALK}, float64)", inline=True, allocates=False)
 def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
-    """Evaluate the proposed move; take it if energies rise by at most a limit."""
-    energies, counts, packs = walk[0], walk[3], walk[6]
-    seat = board[0]
-    matches = counts[MATCHES]
-    before, after, evaluated = 0.0, 0.0, 0
+    """Evaluate the proposed move; take it if energies rise by at most a limit.
+
+    The first side is most often the one that loses; where the second cannot make up for it, not
+    even by the least energy that its players allow, it is not evaluated.
+    """
+    energies, counts, packs, seat = walk[0], walk[3], walk[6], board[0]
     is_inside = packs[2, 0] == packs[2, 3]
+    rise = 0.0
     for side in range(2):
-        row, trial = packs[2, 3 * side], matches + side
+        row, trial = packs[2, 3 * side], counts[MATCHES] + side
         if row < 0:
             continue
-        if is_inside and side == 1:
-            break
         for p in range(seat.shape[1]):
             seat[trial, p] = seat[row, p]
-        rewrite(scene, board, walk, trial, side)
+        changed = rewrite(scene, board, walk, trial, side)
         if is_inside:
             rewrite(scene, board, walk, trial, 1)
-        load_pairs(scene, board, trial, row)
+            changed = -1
+        elif side == 1 and least_energy(scene, board, trial) - energies[row] + rise > limit:
+            return False
+        if changed >= 0:
+            load_place(scene, board, trial, row, changed)
+        else:
+            load_pairs(scene, board, trial, row)
         energies[trial] = energy_of(scene, board, trial)
-        evaluated += 1
-        before += energies[row]
-        after += energies[trial]
-    counts[EVALUATIONS] += evaluated
-    counts[EFFORT] += evaluated
-    if after - before > limit:
+        counts[EVALUATIONS] += 1
+        counts[EFFORT] += 1
+        rise += energies[trial] - energies[row]
+        if is_inside:
+            break
+    if rise > limit:
         return False
     if packs[2, 0] >= 0:
-        _settle(scene, board, walk, packs[2, 0], matches)
+        _settle(board, walk, packs[2, 0], counts[MATCHES])
     if not is_inside:
-        _settle(scene, board, walk, packs[2, 3], matches + 1)
+        _settle(board, walk, packs[2, 3], counts[MATCHES] + 1)
     if packs[2, 0] < 0:
         _swap_with_bench(scene, walk)
     return True
@@ -244,17 +243,17 @@ def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
 @kernel(f"void({SCENE}, {BOARD}, {WALK}, float64[::1])", allocates=False)
 def _anneal(scene: Scene, board: Board, walk: Walk, slice_of: Floats) -> None:
     """Search on; `slice_of` is the effort and the shares of the search at its begin and end."""
-    counts, chance, heat = walk[3], walk[4], walk[7]
+    counts, chance, habits = walk[3], walk[4], walk[7]
     effort, begin, end = slice_of[0], slice_of[1], slice_of[2]
-    cooling = math.log(heat[1] / heat[0])
+    cooling = math.log(habits[END_HEAT] / habits[START_HEAT])
     counts[EFFORT] = 0
     while counts[EFFORT] < effort:
         share = begin + (end - begin) * counts[EFFORT] / effort
-        heat_now = heat[0] * math.exp(cooling * share)
+        heat = habits[START_HEAT] * math.exp(cooling * share)
         for _ in range(STRIDE):
             if not propose(scene, board, walk):
                 counts[EFFORT] += 1
                 continue
             counts[MOVES] += 1
-            if _try_move(scene, board, walk, -heat_now * math.log(uniform(chance))):
+            if _try_move(scene, board, walk, -heat * math.log(uniform(chance))):
                 counts[TAKEN] += 1

@@ -46,7 +46,7 @@ def _orders(scene: Scene) -> Ints:
     return np.ascontiguousarray(np.vstack(orders), dtype=np.int64)
 
 
-@kernel("void(float32[:,::1], int32[:,::1], int64, int64, float32)", inline=True, allocates=False)
+@kernel("void(float32[:,::1], int32[:,::1], int64, int64, float64)", inline=True, allocates=False)
 def _offer(best: Singles, found: Places, i: int, j: int, cost: float) -> None:
     """Put j among the partners of i if it belongs there; `best` has one row of costs."""
     at = found.shape[1] - 1
@@ -91,4 +91,4 @@ def _best_in_orders(
                 as_enemies, as_mates, ping, flags = pair_of(measures, i, j, False)
                 cost = (as_enemies + as_mates) * shares[0] + ping * (shares[1] + shares[2])
                 if cost < best[0, last] and flags & APART == 0:
-                    _offer(best, found, i, j, np.float32(cost))
+                    _offer(best, found, i, j, cost)

@@ -38,8 +38,11 @@ from evenmatch.solvers.batch.swaps import (
 ESCAPES = ("restarts", "forced")
 FORCED = 12
 """Swaps forced at a time: "a dozen or so"."""
-SEMI_RANDOM = 0.3
-"""A new start sorts by skill plus noise of so many standard deviations of skill."""
+SEMI_RANDOM = (0.05, 1.0)
+"""A new start sorts by skill plus noise of so few to so many standard deviations of skill.
+
+Large pools gain from starts near the sorted one, small pools from starts that are far from it.
+"""
 ON_BENCH_TOGETHER = 8
 """Parties of the bench in one group."""
 GROUPS_MAX = 4_000
@@ -227,7 +230,9 @@ def _with_noise(batch: Batch, rng: np.random.Generator) -> Batch:
     values: Floats = batch.facts.values
     if not len(values):
         return batch
-    noise = rng.normal(0.0, SEMI_RANDOM * float(values[0].std()), len(batch.first) - 1)
+    least, most = SEMI_RANDOM
+    size = least * (most / least) ** rng.random() * float(values[0].std())
+    noise = rng.normal(0.0, size, len(batch.first) - 1)
     disturbed = values.copy()
     disturbed[0] += np.repeat(noise, np.diff(batch.first))
     return batch._replace(facts=batch.facts._replace(values=disturbed))

@@ -6,7 +6,7 @@ import numpy as np
 
 from evenmatch.solvers.batch.batch import Ints, Places, bare
 from evenmatch.solvers.batch.board import BOARD, Board, load_pairs
-from evenmatch.solvers.batch.evaluate import energy_of, key_of
+from evenmatch.solvers.batch.evaluate import option_of
 from evenmatch.solvers.batch.scene import SCENE, Scene
 from evenmatch.solvers.kernel import kernel
 
@@ -34,8 +34,7 @@ def by_team(scene: Scene, board: Board, matches: int) -> Places:
 
 @kernel(f"void({SCENE}, {BOARD}, int64[::1])", allocates=False)
 def _choose_options(scene: Scene, board: Board, chosen: Ints) -> None:
-    option_first, found = scene[18], board[6]
+    """Write the number of the best option of each match."""
     for row in range(chosen.shape[0]):
         load_pairs(scene, board, row, -1)
-        energy_of(scene, board, row)
-        chosen[row] = option_first[key_of(scene, board, row)] + found[0]
+        chosen[row] = option_of(scene, board, row)

@@ -1,6 +1,8 @@
 """What matches are worth while a search goes on, in kernels.
 
 `energy` is what searches lower: minus the transformed quality, minus what its players are worth.
+Where seats may stay free, quality counts by the share of them that is filled: else many small
+matches would seem better than few large ones.
 It is not bounded by -1, since players may be worth anything.
 """
 
@@ -8,19 +10,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.solvers.batch.batch import (
-    Floats,
-)
+from evenmatch.solvers.batch.batch import Floats, Places, Singles
 from evenmatch.solvers.batch.board import BOARD, Board, load_pairs
 from evenmatch.solvers.batch.gaps import (
+    UNSEATED,
     broken_rules,
+    filled_share,
     region_cost,
     roles_cost,
     room_cost,
     terms_cost,
 )
 from evenmatch.solvers.batch.measures import CELLS
-from evenmatch.solvers.batch.options import NEVER
+from evenmatch.solvers.batch.options import LANES, NEVER
 from evenmatch.solvers.batch.pairs import (
     E_APART,
     E_REACHED,
@@ -33,6 +35,7 @@ from evenmatch.solvers.batch.scene import (
     GAP_SMOOTH,
     HAS_FLAGS,
     HAS_HOSTS,
+    HAS_ROOM,
     HAS_WORTH,
     ILLEGAL,
     IS_PLAIN,
@@ -41,25 +44,13 @@ from evenmatch.solvers.batch.scene import (
     SCENE,
     Scene,
 )
+from evenmatch.solvers.batch.trio import trio_cost, trio_hosts
 from evenmatch.solvers.kernel import kernel
 
 PER_VIOLATION = 0.05
 """What each broken rule adds to the energy of a match that is not legal."""
 IMPOSSIBLE = 1e9
 """Energy of a match whose parties cannot be divided into teams."""
-
-
-@kernel(f"int64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
-def key_of(scene: Scene, board: Board, row: int) -> int:
-    """Return the key of a row's options."""
-    first, party, radix, seat = scene[4], scene[5], scene[17], board[0]
-    key, p = 0, 0
-    while p < seat.shape[1]:
-        own = party[seat[row, p]]
-        size = first[own + 1] - first[own]
-        key += radix[size]
-        p += size
-    return key
 
 
 @kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
@@ -95,6 +86,37 @@ def hosts_cost(scene: Scene, board: Board, row: int) -> float:
     return hosts[min(found, 2)]
 
 
+@kernel(
+    "void(float32[::1], int64, int64, int64, float32[::1], float32[::1])",
+    inline=True,
+    allocates=False,
+)
+def _add_up(
+    table: Singles, start: int, rows: int, width: int, factors: Singles, sums: Singles
+) -> None:
+    """Add to the sums of options the rows of their table times factors, `LANES` side by side."""
+    # Unsigned, so that no processor time goes into asking whether an index is negative.
+    at, one = np.uint64(start * rows), np.uint64(1)
+    two, three, four = np.uint64(2), np.uint64(3), np.uint64(4)
+    five, six, seven = np.uint64(5), np.uint64(6), np.uint64(7)
+    for s in range(0, width, LANES):
+        a0, a1, a2, a3 = sums[s], sums[s + 1], sums[s + 2], sums[s + 3]
+        a4, a5, a6, a7 = sums[s + 4], sums[s + 5], sums[s + 6], sums[s + 7]
+        for row in range(rows):
+            factor = factors[row]
+            a0 += table[at] * factor
+            a1 += table[at + one] * factor
+            a2 += table[at + two] * factor
+            a3 += table[at + three] * factor
+            a4 += table[at + four] * factor
+            a5 += table[at + five] * factor
+            a6 += table[at + six] * factor
+            a7 += table[at + seven] * factor
+            at += np.uint64(LANES)
+        sums[s], sums[s + 1], sums[s + 2], sums[s + 3] = a0, a1, a2, a3
+        sums[s + 4], sums[s + 5], sums[s + 6], sums[s + 7] = a4, a5, a6, a7
+
+
 @kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
 def _plain_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of the best division of a match of two equal teams, hosts left out.
@@ -106,7 +128,7 @@ def _plain_cost(scene: Scene, board: Board, row: int) -> float:
     option_first, option_parity = scene[18], scene[19]
     together, signs = scene[21], scene[22]
     seat, local, bits, sums, found = board[0], board[1], board[2], board[3], board[6]
-    key = key_of(scene, board, row)
+    key = board[7][row]
     start = option_first[key]
     width = option_first[key + 1] - start
     if width == 0:
@@ -115,16 +137,11 @@ def _plain_cost(scene: Scene, board: Board, row: int) -> float:
     for s in range(width):
         sums[0, s] = parity * option_parity[start + s]
         sums[1, s] = 0.0
-    column = int(numbers[GAP_COLUMN])
-    at = start * seat.shape[1]
     if values.shape[0] > 0:
         for p in range(seat.shape[1]):
-            value = np.float32(values[column, seat[row, p]])
-            for s in range(width):
-                sums[1, s] += signs[at + s] * value
-            at += width
+            sums[2, p] = np.float32(values[int(numbers[GAP_COLUMN]), seat[row, p]])
+        _add_up(signs, start, seat.shape[1], width, sums[2], sums[1])
     shared = 0.0
-    at = start * local.shape[1]
     penalty = np.float32(numbers[HAS_FLAGS] * numbers[ILLEGAL])
     for pair in range(local.shape[1]):
         as_enemies, as_mates = local[row, pair, 0], local[row, pair, 1]
@@ -132,24 +149,24 @@ def _plain_cost(scene: Scene, board: Board, row: int) -> float:
             as_enemies += penalty * np.float32(bits[row, pair, 0] & E_APART)
             as_mates += penalty * np.float32(bits[row, pair, 1] & M_APART)
         shared += as_enemies
-        more = as_mates - as_enemies
-        for s in range(width):
-            sums[0, s] += together[at + s] * more
-        at += width
-    best = np.inf
+        sums[2, pair] = as_mates - as_enemies
+    _add_up(together, start, local.shape[1], width, sums[2], sums[0])
+    best, chosen = np.float32(NEVER), 0
     smooth = numbers[GAP_SMOOTH]
     for s in range(width):
+        if sums[0, s] >= best:
+            continue
         cells = min(abs(float(sums[1, s])) * numbers[GAP_CELLS] + 1e-9, float(CELLS))
         low = int(cells)
         gap = curves[0, low]
         if smooth > 0.0:
             gap += np.float32(cells - low) * (curves[0, low + 1] - gap)
-        cost = float(sums[0, s] + gap)
+        cost = sums[0, s] + gap
         if cost < best:
-            best = cost
-            found[0] = s
+            best, chosen = cost, s
+    found[0] = chosen
     found[1] = int((best + shared) / numbers[ILLEGAL]) if penalty > 0.0 else 0
-    return best + shared
+    return float(best + shared)
 
 
 @kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
@@ -197,14 +214,20 @@ def _pairs_cost(scene: Scene, board: Board, row: int) -> float:
 def parity_gap(scene: Scene, board: Board, row: int) -> float:
     """Return .6 x + .4 x^2 for the two teams whose parties differ most, seats in `order`.
 
-    The distance of two falling lists of sizes is counted the other way round: for each size, by
-    how much the numbers of parties at least as large differ.
+    Empty teams do not count. The distance of two falling lists of sizes is counted the other way
+    round: for each size, by how much the numbers of parties at least as large differ.
     """
     first, party, team_start, seat, order = scene[4], scene[5], scene[14], board[0], board[4]
     worst, seats_most = 0, 1
     for team in range(team_start.shape[0] - 1):
-        seats_most = max(seats_most, team_start[team + 1] - team_start[team])
-        for other in range(team):
+        filled = 0
+        for at in range(team_start[team], team_start[team + 1]):
+            filled += 1 if order[0, at] >= 0 else 0
+        seats_most = max(seats_most, filled)
+        for other in range(team if filled > 0 else 0):
+            # Seats are filled from the first on.
+            if order[0, team_start[other]] < 0:
+                continue
             for size in range(seat.shape[1]):
                 order[1, size] = 0
             for sign, one in ((1, team), (-1, other)):
@@ -226,7 +249,7 @@ def parity_gap(scene: Scene, board: Board, row: int) -> float:
 
 
 @kernel(f"float64({SCENE}, {BOARD}, int64, float64)", allocates=False)
-def _divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
+def divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
     """Return the cost of the division in `order`, hosts left out; rules broken go to `found`."""
     seat, order, states, found = board[0], board[4], board[5], board[6]
     cost = _pairs_cost(scene, board, row) + scene[16][PARITY] * parity
@@ -235,10 +258,9 @@ def _divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
     cost += room_cost(scene, seat, row)
     roles = roles_cost(scene, seat, row, order, states)
     found[1] += broken_rules(scene, seat, row, order)
-    if roles == np.inf:
-        found[1] += 1
-        roles = 0.0
-    return cost + roles
+    unseated = roles // UNSEATED
+    found[1] += int(unseated)
+    return cost + roles - unseated * UNSEATED
 
 
 @kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
@@ -246,7 +268,7 @@ def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of the best division of a match, all that there is to know included."""
     team_start, option_first, option_parity = scene[14], scene[18], scene[19]
     option_teams, order, found = scene[20], board[4], board[6]
-    key = key_of(scene, board, row)
+    key = board[7][row]
     best, fewest, chosen = np.inf, 1 << 30, -1
     for option in range(option_first[key], option_first[key + 1]):
         if option_parity[option] >= NEVER:
@@ -257,7 +279,7 @@ def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
             team = option_teams[option, p]
             order[0, order[2, team]] = p
             order[2, team] += 1
-        cost = _divided_cost(scene, board, row, float(option_parity[option]))
+        cost = divided_cost(scene, board, row, float(option_parity[option]))
         if found[1] < fewest or (found[1] == fewest and cost < best):
             best, fewest, chosen = cost, found[1], option - option_first[key]
     found[0], found[1] = chosen, fewest
@@ -273,42 +295,112 @@ def _general_cost(scene: Scene, board: Board, row: int) -> float:
     for p in range(seat.shape[1]):
         order[0, p] = p if seat[row, p] >= 0 else -1
     parity = parity_gap(scene, board, row) if numbers[PARITY] != 0.0 else 0.0
-    return _divided_cost(scene, board, row, parity)
+    return divided_cost(scene, board, row, parity)
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
-def energy_of(scene: Scene, board: Board, row: int) -> float:
-    """Return the energy of a row whose pairs are loaded; see `Board.found` for the rest.
-
-    Complexity:
-        Plain matches: O(pairs * options), eight options at a time. Others: as `reference`.
-    """
-    worth, numbers, seat, found = scene[13], scene[16], board[0], board[6]
+@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+def _other_cost(scene: Scene, board: Board, row: int) -> float:
+    """Return the cost of a match of any format; option and rules broken go to `found`."""
+    numbers = scene[16]
     if numbers[IS_PLAIN] > 0.0:
         cost = _plain_cost(scene, board, row)
     else:
         cost = _general_cost(scene, board, row)
+    if cost != IMPOSSIBLE and numbers[HAS_HOSTS] > 0.0:
+        cost += hosts_cost(scene, board, row)
+    return cost
+
+
+@kernel("float64(float64[::1], float64)", inline=True, allocates=False)
+def gain_of(numbers: Floats, cost: float) -> float:
+    """Return what a match of this cost adds to what is maximised."""
+    power, quality = numbers[POWER], 1.0 - cost
+    if power == 0.0:
+        return -cost * cost
+    if power != 1.0 and quality > 0.0:
+        return quality**power
+    return quality
+
+
+@kernel("float64(float64[::1], int32[:,::1], int64)", inline=True, allocates=False)
+def worth_of(worth: Floats, seat: Places, row: int) -> float:
+    """Return what the players of a match are worth."""
+    total = 0.0
+    for p in range(seat.shape[1]):
+        if seat[row, p] >= 0:
+            total += worth[seat[row, p]]
+    return total
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+def least_energy(scene: Scene, board: Board, row: int) -> float:
+    """Return a bound that the energy of a row cannot be below, from its players alone."""
+    worth, numbers, floor, seat = scene[13], scene[16], scene[24], board[0]
+    cost = 0.0
+    for p in range(seat.shape[1]):
+        if seat[row, p] >= 0:
+            cost += floor[seat[row, p]]
+    gain = gain_of(numbers, cost)
+    if numbers[HAS_WORTH] > 0.0:
+        gain += worth_of(worth, seat, row)
+    return -gain
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+def _trio_cost(scene: Scene, board: Board, row: int) -> float:
+    """Return the cost of a match of two teams of three, hosts included."""
+    values, curves, hosts, numbers, trio = scene[0][0], scene[7], scene[8], scene[16], scene[23]
+    seat, local, bits, sums, found = board[0], board[1], board[2], board[3], board[6]
+    column = int(numbers[GAP_COLUMN])
+    for p in range(6):
+        sums[1, p] = np.float32(values[column, seat[row, p]])
+    key = board[7][row]
+    cost = trio_cost(local, row, trio[key], sums[1], curves, numbers[GAP_CELLS:])
+    found[1] = 0
+    return cost + hosts[min(trio_hosts(bits, row), 2)] if cost < NEVER / 2 else IMPOSSIBLE
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+def energy_of(scene: Scene, board: Board, row: int) -> float:
+    """Return the energy of a row whose pairs are loaded.
+
+    Complexity:
+        Plain matches: O(pairs * options), eight options at a time. Others: as `reference`.
+    """
+    worth, numbers, trio, seat, found = scene[13], scene[16], scene[23], board[0], board[6]
+    if trio.shape[0] > 0 and numbers[HAS_FLAGS] == 0.0:
+        cost = _trio_cost(scene, board, row)
+    else:
+        cost = _other_cost(scene, board, row)
     if cost == IMPOSSIBLE:
         return IMPOSSIBLE
     if found[1] > 0:
         return numbers[ILLEGAL] + PER_VIOLATION * found[1]
-    if numbers[HAS_HOSTS] > 0.0:
-        cost += hosts_cost(scene, board, row)
-    power, gain = numbers[POWER], 1.0 - cost
-    if power == 0.0:
-        gain = -cost * cost
-    elif power != 1.0 and gain > 0.0:
-        gain = gain**power
+    gain = gain_of(numbers, cost)
+    if numbers[HAS_ROOM] > 0.0:
+        gain *= filled_share(seat, row)
     if numbers[HAS_WORTH] > 0.0:
-        for p in range(seat.shape[1]):
-            if seat[row, p] >= 0:
-                gain += worth[seat[row, p]]
+        gain += worth_of(worth, seat, row)
     return -gain
+
+
+@kernel(f"int64({SCENE}, {BOARD}, int64)", allocates=False)
+def option_of(scene: Scene, board: Board, row: int) -> int:
+    """Return the number of the best option of a row whose pairs are loaded."""
+    option_first, found = scene[18], board[6]
+    _other_cost(scene, board, row)
+    return option_first[board[7][row]] + found[0]
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+def energy_at(scene: Scene, board: Board, row: int) -> float:
+    """Return the energy of a row, from its seats alone; for all but the innermost loops."""
+    load_pairs(scene, board, row, -1)
+    return energy_of(scene, board, row)
 
 
 @kernel(f"void({SCENE}, {BOARD}, int64, float64[::1])", allocates=False)
 def evaluate(scene: Scene, board: Board, count: int, energies: Floats) -> None:
     """Write the energies of the first rows of a board, from their seats alone."""
     for row in range(count):
-        load_pairs(scene, board, row, -1)
-        energies[row] = energy_of(scene, board, row)
+        energies[row] = energy_at(scene, board, row)

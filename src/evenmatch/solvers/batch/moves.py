@@ -10,11 +10,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenmatch.solvers.batch.batch import Floats, Ints, Places
 from evenmatch.solvers.batch.board import BOARD, Board
-from evenmatch.solvers.batch.scene import SCENE, Scene
+from evenmatch.solvers.batch.scene import HAS_ROOM, SCENE, Scene
 from evenmatch.solvers.kernel import kernel
+
+Draws = NDArray[np.uint64]
 
 WALK = (
     "Tuple((float64[::1], int32[:,::1], int32[::1], int64[::1], uint64[::1], int32[:,::1], "
@@ -22,8 +25,9 @@ WALK = (
 )
 MATCHES, ON_BENCH, EVALUATIONS, MOVES, TAKEN, EFFORT = range(6)
 """Numbers of `Walk.counts`."""
-GUIDED = 0.7
-"""Share of moves that bring a player together with one of his best partners."""
+START_HEAT, END_HEAT, GUIDED, PICKY = range(4)
+"""Numbers of `Walk.habits`: temperatures; share of moves that bring a player together with one of
+his best partners; share of moves that begin with the worse placed of two players."""
 
 
 class Walk(NamedTuple):
@@ -37,17 +41,17 @@ class Walk(NamedTuple):
         chance: Shape (1,): state of the generator.
         candidates: Shape (n, PARTNERS).
         packs: Shape (4, k + 2): parties of both packs; their sizes and other numbers of the move.
-        heat: Shape (2,): temperature at the start and at the end of the whole search.
+        habits: Shape (4,): see `START_HEAT` and the others.
     """
 
     energies: Floats
     place: Places
     bench: Places
     counts: Ints
-    chance: np.ndarray[tuple[int], np.dtype[np.uint64]]
+    chance: Draws
     candidates: Places
     packs: Ints
-    heat: Floats
+    habits: Floats
 
 
 FROM_ROW, FROM_LOW, FROM_HIGH, TO_ROW, TO_LOW, TO_HIGH = range(6)
@@ -57,7 +61,7 @@ FROM_COUNT, TO_COUNT, KEPT = range(3)
 
 
 @kernel("uint64(uint64[::1])", inline=True, allocates=False)
-def _draw(chance: Places) -> int:
+def _draw(chance: Draws) -> int:
     """Return 64 random bits.
 
     Source:
@@ -71,14 +75,14 @@ def _draw(chance: Places) -> int:
 
 
 @kernel("int64(uint64[::1], int64)", inline=True, allocates=False)
-def below(chance: Places, count: int) -> int:
+def below(chance: Draws, count: int) -> int:
     """Return a random number below a count of at most 2^32."""
     high = _draw(chance) >> np.uint64(32)
-    return np.int64((high * np.uint64(count)) >> np.uint64(32))
+    return int(np.int64((high * np.uint64(count)) >> np.uint64(32)))
 
 
 @kernel("float64(uint64[::1])", inline=True, allocates=False)
-def uniform(chance: Places) -> float:
+def uniform(chance: Draws) -> float:
     """Return a random number in (0, 1]."""
     return (np.float64(_draw(chance) >> np.uint64(11)) + 1.0) * 1.1102230246251565e-16
 
@@ -147,49 +151,84 @@ def _grow_packs(scene: Scene, board: Board, walk: Walk) -> bool:
     return True
 
 
+@kernel(f"boolean({SCENE}, {BOARD}, {WALK})", allocates=False)
+def _packs_fit(scene: Scene, board: Board, walk: Walk) -> bool:
+    """Return whether both groups keep to their sizes when packs of any size change places."""
+    first, team_start, seats_min, seat, packs = scene[4], scene[14], scene[15], board[0], walk[6]
+    change = 0
+    for at in range(packs[3, TO_COUNT]):
+        change += first[packs[1, at] + 1] - first[packs[1, at]]
+    for at in range(packs[3, FROM_COUNT]):
+        change -= first[packs[0, at] + 1] - first[packs[0, at]]
+    for side in range(2):
+        row, low, high = packs[2, 3 * side], packs[2, 3 * side + 1], packs[2, 3 * side + 2]
+        if row >= 0:
+            filled, team = change if side == 0 else -change, 0
+            while team_start[team] != low:
+                team += 1
+            for p in range(low, high):
+                filled += 1 if seat[row, p] >= 0 else 0
+            if filled > high - low or filled < seats_min[team]:
+                return False
+    return True
+
+
+@kernel(f"int64({WALK})", inline=True, allocates=False)
+def _first_player(walk: Walk) -> int:
+    """Return a random player, now and then the worse placed of two."""
+    energies, place, chance, habits = walk[0], walk[1], walk[4], walk[7]
+    count = place.shape[1]
+    i = below(chance, count)
+    if habits[PICKY] > 0.0 and uniform(chance) < habits[PICKY]:
+        other = below(chance, count)
+        if place[0, other] >= 0 and (
+            place[0, i] < 0 or energies[place[0, other]] > energies[place[0, i]]
+        ):
+            i = other
+    return i
+
+
 @kernel(f"boolean({SCENE}, {BOARD}, {WALK})", inline=True, allocates=False)
 def propose(scene: Scene, board: Board, walk: Walk) -> bool:
     """Choose a move at random; return False if what was drawn makes none."""
-    party, is_divided = scene[5], scene[18].shape[0] > 1
+    party, is_divided, seat = scene[5], scene[18].shape[0] > 1, board[0]
     place, counts, chance, candidates, packs = walk[1], walk[3], walk[4], walk[5], walk[6]
     if counts[MATCHES] == 0:
         return False
+    i = _first_player(walk)
     bits = _draw(chance)
-    i = np.int64(((bits & np.uint64(0xFFFFFFFF)) * np.uint64(party.shape[0])) >> np.uint64(32))
-    high = bits >> np.uint64(32)
-    is_guided = np.float64(high >> np.uint64(8)) < GUIDED * 16777216.0
-    j = (
-        candidates[i, np.int64(high & np.uint64(15))]
-        if is_guided
-        else below(chance, party.shape[0])
-    )
+    is_guided = np.float64(bits >> np.uint64(40)) < walk[7][GUIDED] * 16777216.0
+    if is_guided:
+        j = int(candidates[i, bits & np.uint64(15)])
+    else:
+        j = below(chance, party.shape[0])
     if j < 0 or party[i] == party[j]:
         return False
+    if place[0, j] < 0:
+        i, j = j, i
+        if place[0, j] < 0:
+            return False
     packs[3, KEPT] = -1
+    packs[3, FROM_COUNT] = packs[3, TO_COUNT] = 1
+    p = int(place[1, j])
     if is_guided and place[0, i] != place[0, j]:
-        # One of the two joins the match of the other, who stays there.
-        if place[0, j] < 0:
-            i, j = j, i
+        # i joins the match of j, who stays there: somebody else has to go.
         packs[3, KEPT] = party[j]
-        k = board[0].shape[1]
-        p = below(chance, k)
-        _enter_group(scene, walk, TO_ROW, place[0, j], p if not is_divided else 0)
-        player = board[0][place[0, j], p]
-        if player < 0 or party[player] == party[j]:
-            return False
-        packs[1, 0] = party[player]
-    else:
-        if place[0, j] < 0:
-            i, j = j, i
-        if place[0, j] < 0:
-            return False
-        _enter_group(scene, walk, TO_ROW, place[0, j], place[1, j])
-        packs[1, 0] = party[j]
+        p = below(chance, seat.shape[1])
+    _enter_group(scene, walk, TO_ROW, place[0, j], 0 if is_divided else p)
     _enter_group(scene, walk, FROM_ROW, place[0, i], place[1, i])
-    packs[0, 0] = party[i]
+    player = seat[place[0, j], p]
+    if player >= 0 and party[player] == packs[3, KEPT]:
+        return False
     if packs[2, FROM_ROW] == packs[2, TO_ROW] and packs[2, FROM_LOW] == packs[2, TO_LOW]:
         return False
-    packs[3, FROM_COUNT] = packs[3, TO_COUNT] = 1
+    packs[0, 0] = party[i]
+    if player < 0:
+        packs[3, TO_COUNT] = 0
+        return _packs_fit(scene, board, walk)
+    packs[1, 0] = party[player]
+    if scene[16][HAS_ROOM] > 0.0 and bits & np.uint64(16) > 0:
+        return _packs_fit(scene, board, walk)
     return _grow_packs(scene, board, walk)
 
 
@@ -226,9 +265,13 @@ def _rebuild(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> Non
         seat[row, free] = -1
 
 
-@kernel(f"void({SCENE}, {BOARD}, {WALK}, int64, int64)", inline=True, allocates=False)
-def rewrite(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> None:
-    """Write into a row the group of one side of the move, its pack replaced by the other's."""
+@kernel(f"int64({SCENE}, {BOARD}, {WALK}, int64, int64)", inline=True, allocates=False)
+def rewrite(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> int:
+    """Write into a row the group of one side of the move, its pack replaced by the other's.
+
+    Returns:
+        The place that alone has changed, or -1 if there are more.
+    """
     first, place, packs, seat = scene[4], walk[1], walk[6], board[0]
     if packs[3, 0] == 1 and packs[3, 1] == 1:
         gone, come = packs[side, 0], packs[1 - side, 0]
@@ -237,5 +280,6 @@ def rewrite(scene: Scene, board: Board, walk: Walk, row: int, side: int) -> None
             p = place[1, first[gone]]
             for s in range(size):
                 seat[row, p + s] = first[come] + s
-            return
+            return p if size == 1 else -1
     _rebuild(scene, board, walk, row, side)
+    return -1

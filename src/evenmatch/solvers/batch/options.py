@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenmatch.solvers.batch.batch import Floats, Ints, Singles
 
@@ -31,10 +32,10 @@ class Options(NamedTuple):
         first: Shape (keys + 1,): where the options of a key begin; none = no legal division.
         parity: Shape (options,): cost of the party structure in [0, 1], not weighted; `NEVER` pads.
         teams: Shape (options, k): team of each place.
-        together: Flat: for the options of each key, 1 where two places are mates, by pair of places
-            (rows: 01, 02, ... 12, ...) and option; those of a key begin at pairs * first.
-        signs: Flat: for the options of each key, 1 in the first team and -1 in the second, by place
-            and option; those of a key begin at k * first.
+        together: Flat: 1 where two places are mates; by key, block of `LANES` options, pair of
+            places (01, 02, ... 12, ...) and option; those of a key begin at pairs * first.
+        signs: Flat: 1 in the first team and -1 in the second; by key, block, place and option;
+            those of a key begin at k * first.
     """
 
     radix: Ints
@@ -84,8 +85,8 @@ def options_of(seats: tuple[int, ...], largest: int) -> Options:
         parity += [NEVER] * (width - len(found))
         one, two = np.triu_indices(k, 1)
         teams.append(rows)
-        together.append((rows[:, one] == rows[:, two]).T.ravel())
-        signs.append(np.where(rows == 0, 1.0, -1.0).T.ravel())
+        together.append(_in_blocks(rows[:, one] == rows[:, two]))
+        signs.append(_in_blocks(np.where(rows == 0, 1.0, -1.0)))
     return Options(
         radix,
         first,
@@ -94,6 +95,12 @@ def options_of(seats: tuple[int, ...], largest: int) -> Options:
         np.concatenate([np.zeros(0), *together]).astype(np.float32),
         np.concatenate([np.zeros(0), *signs]).astype(np.float32),
     )
+
+
+def _in_blocks(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return a table of options by rows as blocks of `LANES` options, each by columns."""
+    blocks = rows.reshape(-1, LANES, rows.shape[1])
+    return np.ascontiguousarray(blocks.transpose(0, 2, 1)).ravel()
 
 
 def parity_of(sizes: Sequence[int], teams: Sequence[int], seats: Sequence[int]) -> float:

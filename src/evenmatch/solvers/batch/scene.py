@@ -24,13 +24,17 @@ from evenmatch.solvers.batch.batch import (
     Places,
     Singles,
 )
+from evenmatch.solvers.batch.floors import floors_of
 from evenmatch.solvers.batch.measures import CELLS, MEASURES, Measures, curve_of, measures_of
 from evenmatch.solvers.batch.options import OPTIONS_MAX, count_of, no_options, options_of
 from evenmatch.solvers.batch.pairs import shares_of, tabulate
+from evenmatch.solvers.batch.trio import trio_parity
 from evenmatch.solvers.pairs import LOG
 
 PLAYERS_IN_TABLE = 3000
 """With more players costs of pairs are computed when they are asked for."""
+ROLE_OPTIONS_MAX = 15
+"""Most ways of dividing a match with roles that are all tried whenever it is evaluated."""
 STATES_MAX = 4096
 """Most states of an assignment to roles: product of (seats + 1) over the roles."""
 
@@ -43,18 +47,20 @@ STATES_MAX = 4096
     HAS_FLAGS,
     HAS_HOSTS,
     HAS_WORTH,
+    HAS_ROOM,
     JOINT,
     GAP_COLUMN,
     GAP_CELLS,
     GAP_SMOOTH,
-) = range(12)
+) = range(13)
 """Numbers of a scene."""
 
 SCENE = (
     f"Tuple(({MEASURES}, float64[::1], float32[:,:,::1], int32[:,:,::1], int64[::1], int32[::1], "
     "float64[:,::1], float32[:,::1], float64[::1], int64[::1], float32[:,::1], float64[:,::1], "
     "float64[:,::1], float64[::1], int64[::1], int64[::1], float64[::1], "
-    "int64[::1], int64[::1], float32[::1], int64[:,::1], float32[::1], float32[::1]))"
+    "int64[::1], int64[::1], float32[::1], int64[:,::1], float32[::1], float32[::1], "
+    "float32[:,::1], float32[::1]))"
 )
 
 
@@ -74,7 +80,9 @@ class Scene(NamedTuple):
         team_start: Shape (teams + 1,): first place of each team.
         seats_min: `Batch.seats_min`.
         numbers: See `PARITY` and the others.
-        radix: `Options`, and so are the rest; empty where the division is part of the state.
+        radix: `Options`, and so are the next five; empty where the division is part of the state.
+        trio: `trio_parity` of two teams of three, else shape (0, 0).
+        floor: Shape (n,): what a player adds at least to the pairs of any match.
     """
 
     measures: Measures
@@ -100,6 +108,8 @@ class Scene(NamedTuple):
     option_teams: Ints
     together: Singles
     signs: Singles
+    trio: Singles
+    floor: Singles
 
     @property
     def is_divided(self) -> bool:
@@ -122,21 +132,27 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
     seats = tuple(int(n) for n in batch.seats)
     largest = int(sizes.max(initial=1))
     is_fixed = bool((batch.seats == batch.seats_min).all())
-    is_small = is_fixed and count_of(seats) <= OPTIONS_MAX
+    # With roles each option is a problem of its own, so fewer of them are all tried.
+    options_most = ROLE_OPTIONS_MAX if batch.role_seats.size else OPTIONS_MAX
+    is_small = is_fixed and count_of(seats) <= options_most
     options = options_of(seats, max(largest, 1)) if is_small else no_options(batch.k)
     plain = _plain_gap(batch) if is_small else None
     curves = [curve_of(term) for term in batch.terms]
-    numbers = np.zeros(12)
+    numbers = np.zeros(13)
     numbers[PARITY], numbers[FULLNESS], numbers[POWER] = batch.parity, batch.fullness, power
     numbers[ILLEGAL] = 4.0 + batch.k * float(np.abs(batch.worth).max(initial=0.0))
     numbers[HAS_FLAGS] = _may_be_apart(batch)
     numbers[HAS_HOSTS] = batch.hosts.any()
+    numbers[HAS_ROOM] = not is_fixed
     numbers[HAS_WORTH] = batch.worth.any()
     numbers[JOINT] = batch.facts.ping_weights[3]
     gap_curve = np.zeros(CELLS + 2, dtype=np.float32)
     if plain is not None:
         numbers[IS_PLAIN] = 1.0
         numbers[GAP_COLUMN:], gap_curve = plain
+    trio = np.zeros((0, 0), dtype=np.float32)
+    if plain is not None and seats == (3, 3) and len(batch.facts.values):
+        trio = trio_parity(largest, batch.parity)
     return Scene(
         measures_of(batch.facts),
         shares_of(batch.facts, batch.seats),
@@ -156,6 +172,8 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
         np.ascontiguousarray(batch.seats_min, dtype=np.int64),
         numbers,
         *options,
+        trio,
+        floors_of(costs, seats) if is_fixed else np.zeros(batch.players, dtype=np.float32),
     )
 
 

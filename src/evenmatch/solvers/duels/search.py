@@ -190,12 +190,9 @@ def overlooked(
                 if 2.0 * scale * cost >= limit + 2:
                     continue
                 even = 2 * round(cost * scale)
-                lack = mine + worths[j] - even
+                lack = mine + worths[j] - even - shared_width(nest, i, j)
                 if lack > 0:
-                    lack -= shared_width(nest, i, j)
-                if lack > 0:
-                    worst[i] = max(worst[i], lack)
-                    worst[j] = max(worst[j], lack)
+                    worst[i], worst[j] = max(worst[i], lack), max(worst[j], lack)
                     if total < out.shape[1]:
                         out[0, total], out[1, total] = i, j
                         out[2, total], out[3, total] = even, lack
