@@ -22,7 +22,7 @@ from evenmatch.lab.reproduce.galactron.pools import (
     tenth,
 )
 from evenmatch.lab.reproduce.galactron.tellings import Found, difference, is_above, mean_of, told
-from evenmatch.lab.reproduce.row import Effort, Findings, Line, Part, Plot, Row, Table
+from evenmatch.lab.reproduce.row import Effort, Findings, Line, Part, Plot, Row, Table, Verdict
 from evenmatch.lab.reproduce.sums import seeds
 from evenmatch.lab.reproduce.words import figure
 from evenmatch.lab.solve import POINTS, cost_of
@@ -34,8 +34,9 @@ LARGER = (1200, 2400)
 EFFORT = 2_000
 """Evaluations for each player."""
 GROUPS = {"Europe": (EUROPE,), **{name: (name,) for name in DISTANT}}
-WANTED = 300
-"""Players of a round that the blog thinks ideal."""
+HUNDRED, WANTED = 102, 300
+"""Players of a round that the blog waits for, and that it thinks ideal."""
+WORDS = {"players": "players", "quality": "quality", "ping": "ping with enemies, ms"}
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -125,29 +126,51 @@ def _about_size(by_size: dict[int, list[Found]]) -> list[Row]:
 
 
 def _about_regions(by_size: dict[int, list[Found]]) -> list[Row]:
-    rows = []
-    geography = Geography(EVENING_WORLD)
-    shares = dict(
-        zip(geography.names, geography.shares[int(EVENING_WORLD.hour)].tolist(), strict=True)
-    )
+    rows = _players_needed()
+    for players, own in by_size.items():
+        for name in GROUPS:
+            setting: dict[str, Any] = {"players": players, "region": name}
+            for key, what in WORDS.items():
+                found = mean_of(own, f"{name} {key}")
+                rows.append(told("galactron.regions", what, found, **setting))
+            if name in DISTANT:
+                more = difference(own, f"{name} ping", "Europe ping")
+                what = "ping with enemies above that of Europe, ms"
+                rows.append(told("galactron.regions", what, more, is_above(more), **setting))
     for name in DISTANT:
-        needed = K / shares[name]
+        both: list[Found] = [
+            {"few": few[f"{name} ping"], "many": many[f"{name} ping"]}
+            for few, many in zip(by_size[HUNDRED], by_size[WANTED], strict=True)
+        ]
+        less = difference(both, "few", "many")
+        what = f"ping with enemies less by with {WANTED} players than with {HUNDRED}, ms"
+        rows.append(told("galactron.regions", what, less, is_above(less), region=name))
+    return rows
+
+
+def _players_needed() -> list[Row]:
+    """Return how many of a region are in a round, and how large it must be to hold a match."""
+    geography = Geography(EVENING_WORLD)
+    shares = geography.shares[int(EVENING_WORLD.hour)].tolist()
+    rows = []
+    for name, share in zip(geography.names, shares, strict=True):
+        if name not in DISTANT:
+            continue
+        few = HUNDRED * share
+        params = {"region": name, "what": f"players of the region in a round of {HUNDRED}"}
+        verdict: Verdict = "holds" if few < K else "not reproducible"
+        rows.append(Row(id="galactron.regions", params=params, exact=few, verdict=verdict))
+        params = {"region": name, "what": "players of a round that holds six of the region"}
+        verdict = "holds" if K / share <= WANTED else "not reproducible"
         rows.append(
             Row(
                 id="galactron.regions",
-                params={"region": name, "what": "players of a round that holds six of the region"},
+                params=params,
                 printed=float(WANTED),
-                exact=needed,
-                verdict="holds" if needed <= WANTED else "not reproducible",
+                exact=K / share,
+                verdict=verdict,
             )
         )
-    for players, own in by_size.items():
-        for name in GROUPS:
-            for key in ("players", "quality", "ping"):
-                what = {"players": "players", "quality": "quality", "ping": "ping to enemies, ms"}
-                found = mean_of(own, f"{name} {key}")
-                setting: dict[str, Any] = {"players": players, "region": name}
-                rows.append(told("galactron.regions", what[key], found, **setting))
     return rows
 
 

@@ -256,8 +256,8 @@ def moments(seed: int) -> Found:
     """Return when rounds begin: at fixed moments, with enough players, or after a longest wait."""
     fixed = _instants(Stream(20, 0, seed, "rounds:every=120,parts=1", 7200.0))
     apart = [(at - fixed[0]) / 120.0 for at in fixed]
-    enough = _instants(Stream(20, 0, seed, "rounds:players=100,wait_max=3600,parts=1", 14_400.0))
-    few = _instants(Stream(5, 0, seed, "rounds:players=100,wait_max=300,parts=1", 7200.0))
+    enough = _instants(Stream(20, 0, seed, "rounds:players=100,wait_max=3600,parts=1", 7200.0))
+    few = _instants(Stream(5, 0, seed, "rounds:players=100,wait_max=300,parts=1", 3600.0))
     return {
         "off the countdown": 120.0 * max(abs(each - round(each)) for each in apart),
         "minutes for 100": (enough[-1] - enough[0]) / (len(enough) - 1) / 60.0,
