@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from evenmatch.lab.batch_file import read_arrays
-from evenmatch.solvers.batch.anneal import Annealing, heat_for
+from evenmatch.solvers.batch.anneal import Annealing
 from evenmatch.solvers.batch.batch import Batch, Pairs
 from evenmatch.solvers.batch.pairs import tabulate
 from evenmatch.solvers.batch.solve import plan_of, prepare
@@ -48,13 +49,14 @@ BUDGETS_MS = {
     (1200, 3): (200, 1000),
     (3000, 3): (1000,),
 }
-SPEED = 2.5e6
-"""Evaluations a second that the starting temperature is chosen for."""
+SPEED = {3: 2.5e6, 5: 0.7e6}
+"""Evaluations a second, by team size, from which the pace of a search follows."""
 SLICES = 50
 
 
 def run(setting: Setting) -> Iterator[Row]:
-    checker = ROOT.parent / "shared" / "batch" / "galactron.py"
+    shared = Path(os.environ.get("EVENMATCH_SHARED", ROOT.parent / "shared"))
+    checker = shared / "batch" / "galactron.py"
     for (players, size), best in BEST.items():
         if setting.quick and players > 600:
             continue
@@ -112,7 +114,7 @@ def solve_in(batch: Batch, pairs: Pairs, seconds: float, seed: int) -> tuple[flo
     began = time.thread_time()
     ready = prepare(batch, pairs=pairs)
     search = Annealing(ready.scene, ready.seated, ready.candidates, seed)
-    search.heat(heat_for(SPEED * seconds, batch.players))
+    search.pace(SPEED[len(ready.seated[0]) // 2] * seconds)
     step, searching = 1_000, time.thread_time()
     while (spent := time.thread_time() - began) < seconds:
         share = min(1.0, spent / seconds + 1.0 / SLICES)

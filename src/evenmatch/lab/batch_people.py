@@ -15,9 +15,9 @@ from evenmatch.cost.roles import assigned, ranks_of
 from evenmatch.cost.rules import Rules
 from evenmatch.cost.venue import Venues
 from evenmatch.errors import ConfigError
+from evenmatch.model.batchable import batch_problem
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.parts.batch_checks import batch_problem
 from evenmatch.solvers.batch.batch import Batch
 
 OF_FORMAT = ("role_rank", "fullness")

@@ -13,7 +13,7 @@ Source:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,9 +176,16 @@ def without(batch: Batch, factors: Sequence[Factor], name: str) -> Batch:
 
     Rules stay, and so do the roles that a player accepts. Something else must have a weight.
     """
-    kept = [factor for factor in factors if factor.name != name]
-    total = sum(factor.weight for factor in kept)
-    return _joined(batch, [(factor.weight / total, factor.alone) for factor in kept])
+    kept = {factor.name: factor for factor in factors if factor.name != name}
+    return reweighed(batch, kept, {each: factor.weight for each, factor in kept.items()})
+
+
+def reweighed(batch: Batch, factors: Mapping[str, Factor], weights: Mapping[str, float]) -> Batch:
+    """Return the batch judged by factors with other weights, scaled to sum to 1."""
+    total = sum(weights.values())
+    return _joined(
+        batch, [(each / total, factors[name].alone) for name, each in weights.items() if each]
+    )
 
 
 def _joined(batch: Batch, parts: Sequence[tuple[float, Batch]]) -> Batch:

@@ -31,6 +31,7 @@ POLICIES: dict[str, str] = {
     "price": "Price",
     "rolling": "Rolling",
     "rounds": "Rounds",
+    "threshold": "Threshold",
     "virtual_rating": "VirtualRating",
     "weighted": "Weighted",
     "window": "Window",

@@ -5,14 +5,25 @@ from __future__ import annotations
 import itertools
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
 from evenmatch.cost.objective import Objective
+from evenmatch.cost.roles import role_problem
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
-from evenmatch.model.ticket import Ticket
-from evenmatch.policies.parts.batch_checks import batch_problem, check_batch
+from evenmatch.model.batchable import batch_problem
+from evenmatch.model.queue import (
+    Criterion,
+    Expansion,
+    Format,
+    Queue,
+    Rule,
+    Scale,
+    default_policy,
+)
+from evenmatch.model.ticket import Player, Ticket
+from evenmatch.policies.parts.batch_checks import check_batch
 from evenmatch.policies.parts.batching import Roster, with_worth
 from evenmatch.solvers.batch.batch import Batch
 from evenmatch.solvers.batch.reference import cost_of, is_legal
@@ -40,6 +51,13 @@ BLOG = Queue(
 )
 
 
+def met_by(rng: np.random.Generator, others: list[str]) -> dict[str, tuple[str, ...]]:
+    """Return whom a player met; half of the players remember nothing and are told by the others."""
+    if not others or rng.random() < 0.5:
+        return {}
+    return {"recent": tuple(sorted({str(each) for each in rng.choice(others, 2)}))}
+
+
 def people(rng: np.random.Generator, name: str, size: int, others: list[str]) -> Ticket:
     sequence = int(name[1:]) + 1
     party = [
@@ -49,9 +67,9 @@ def people(rng: np.random.Generator, name: str, size: int, others: list[str]) ->
             skill=float(rng.integers(0, 20_000)),
             latency={"eu": float(rng.integers(5, 400)), "us": float(rng.integers(5, 400))},
             connect=str(rng.choice(["open", "moderate", "strict"])),
-            recent=tuple(sorted({str(each) for each in rng.choice(others, 2)})) if others else (),
             mode=str(rng.choice(["a", "b"])),
             words=tuple(sorted({str(each) for each in rng.choice(["de", "en", "fr"], 2)})),
+            **met_by(rng, others),
         )
         for number in range(size)
     ]
@@ -77,12 +95,12 @@ def teams_of(
     ]
 
 
-def full_groups(tickets: list[Ticket], k: int, most: int) -> list[tuple[Ticket, ...]]:
+def groups_of(tickets: list[Ticket], form: Format, most: int) -> list[tuple[Ticket, ...]]:
     groups = (
         group
-        for count in range(2, k + 1)
+        for count in range(1, form.k + 1)
         for group in itertools.combinations(tickets, count)
-        if sum(t.size for t in group) == k
+        if form.k_min <= sum(t.size for t in group) <= form.k
     )
     found = list(groups)
     return found[:: max(1, len(found) // most)]
@@ -96,7 +114,7 @@ def compare(given: Queue, tickets: list[Ticket], now: float) -> int:
     batch = roster.batch(tickets, now)
     objective = Objective(given)
     compared = 0
-    for group in full_groups(tickets, given.format.k, 60):
+    for group in groups_of(tickets, given.format, 60):
         seating = objective.seat(group, now=now)
         if seating is None:
             continue
@@ -112,6 +130,88 @@ def compare(given: Queue, tickets: list[Ticket], now: float) -> int:
 @pytest.mark.parametrize("seed", range(2))
 def test_cost_of_the_blogs_six_criteria_equals_the_objective(seed: int) -> None:
     assert compare(BLOG, pool(seed, 9, (1, 1, 2, 3)), 60.0) > 20
+
+
+ROLES = (("tank", 1), ("healer", 1), ("dps", 2))
+ROLE_LISTS = ((), ("dps",), ("dps", "tank"), ("tank", "dps"), ("healer", "dps"), ("healer", "tank"))
+FULLNESS = Criterion("fullness", weight=0.3)
+RANK = Criterion("role_rank", weight=0.2)
+FORMATS = {
+    "roles": Format((4, 4), roles=ROLES),
+    "roles and free seats": Format((4, 4), players_min=(3, 2), roles=ROLES),
+    "free seats": Format((3, 3), players_min=(2, 1)),
+    "one against four": Format((1, 4)),
+    "one against one to four": Format((1, 4), players_min=(1, 1)),
+    "free-for-all": Format((1,) * 8, players_min=(1, 1, 1, 1, 0, 0, 0, 0)),
+    "pairs for all": Format((2, 2, 2), players_min=(2, 1, 0)),
+}
+
+
+def with_roles(tickets: list[Ticket], form: Format, seed: int) -> list[Ticket]:
+    """Return tickets whose players like some roles, those who go together in one team."""
+    if not form.roles:
+        return tickets
+    rng, found = np.random.default_rng(seed), []
+    for each in tickets:
+        lists = [ROLE_LISTS[int(rng.integers(len(ROLE_LISTS)))] for _ in each.players]
+        players = zip(each.players, lists, strict=True)
+        party = tuple([msgspec.structs.replace(p, roles=own) for p, own in players])
+        asked = msgspec.structs.replace(each, players=party)
+        found.append(asked if role_problem(asked, form.roles) is None else each)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", FORMATS)
+def test_cost_of_roles_and_free_seats_equals_the_objective(name: str, seed: int) -> None:
+    form = FORMATS[name]
+    criteria = (
+        *BLOG.criteria,
+        *([FULLNESS] if form.is_variable else []),
+        *([RANK] if form.roles else []),
+    )
+    sizes = tuple(size for size in (1, 1, 2) if form.admits(size))
+    tickets = with_roles(pool(seed, 9, sizes), form, seed)
+
+    assert compare(Queue("formed", form, criteria), tickets, 60.0) > 20
+
+
+@pytest.mark.parametrize("accept", ["both", "either"])
+def test_rule_of_free_seats_holds_as_long_as_its_players_have_not_waited(accept: str) -> None:
+    form = FORMATS["free-for-all"]
+    expand = Expansion(rate=0.025)
+    rules = (Rule("fullness", limit=0.0, expand=expand, accept=accept),)  # type: ignore[arg-type]
+    given = Queue("filling", form, (*BLOG.criteria, FULLNESS), rules)
+    tickets = pool(4, 9, (1,))
+    now = 60.0
+    assert compare(given, tickets, now) > 20
+    roster, objective = Roster(given), Objective(given)
+    for each in tickets:
+        roster.enter(each)
+    batch = roster.batch(tickets, now)
+    verdicts = []
+    for group in groups_of(tickets, form, 60):
+        seating = objective.seat(group, now=now)
+        assert seating is not None
+        if abs(seating.ready_at - now) > 1e-5:
+            legal = is_legal(batch, teams_of(batch, tickets, seating.teams))
+            assert legal == (seating.ready_at < now)
+            verdicts.append(legal)
+    assert set(verdicts) == {True, False}
+
+
+def test_team_without_a_role_for_each_is_not_legal() -> None:
+    given = Queue("formed", Format((4, 4), players_min=(4, 3), roles=ROLES), (RANK,))
+    roster = Roster(given)
+    tickets = []
+    for number in range(8):
+        only = ("tank",) if number < 3 else ()
+        tickets.append(ticket(f"t{number}", Player(f"p{number}", roles=only), sequence=number + 1))
+        roster.enter(tickets[-1])
+    batch = roster.batch(tickets, 0.0)
+
+    assert not is_legal(batch, [[0, 3, 4, 5], [1, 2, 6, 7]])
+    assert is_legal(batch, [[0, 3, 4, 5], [1, 6, 7]])
 
 
 @pytest.mark.parametrize("name", [q.name for q in QUEUES if batch_problem(q) is None])
@@ -147,7 +247,7 @@ def test_what_the_rules_allow_is_legal_and_what_they_forbid_forever_is_not(
     rules: tuple[Rule, ...],
 ) -> None:
     given = Queue("ruled", Format((2, 2)), BLOG.criteria, rules)
-    tickets = pool(5, 9, (1, 1, 2))
+    tickets = pool(5, 12, (1, 1, 1, 2))
     now = 70.0
     assert compare(given, tickets, now) > 20
     roster, objective = Roster(given), Objective(given)
@@ -155,7 +255,7 @@ def test_what_the_rules_allow_is_legal_and_what_they_forbid_forever_is_not(
         roster.enter(each)
     batch = roster.batch(tickets, now)
     verdicts = set()
-    for group in full_groups(tickets, 4, 60):
+    for group in groups_of(tickets, given.format, 300):
         seating = objective.seat(group, now=now)
         if seating is not None:
             legal = is_legal(batch, teams_of(batch, tickets, seating.teams))
@@ -182,7 +282,7 @@ def test_rows_are_used_again_and_grow_with_the_pool() -> None:
     for each in waiting:
         fresh.enter(each)
     one, two = roster.batch(waiting, 90.0), fresh.batch(waiting, 90.0)
-    for group in full_groups(waiting[:9], 6, 20):
+    for group in groups_of(waiting[:9], BLOG.format, 20):
         teams: list[list[int]] = [[], []]
         for each in group:
             at = waiting.index(each)
@@ -209,7 +309,10 @@ def test_worth_of_a_party_is_that_of_each_of_its_players() -> None:
     ("given", "problem"),
     [
         (queue("free"), "has no criteria"),
-        (queue("sided", sides=("a", "b"), criteria=BLOG.criteria), "has sides"),
+        (
+            queue("sided", sides=("a", "b"), criteria=BLOG.criteria),
+            "has sides, which tickets may insist on",
+        ),
         (
             queue(
                 "far",
@@ -226,3 +329,16 @@ def test_worth_of_a_party_is_that_of_each_of_its_players() -> None:
 def test_queue_that_no_batch_holds_is_refused_in_a_sentence(given: Queue, problem: str) -> None:
     with pytest.raises(ConfigError, match=f"queue {given.name} {problem}: choose greedy"):
         check_batch("rounds", given)
+
+
+def test_team_queue_that_a_batch_holds_gets_rolling_and_others_greedy() -> None:
+    assert default_policy(BLOG) == "rolling"
+    sided = Queue("sided", Format((3, 3), ("a", "b")), BLOG.criteria)
+    assert default_policy(sided) == "greedy"
+    short = Queue("short", Format((3, 3), players_min=(2, 2)), BLOG.criteria)
+    assert default_policy(short) == "rolling"
+    arena = Queue("arena", FORMATS["free-for-all"], (FULLNESS, BLOG.criteria[1]))
+    assert default_policy(arena) == "rolling"
+    cast = Queue("cast", FORMATS["roles"], (RANK,))
+    assert default_policy(cast) == "rolling"
+    assert default_policy(Queue("free", Format((3, 3)))) == "greedy"

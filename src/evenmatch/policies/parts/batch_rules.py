@@ -15,6 +15,7 @@ from evenmatch.model.queue import NUMERIC, Queue
 from evenmatch.model.ticket import Player, Ticket, attribute_of
 from evenmatch.solvers.batch.batch import (
     APART,
+    FREE_SEATS,
     MEAN_GAP,
     NOT_ENEMIES,
     NOT_MATES,
@@ -47,6 +48,7 @@ class RuleFacts:
             for each in known
             if each.rule.kind in ("same", "overlap") and each.rule.expand is not None
         ]
+        self._seats = [each for each in known if each.rule.kind == "fullness"]
         self._lists = [each for each in known if each.rule.kind in ("avoid", "rematch")]
         weighed = {pairs_within(c, queue.format) for c in queue.criteria if c.kind == "latency"}
         self._pings = [
@@ -71,18 +73,20 @@ class RuleFacts:
         return self._columns[:, rows]
 
     def table(self, first: int) -> Floats:
-        """Return `Batch.rules`; the first rule compares column `first`."""
+        """Return `Batch.rules`; the first rule that compares numbers does so in column `first`."""
         found = [
             (_kind(each), float(column), float(each.rule.accept == "either"))
             for column, each in enumerate(self._numeric, first)
         ]
+        found += [(FREE_SEATS, 0.0, float(each.rule.accept == "either")) for each in self._seats]
         return np.array(found, dtype=np.float64).reshape(len(found), 3)
 
     def reach(self, tickets: Sequence[Ticket], now: float) -> Floats:
         """Return the largest gap of each rule that each player accepts now."""
         sizes = [len(ticket.players) for ticket in tickets]
-        found = np.zeros((len(self._numeric), sum(sizes)))
-        for row, each in enumerate(self._numeric):
+        limits = [*self._numeric, *self._seats]
+        found = np.zeros((len(limits), sum(sizes)))
+        for row, each in enumerate(limits):
             own = [_accepted(each, ticket, now) for ticket in tickets]
             found[row] = np.repeat(own, sizes)
         return found

@@ -17,6 +17,7 @@ from evenmatch.cost.objective import weights_of
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.parts.batch_pairs import PairFacts
+from evenmatch.policies.parts.batch_roles import RoleFacts
 from evenmatch.policies.parts.batch_rules import RuleFacts
 from evenmatch.policies.parts.batch_terms import Terms
 from evenmatch.solvers.batch.batch import Batch, Floats, Ints, empty_batch, empty_facts
@@ -40,6 +41,9 @@ class Roster:
         self._terms = Terms(queue, shares)
         self._pairs = PairFacts(queue, shares)
         self._rules = RuleFacts(queue)
+        self._roles = RoleFacts(queue, shares)
+        each = zip(queue.criteria, shares, strict=True)
+        self._fullness = sum(share for c, share in each if c.kind == "fullness")
         self._rows: dict[int, list[int]] = {}
         self._free: list[int] = list(range(ROWS_FIRST - 1, -1, -1))
         self._unwritten: dict[int, None] = {}
@@ -104,6 +108,10 @@ class Roster:
             hosts=self._pairs.hosts,
             rules=self._rules.table(len(values)),
             reach=self._rules.reach(tickets, now),
+            seats_min=np.array(self.queue.format.least, dtype=np.int64),
+            fullness=self._fullness,
+            role_seats=self._roles.seats,
+            role_cost=self._roles.costs(rows),
         )
 
     def _grow(self) -> None:
@@ -112,6 +120,7 @@ class Roster:
         self._terms.grow(2 * size)
         self._pairs.grow(2 * size)
         self._rules.grow(2 * size)
+        self._roles.grow(2 * size)
 
     def _write(self) -> None:
         """Write what is known of new players into their rows."""
@@ -123,6 +132,7 @@ class Roster:
             self._terms.write(ticket, rows)
             self._pairs.write(ticket, rows)
             self._rules.write(ticket, rows)
+            self._roles.write(ticket, rows)
         self._unwritten.clear()
 
 

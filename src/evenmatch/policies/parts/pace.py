@@ -25,8 +25,10 @@ WORTH_OF_FIRST = 0.03
 """Quality that the first guess of W is worth at the price of waiting."""
 FRESHNESS = 0.01
 """Weight of the newest match in the usual quality, of the newest arrival in what arrivals bring."""
-STEP, STEP_MAX = 0.02, 4.0
-"""How fast W follows, in shares of itself for each match."""
+STEP, STEP_IN_W = 0.02, 0.1
+"""By what share of itself W moves with a match, and within W seconds: it must be slower than what
+it is learnt from, and than its own effect, or it swings."""
+EXCESS_MAX = 2.0
 
 
 class Pace:
@@ -52,6 +54,7 @@ class Pace:
         self.matches: int = known.get("matches", 0)
         self._gain: float = known.get("gain", 0.0)
         self._asked: float = known.get("asked", 0.0)
+        self._moved_at: float | None = known.get("moved_at")
         self._rate = ArrivalRate(1.0, known.get("arrivals", ()))
 
     @property
@@ -100,8 +103,11 @@ class Pace:
         self.quality = quality - off + weight * off
         self.variance += weight * (off * off - self.variance)
         if self.price > 0.0 and self._asked:
-            excess = self.gain(now) / self.price - 1.0
-            self.wait = self._bounded(self.wait * math.exp(STEP * min(excess, STEP_MAX)))
+            excess = min(self.gain(now) / self.price - 1.0, EXCESS_MAX)
+            since = 0.0 if self._moved_at is None else (now - self._moved_at) / self.wait
+            step = min(STEP, STEP_IN_W * since)
+            self.wait = self._bounded(self.wait * math.exp(step * excess))
+        self._moved_at = now
 
     def memory(self) -> dict[str, object]:
         """Return what was learnt."""
@@ -112,6 +118,7 @@ class Pace:
             "matches": self.matches,
             "gain": self._gain,
             "asked": self._asked,
+            "moved_at": self._moved_at,
             "arrivals": self._rate.memory(),
         }
 

@@ -19,7 +19,8 @@ import numpy as np
 
 from evenmatch.solvers.batch.batch import Floats, Ints, Places, bare
 from evenmatch.solvers.batch.board import BOARD, Board, board_of, load_pairs, load_place
-from evenmatch.solvers.batch.evaluate import energy_of, evaluate, least_energy, option_of
+from evenmatch.solvers.batch.divide import by_size, by_team
+from evenmatch.solvers.batch.evaluate import energy_of, evaluate, least_energy
 from evenmatch.solvers.batch.finish import neighbours, resolve_pairs
 from evenmatch.solvers.batch.moves import (
     EFFORT,
@@ -36,32 +37,36 @@ from evenmatch.solvers.batch.moves import (
     rewrite,
     uniform,
 )
-from evenmatch.solvers.batch.scene import SCENE, Scene
+from evenmatch.solvers.batch.scene import POWER, SCENE, Scene
 from evenmatch.solvers.batch.split import split_matches
 from evenmatch.solvers.kernel import kernel
 
-HEAT_MOST, HEAT_LEAST, HEAT_END = 0.02, 0.008, 0.001
-"""Temperatures, in units of quality: at the start with much and with little effort; at the end."""
-PLENTY, LITTLE = 2_500.0, 600.0
-"""Evaluations for each player that are much, and little."""
-GUIDED, PICKY = 0.7, 0.0
+PATIENT = (0.02, 0.001, 0.7, 0.0)
+HASTY = (0.006, 0.0015, 0.85, 0.5)
+"""`Walk.habits` of a search with plenty of effort and of one with little: temperatures in units of
+quality. Chosen among ten settings on 3v3 of 99 to 3,000 players, most of which differ by less than
+searches with other seeds do; but a short search cannot afford to melt everything."""
+PLENTY, LITTLE = 2_500.0, 400.0
+"""Evaluations for each player that are plenty, and little."""
+RMS_SLOPE = 0.3
+"""How much the square of what a match of quality .85 lacks rises with what it lacks."""
 STRIDE = 64
 """Moves between two looks at the temperature."""
 
 
-def heat_for(effort: float, players: int) -> float:
-    """Return the temperature to start from: a short search cannot afford to melt everything.
+def habits_for(effort: float, players: int) -> Floats:
+    """Return `Walk.habits` for a search, between the hasty and the patient.
 
     Args:
         effort: Evaluations of the whole search, about.
         players: Of the batch.
 
-    >>> heat_for(750_000, 300), heat_for(100_000, 300)
-    (0.02, 0.008)
+    >>> habits_for(750_000, 300).tolist(), habits_for(100_000, 300).tolist()
+    ([0.02, 0.001, 0.7, 0.0], [0.006, 0.0015, 0.85, 0.5])
     """
     each = min(max(effort / max(players, 1), LITTLE), PLENTY)
     share = math.log(each / LITTLE) / math.log(PLENTY / LITTLE)
-    return float(HEAT_LEAST * (HEAT_MOST / HEAT_LEAST) ** share)
+    return (1.0 - share) * np.array(HASTY) + share * np.array(PATIENT)
 
 
 class Annealing:
@@ -78,7 +83,7 @@ class Annealing:
         self.scene = scene
         matches, k = seated.shape
         self.board = board_of(scene, matches + 2)
-        self._seat(seated)
+        self.board.seat[:matches] = by_size(scene, seated)
         is_seated = np.zeros(len(scene.first) - 1, dtype=bool)
         is_seated[scene.party[seated[seated >= 0]]] = True
         waiting = np.flatnonzero(~is_seated)
@@ -94,14 +99,21 @@ class Annealing:
             np.random.SeedSequence(seed).generate_state(1, dtype=np.uint64).astype(np.uint64),
             candidates,
             np.zeros((4, max(k + 2, 6)), dtype=np.int64),
-            np.array([HEAT_MOST, HEAT_END, GUIDED, PICKY]),
+            np.array(PATIENT),
         )
+        self.pace(PLENTY * len(scene.party))
         self._args = (bare(scene), bare(self.board), bare(self.walk))
         evaluate(self._args[0], self._args[1], matches, self.walk.energies)
 
-    def heat(self, start: float) -> None:
-        """Set the temperature at the start of the search, see `heat_for`."""
-        self.walk.habits[START_HEAT] = start
+    def pace(self, effort: float) -> None:
+        """Choose the habits of a search that will spend so many evaluations, see `habits_for`.
+
+        Where powers of qualities are summed, a difference of energy is less than one of quality:
+        temperatures fall by about the slope of what is summed.
+        """
+        self.walk.habits[:] = habits_for(effort, len(self.scene.party))
+        power = float(self.scene.numbers[POWER])
+        self.walk.habits[: END_HEAT + 1] *= power if power > 0.0 else RMS_SLOPE
 
     def run(self, evaluations: int, begin: float = 0.0, end: float = 1.0) -> None:
         """Search on.
@@ -139,22 +151,9 @@ class Annealing:
     def seated(self) -> Places:
         """Return the matches team by team, each divided as well as can be."""
         matches = int(self.walk.counts[MATCHES])
-        seat = self.board.seat[:matches].copy()
-        if not self.scene.is_divided:
-            return split_matches(self.scene, seat)
-        chosen: Ints = np.zeros(matches, dtype=np.int64)
-        _options_chosen(self._args[0], self._args[1], chosen)
-        order = np.argsort(self.scene.option_teams[chosen], axis=1, kind="stable")
-        return np.take_along_axis(seat, order, axis=1)
-
-    def _seat(self, seated: Places) -> None:
-        """Write matches onto the board, parties in falling order of size where that is asked."""
-        matches = len(seated)
-        self.board.seat[:matches] = seated
         if self.scene.is_divided:
-            party = self.scene.party[seated]
-            order = np.lexsort((seated, party, -np.diff(self.scene.first)[party]), axis=1)
-            self.board.seat[:matches] = np.take_along_axis(seated, order, axis=1)
+            return by_team(self.scene, self.board, matches)
+        return split_matches(self.scene, self.board.seat[:matches].copy())
 
     def _places(self, matches: int) -> Places:
         """Return row and place of each player, -1 on the bench."""
@@ -163,14 +162,6 @@ class Annealing:
         who = self.board.seat[rows, places]
         place[0, who], place[1, who] = rows, places
         return place
-
-
-@kernel(f"void({SCENE}, {BOARD}, int64[::1])", allocates=False)
-def _options_chosen(scene: Scene, board: Board, chosen: Ints) -> None:
-    """Write the number of the best option of each match."""
-    for row in range(chosen.shape[0]):
-        load_pairs(scene, board, row, -1)
-        chosen[row] = option_of(scene, board, row)
 
 
 @kernel(f"void({BOARD}, {WALK}, int64, int64)", inline=True, allocates=False)

@@ -29,8 +29,9 @@ Ints = NDArray[np.int64]
 Places = NDArray[np.int32]
 Flags = NDArray[np.uint8]
 
-SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP = 0.0, 1.0, 2.0, 3.0
-"""Kinds of comparison inside a match: max - min, teams' sums, teams' means, mean over pairs."""
+SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP, FREE_SEATS = 0.0, 1.0, 2.0, 3.0, 4.0
+"""Kinds of comparison inside a match: max - min, teams' sums, teams' means, mean over pairs; and
+for rules free seats over those that may stay free, whatever the column."""
 KIND, WEIGHT, COLUMN, SHAPE, TOP, KNEE, STEP = range(7)
 """Columns of `Batch.terms` and `Facts.gaps`; shapes are those of `solvers.pairs`."""
 
@@ -129,12 +130,12 @@ class Batch(NamedTuple):
         fullness: Weight of free seats / (most - fewest).
         role_seats: Shape (roles,): seats of each role in each team; or (0,).
         role_cost: Shape (n, roles): weighted cost of a player in a role, already divided by the
-            number of players; inf = does not take it.
+            players of a full match; inf = does not take it.
         rules: Shape (q, 3): (kind, column, accept): a match whose gap of this kind (no scale)
             exceeds what its players accept is not legal; accept 0 = all must, 1 = one must.
         reach: Shape (q, n): the largest gap of each rule that each player accepts now.
-        worth: Shape (n,): quality points that a match gains by seating this player (longest waiting
-            first); zeros where all are equal.
+        worth: Shape (n,): quality (1 = a perfect match) gained by seating this player (longest
+            waiting first); zeros where all are equal.
     """
 
     seats: Ints

@@ -1,6 +1,8 @@
 """What matches are worth while a search goes on, in kernels.
 
 `energy` is what searches lower: minus the transformed quality, minus what its players are worth.
+Where seats may stay free, quality counts by the share of them that is filled: else many small
+matches would seem better than few large ones.
 It is not bounded by -1, since players may be worth anything.
 """
 
@@ -11,7 +13,9 @@ import numpy as np
 from evenmatch.solvers.batch.batch import Floats, Places, Singles
 from evenmatch.solvers.batch.board import BOARD, Board, load_pairs
 from evenmatch.solvers.batch.gaps import (
+    UNSEATED,
     broken_rules,
+    filled_share,
     region_cost,
     roles_cost,
     room_cost,
@@ -31,6 +35,7 @@ from evenmatch.solvers.batch.scene import (
     GAP_SMOOTH,
     HAS_FLAGS,
     HAS_HOSTS,
+    HAS_ROOM,
     HAS_WORTH,
     ILLEGAL,
     IS_PLAIN,
@@ -90,21 +95,24 @@ def _add_up(
     table: Singles, start: int, rows: int, width: int, factors: Singles, sums: Singles
 ) -> None:
     """Add to the sums of options the rows of their table times factors, `LANES` side by side."""
-    at = start * rows
+    # Unsigned, so that no processor time goes into asking whether an index is negative.
+    at, one = np.uint64(start * rows), np.uint64(1)
+    two, three, four = np.uint64(2), np.uint64(3), np.uint64(4)
+    five, six, seven = np.uint64(5), np.uint64(6), np.uint64(7)
     for s in range(0, width, LANES):
         a0, a1, a2, a3 = sums[s], sums[s + 1], sums[s + 2], sums[s + 3]
         a4, a5, a6, a7 = sums[s + 4], sums[s + 5], sums[s + 6], sums[s + 7]
         for row in range(rows):
             factor = factors[row]
             a0 += table[at] * factor
-            a1 += table[at + 1] * factor
-            a2 += table[at + 2] * factor
-            a3 += table[at + 3] * factor
-            a4 += table[at + 4] * factor
-            a5 += table[at + 5] * factor
-            a6 += table[at + 6] * factor
-            a7 += table[at + 7] * factor
-            at += LANES
+            a1 += table[at + one] * factor
+            a2 += table[at + two] * factor
+            a3 += table[at + three] * factor
+            a4 += table[at + four] * factor
+            a5 += table[at + five] * factor
+            a6 += table[at + six] * factor
+            a7 += table[at + seven] * factor
+            at += np.uint64(LANES)
         sums[s], sums[s + 1], sums[s + 2], sums[s + 3] = a0, a1, a2, a3
         sums[s + 4], sums[s + 5], sums[s + 6], sums[s + 7] = a4, a5, a6, a7
 
@@ -206,14 +214,20 @@ def _pairs_cost(scene: Scene, board: Board, row: int) -> float:
 def parity_gap(scene: Scene, board: Board, row: int) -> float:
     """Return .6 x + .4 x^2 for the two teams whose parties differ most, seats in `order`.
 
-    The distance of two falling lists of sizes is counted the other way round: for each size, by
-    how much the numbers of parties at least as large differ.
+    Empty teams do not count. The distance of two falling lists of sizes is counted the other way
+    round: for each size, by how much the numbers of parties at least as large differ.
     """
     first, party, team_start, seat, order = scene[4], scene[5], scene[14], board[0], board[4]
     worst, seats_most = 0, 1
     for team in range(team_start.shape[0] - 1):
-        seats_most = max(seats_most, team_start[team + 1] - team_start[team])
-        for other in range(team):
+        filled = 0
+        for at in range(team_start[team], team_start[team + 1]):
+            filled += 1 if order[0, at] >= 0 else 0
+        seats_most = max(seats_most, filled)
+        for other in range(team if filled > 0 else 0):
+            # Seats are filled from the first on.
+            if order[0, team_start[other]] < 0:
+                continue
             for size in range(seat.shape[1]):
                 order[1, size] = 0
             for sign, one in ((1, team), (-1, other)):
@@ -244,10 +258,9 @@ def divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
     cost += room_cost(scene, seat, row)
     roles = roles_cost(scene, seat, row, order, states)
     found[1] += broken_rules(scene, seat, row, order)
-    if roles == np.inf:
-        found[1] += 1
-        roles = 0.0
-    return cost + roles
+    unseated = roles // UNSEATED
+    found[1] += int(unseated)
+    return cost + roles - unseated * UNSEATED
 
 
 @kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
@@ -364,6 +377,8 @@ def energy_of(scene: Scene, board: Board, row: int) -> float:
     if found[1] > 0:
         return numbers[ILLEGAL] + PER_VIOLATION * found[1]
     gain = gain_of(numbers, cost)
+    if numbers[HAS_ROOM] > 0.0:
+        gain *= filled_share(seat, row)
     if numbers[HAS_WORTH] > 0.0:
         gain += worth_of(worth, seat, row)
     return -gain

@@ -6,6 +6,7 @@ import numpy as np
 
 from evenmatch.solvers.batch.batch import (
     COLUMN,
+    FREE_SEATS,
     KIND,
     KNEE,
     MEAN_GAP,
@@ -25,6 +26,9 @@ from evenmatch.solvers.batch.scene import FULLNESS, JOINT, SCENE, Scene
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import shape_gap
 
+UNSEATED = 1024.0
+"""What a player without a role adds to the cost of roles; it is more than all that roles cost."""
+
 _WHO = "int32[:,::1], int64, int64[:,::1]"
 """Seats by match, a row of them, and in row 0 of `order` the place of each seat, -1 = free."""
 
@@ -41,11 +45,34 @@ def _mean_pair_gap(values: Floats, seat: Places, row: int, order: Ints, column: 
     return total / max(count, 1)
 
 
+@kernel(f"float64({SCENE}, int32[:,::1], int64)", allocates=False)
+def free_share(scene: Scene, seat: Places, row: int) -> float:
+    """Return free seats over those that may stay free; 0 where none may."""
+    seats_min = scene[15]
+    room, free = seat.shape[1], 0
+    for team in range(seats_min.shape[0]):
+        room -= seats_min[team]
+    for p in range(seat.shape[1]):
+        free += 1 if seat[row, p] < 0 else 0
+    return free / room if room > 0 else 0.0
+
+
+@kernel("float64(int32[:,::1], int64)", inline=True, allocates=False)
+def filled_share(seat: Places, row: int) -> float:
+    """Return the players of a match over those of a full one."""
+    filled = 0
+    for p in range(seat.shape[1]):
+        filled += 1 if seat[row, p] >= 0 else 0
+    return filled / seat.shape[1]
+
+
 @kernel(f"float64({SCENE}, {_WHO}, float64, int64)", allocates=False)
 def raw_gap(scene: Scene, seat: Places, row: int, order: Ints, kind: float, column: int) -> float:
     """Return the gap of one kind in a match, without a scale; empty teams do not count."""
     values, team_start = scene[0][0], scene[14]
     low, high = np.inf, -np.inf
+    if kind == FREE_SEATS:
+        return free_share(scene, seat, row)
     if kind == PAIR_GAP:
         return _mean_pair_gap(values, seat, row, order, column)
     for team in range(team_start.shape[0] - 1):
@@ -122,13 +149,7 @@ def region_cost(scene: Scene, seat: Places, row: int, order: Ints, exact: bool) 
 @kernel(f"float64({SCENE}, int32[:,::1], int64)", allocates=False)
 def room_cost(scene: Scene, seat: Places, row: int) -> float:
     """Return the weighted cost of free seats."""
-    seats_min, weight = scene[15], scene[16][FULLNESS]
-    room, free = seat.shape[1], 0
-    for team in range(seats_min.shape[0]):
-        room -= seats_min[team]
-    for p in range(seat.shape[1]):
-        free += 1 if seat[row, p] < 0 else 0
-    return weight * free / room if room > 0 else 0.0
+    return scene[16][FULLNESS] * free_share(scene, seat, row)
 
 
 @kernel(
@@ -146,7 +167,10 @@ def _team_roles(
     order: Ints,
     states: Floats,
 ) -> float:
-    """Return the least cost of one team; a state says how many seats of each role are taken."""
+    """Return the least cost of one team; a state says how many seats of each role are taken.
+
+    Whoever finds no role costs `UNSEATED`: so a search sees how far a team is from a legal one.
+    """
     count = 1
     for r in range(role_seats.shape[0]):
         count *= role_seats[r] + 1
@@ -161,6 +185,7 @@ def _team_roles(
         for state in range(count):
             if states[now, state] == np.inf:
                 continue
+            states[1 - now, state] = min(states[1 - now, state], states[now, state] + UNSEATED)
             stride = 1
             for r in range(role_seats.shape[0]):
                 taken = state // stride % (role_seats[r] + 1)
@@ -178,15 +203,22 @@ def _team_roles(
 
 @kernel(f"float64({SCENE}, {_WHO}, float64[:,::1])", allocates=False)
 def roles_cost(scene: Scene, seat: Places, row: int, order: Ints, states: Floats) -> float:
-    """Return the least cost of giving the players of each team their roles; inf if none is legal.
+    """Return the least cost of giving the players of each team their roles.
+
+    `UNSEATED` times the players who find none is in it; the rest is what the others cost.
 
     Complexity:
         O(k * roles * product of (seats + 1) over the roles).
     """
     role_seats, role_cost, team_start = scene[9], scene[10], scene[14]
-    total = 0.0
+    total, players = 0.0, 0
     if role_seats.shape[0] == 0:
         return 0.0
     for team in range(team_start.shape[0] - 1):
         total += _team_roles(role_seats, role_cost, team_start, team, seat, row, order, states)
-    return total
+    for p in range(seat.shape[1]):
+        players += 1 if seat[row, p] >= 0 else 0
+    unseated = total // UNSEATED
+    cost = total - unseated * UNSEATED
+    # The mean is over those who play.
+    return unseated * UNSEATED + cost * (seat.shape[1] / max(players, 1))

@@ -19,6 +19,7 @@ from evenmatch.solvers.batch.batch import (
 from evenmatch.solvers.batch.board import BOARD, Board, board_of
 from evenmatch.solvers.batch.evaluate import parity_gap
 from evenmatch.solvers.batch.gaps import (
+    UNSEATED,
     broken_rules,
     region_cost,
     roles_cost,
@@ -101,10 +102,9 @@ def _judge(scene: Scene, board: Board, weights: Floats, costs: Floats, broken: I
         costs[row] += room_cost(scene, seat, row)
         roles = roles_cost(scene, seat, row, order, states)
         broken[row] += broken_rules(scene, seat, row, order)
-        if roles == np.inf:
-            broken[row] += 1
-            roles = 0.0
-        costs[row] += roles
+        unseated = roles // UNSEATED
+        broken[row] += int(unseated)
+        costs[row] += roles - unseated * UNSEATED
         for team in range(seats_min.shape[0]):
             count = 0
             for at in range(team_start[team], team_start[team + 1]):

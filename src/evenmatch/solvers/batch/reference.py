@@ -11,6 +11,7 @@ import numpy as np
 from evenmatch.solvers.batch.batch import (
     APART,
     COLUMN,
+    FREE_SEATS,
     KIND,
     KNEE,
     MEAN_GAP,
@@ -43,11 +44,10 @@ def cost_of(batch: Batch, teams: Teams) -> float:
     total = pair_costs(batch, teams) + math.fsum(_term_cost(batch, t, teams) for t in batch.terms)
     total += batch.parity * parity_gap(batch, teams)
     total += float(batch.hosts[min(2, len(hosts_of(batch, teams)))])
-    room = int((batch.seats - batch.seats_min).sum())
-    if room:
-        total += batch.fullness * (batch.k - sum(map(len, teams))) / room
+    total += batch.fullness * free_share(batch, teams)
     if batch.role_seats.size:
-        total += math.fsum(_role_cost(batch, team) for team in teams)
+        players = sum(map(len, teams))
+        total += math.fsum(_role_cost(batch, team) for team in teams) * batch.k / players
     return total
 
 
@@ -65,6 +65,12 @@ def is_legal(batch: Batch, teams: Teams) -> bool:
         _rule_holds(batch, rule, reach, teams)
         for rule, reach in zip(batch.rules, batch.reach, strict=True)
     )
+
+
+def free_share(batch: Batch, teams: Teams) -> float:
+    """Return free seats over those that may stay free; 0 where none may."""
+    room = int((batch.seats - batch.seats_min).sum())
+    return (batch.k - sum(map(len, teams))) / room if room else 0.0
 
 
 def pair_costs(batch: Batch, teams: Teams) -> float:
@@ -156,11 +162,11 @@ def _term_cost(batch: Batch, term: Floats, teams: Teams) -> float:
 
 
 def parity_gap(batch: Batch, teams: Teams) -> float:
-    """Return .6 x + .4 x^2 for the two teams whose parties differ most."""
+    """Return .6 x + .4 x^2 for the two teams whose parties differ most; empty ones do not count."""
     party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
     shapes = []
-    n = int(batch.seats.max())
-    for team in teams:
+    n = max(map(len, teams))
+    for team in [own for own in teams if own]:
         sizes = sorted(np.unique(party[list(team)], return_counts=True)[1].tolist(), reverse=True)
         shapes.append(sizes + [0] * (n - len(sizes)))
     worst = max(
@@ -233,7 +239,10 @@ def _pings_are_legal(
 
 def _rule_holds(batch: Batch, rule: Floats, reach: Floats, teams: Teams) -> bool:
     kind, column, accept = rule
-    gap = raw_gap(kind, batch.facts.values[int(column)], teams)
+    if kind == FREE_SEATS:
+        gap = free_share(batch, teams)
+    else:
+        gap = raw_gap(kind, batch.facts.values[int(column)], teams)
     limits = [float(reach[p]) for team in teams for p in team]
     return gap <= (max(limits) if accept else min(limits))
 

@@ -33,6 +33,8 @@ from evenmatch.solvers.pairs import LOG
 
 PLAYERS_IN_TABLE = 3000
 """With more players costs of pairs are computed when they are asked for."""
+ROLE_OPTIONS_MAX = 15
+"""Most ways of dividing a match with roles that are all tried whenever it is evaluated."""
 STATES_MAX = 4096
 """Most states of an assignment to roles: product of (seats + 1) over the roles."""
 
@@ -130,7 +132,9 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
     seats = tuple(int(n) for n in batch.seats)
     largest = int(sizes.max(initial=1))
     is_fixed = bool((batch.seats == batch.seats_min).all())
-    is_small = is_fixed and count_of(seats) <= OPTIONS_MAX
+    # With roles each option is a problem of its own, so fewer of them are all tried.
+    options_most = ROLE_OPTIONS_MAX if batch.role_seats.size else OPTIONS_MAX
+    is_small = is_fixed and count_of(seats) <= options_most
     options = options_of(seats, max(largest, 1)) if is_small else no_options(batch.k)
     plain = _plain_gap(batch) if is_small else None
     curves = [curve_of(term) for term in batch.terms]

@@ -2,17 +2,20 @@
 
 How many teams consist of parties of which sizes is decided first, by counts alone; then parties
 are handed out in order. So as many matches are made as parties allow: largest parties first is
-nearly always enough, and where it is not, a small integer program finds the most.
+nearly always enough, and where it is not, a small integer program finds the most. Where teams have
+roles, another one says who takes which.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from evenmatch.solvers.batch.batch import Batch, Floats, Ints, Places
+from evenmatch.solvers.batch.role_start import Vector, role_quota
 
 ORDERS = ("skill", "party", "region", "random")
 LANDMARKS = 12
@@ -20,12 +23,16 @@ LANDMARKS = 12
 PATTERNS_MAX = 5_000
 """Beyond so many ways to fill a team, the largest parties first must do."""
 
+Key = TypeVar("Key", int, Vector)
 Pattern = tuple[int, ...]
 """Sizes of the parties of one team, falling."""
 
 
 def start_matches(batch: Batch, order: str, rng: np.random.Generator) -> Places:
-    """Return legal matches, as many as parties allow.
+    """Return matches of legal sizes, as many as parties allow.
+
+    With roles and full teams, as many as parties and roles allow, and with roles for all; only
+    where there are thousands of ways to make up a team roles are left to the search.
 
     Args:
         batch: The batch.
@@ -45,7 +52,8 @@ def start_matches(batch: Batch, order: str, rng: np.random.Generator) -> Places:
     if (batch.seats != batch.seats_min).any():
         teams = _spread_out(batch, parties, sizes)
     else:
-        teams = _packed(batch, parties, sizes)
+        found = _with_roles(batch, parties) if batch.role_seats.size else None
+        teams = _packed(batch, parties, sizes) if found is None else found
     return _seated(batch, teams)
 
 
@@ -104,10 +112,29 @@ def _packed(batch: Batch, parties: Sequence[int], sizes: Ints) -> list[list[int]
     return found
 
 
+def _with_roles(batch: Batch, parties: Sequence[int]) -> list[list[int]] | None:
+    """Return the parties of each team with roles, or None if there are too many ways."""
+    found = role_quota(batch, parties)
+    if found is None:
+        return None
+    quota, taken = found
+    waiting: dict[Vector, deque[int]] = {}
+    for party, vector in taken.items():
+        waiting.setdefault(vector, deque()).append(party)
+    place = {party: at for at, party in enumerate(parties)}
+    teams = list(_handed_out(quota, waiting, place))
+    return sorted(teams, key=lambda team: min(place[p] for p in team))
+
+
 def _handed_out(
-    quota: Counter[Pattern], waiting: Mapping[int, deque[int]], place: Mapping[int, int]
+    quota: Counter[tuple[Key, ...]],
+    waiting: Mapping[Key, deque[int]],
+    place: Mapping[int, int],
 ) -> Iterator[list[int]]:
-    """Yield teams: the next party in order, with the next ones of sizes that go with it."""
+    """Yield teams: the next party in order, with the next ones of sizes that go with it.
+
+    Sizes may be any keys that say what a party takes of a team.
+    """
     left = quota.total()
     while left:
         wanted = {size for pattern, count in quota.items() if count for size in pattern}
@@ -240,8 +267,9 @@ def _evenly(
         fits = room >= size
         if not fits.any():
             continue
-        # What is below its minimum comes first; then the emptiest.
-        need = np.where(fits, np.where(lack >= size, 1e6 + lack, room), -1.0)
+        # What is below its minimum comes first; then the emptiest team, in the emptiest match.
+        free = np.repeat(room.reshape(matches, -1).sum(axis=1), len(batch.seats)) / (batch.k + 1)
+        need = np.where(fits, np.where(lack >= size, 1e6 + lack, room) + free, -1.0)
         team = int(need.argmax())
         teams[team].append(party)
         room[team] -= size

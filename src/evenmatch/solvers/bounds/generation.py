@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,14 @@ import numpy as np
 from evenmatch.errors import NotSupported
 from evenmatch.solvers.batch.batch import WEIGHT, Batch, Floats, Plan
 from evenmatch.solvers.bounds.columns import GAIN, Columns, price_sums
-from evenmatch.solvers.bounds.match_pricing import Priced, Pricing, price_matches, pricing_of
+from evenmatch.solvers.bounds.match_pricing import (
+    Priced,
+    Pricing,
+    Search,
+    always,
+    price_matches,
+    pricing_of,
+)
 from evenmatch.solvers.bounds.packing import Packing
 
 ROUNDING = 1e-9
@@ -19,9 +27,9 @@ CLOSE = 5e-5
 """Prices are good enough when no others could lower the bound by more than this."""
 KEEP = 4
 """Matches that a round keeps of each root."""
-BELOW = 0.003
+BELOW = 0.001
 """How much less than a match's price the matches may be worth that a round looks for."""
-EFFORT_FIRST, EFFORT_GROWS = 5e4, 3.0
+EFFORT_FIRST, EFFORT_GROWS = 1e6, 3.0
 """Numbers that the search of one root may look at in the first rounds, and how that grows."""
 SMOOTH, SMOOTH_LEAST = 0.5, 0.02
 """Share of the best prices in those of a search; below the least it counts as none."""
@@ -75,15 +83,21 @@ class Generation:
         """Return the lowest bound so far of the mean quality of a match."""
         return self.total / self.matches + ROUNDING
 
-    def advance(self, effort_most: float) -> None:
-        """Make one round: prices, search, bound, new matches."""
+    def advance(self, effort_most: float, keep_going: Callable[[], bool] = always) -> None:
+        """Make one round: prices, search, bound, new matches.
+
+        Args:
+            effort_most: Numbers that searches may look at in all.
+            keep_going: Asked within the round; a round that is broken off is of little use.
+        """
         proposed = self._packing.solve()
         smooth = self._smooth if self._smooth > SMOOTH_LEAST else 0.0
         prices = smooth * self.dual.prices + (1.0 - smooth) * proposed.parties
         match = smooth * self.dual.match + (1.0 - smooth) * proposed.match
         searches = len(prices) * len(self.pricing.tables)
         effort = min(self._effort, max(1.0, (effort_most - self.spent) / searches))
-        priced = price_matches(self.pricing, prices, limit=match - BELOW, keep=KEEP, effort=effort)
+        search = Search(match - BELOW, KEEP, effort, keep_going)
+        priced = price_matches(self.pricing, prices, search)
         self.rounds += 1
         self.spent += priced.spent
         is_better = self._offer(prices, priced)

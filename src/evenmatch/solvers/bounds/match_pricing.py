@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -73,17 +74,34 @@ def pricing_of(batch: Batch) -> Pricing:
     return Pricing(rest_of(batch), tables, *sums, sizes, np.ascontiguousarray(members))
 
 
-def price_matches(
-    pricing: Pricing, prices: Floats, *, limit: float, keep: int, effort: float
-) -> Priced:
+def always() -> bool:
+    """Say that work may go on."""
+    return True
+
+
+class Search(NamedTuple):
+    """How matches are looked for.
+
+    Args:
+        limit: Matches worth no more than this are not looked for.
+        keep: Matches kept for each root and division of seats.
+        effort: Numbers that may be looked at for each root and division.
+        keep_going: Asked before each root; what is not searched any more has no known top.
+    """
+
+    limit: float
+    keep: int
+    effort: float
+    keep_going: Callable[[], bool] = always
+
+
+def price_matches(pricing: Pricing, prices: Floats, search: Search) -> Priced:
     """Return the best matches under prices.
 
     Args:
         pricing: The batch.
         prices: Price of each party.
-        limit: Matches worth no more than this are not looked for.
-        keep: Matches kept for each root and division of seats.
-        effort: Numbers that may be looked at for each root and division.
+        search: How they are looked for.
 
     Complexity:
         See `search_root`.
@@ -98,19 +116,22 @@ def price_matches(
         order = _roots(own)
         tables = (form.mates, form.enemies, own, pricing.sizes, pricing.members, form.teams)
         sums = (pricing.by_mates[f], pricing.by_enemies[f])
-        found = np.zeros((keep, 2 * width), dtype=np.int64)
-        worths, kept = np.zeros(keep), np.zeros(1, dtype=np.int64)
+        found = np.zeros((search.keep, 2 * width), dtype=np.int64)
+        worths, kept = np.zeros(search.keep), np.zeros(1, dtype=np.int64)
         for at, root in enumerate(order.tolist()):
+            if not search.keep_going():
+                tops[order[at:]], is_complete = np.inf, False
+                break
             for team in range(len(form.teams)):
                 if not may_open(form.teams, form.teams, team, int(pricing.sizes[root])):
                     continue
                 top, looked = search_root(
                     (*pricing.rest,), tables, sums, order, at, team, 1.0 - form.fixed,
-                    limit, effort, found, worths, kept,
+                    search.limit, search.effort, found, worths, kept,
                 )  # fmt: skip
                 tops[root] = max(tops[root], top)
                 spent += looked
-                is_complete = is_complete and looked <= effort and int(kept[0]) < keep
+                is_complete &= looked <= search.effort and int(kept[0]) < search.keep
                 if kept[0]:
                     out.append((found[: kept[0]].copy(), worths[: kept[0]].copy(), f))
     return _joined(pricing, out)._replace(tops=tops, spent=spent, is_complete=is_complete)

@@ -19,8 +19,8 @@ _LISTS = (
 )
 
 Tables = tuple[Floats, Floats, Floats, Ints, Ints, Ints]
-"""Costs of mates and of enemies as in `PartyCosts`; what seating a party takes from a match (its own
-cost and its price); how many players each has; which, shape (parties, largest); players of each
+"""Costs of mates and of enemies as in `PartyCosts`; what seating a party takes from a match, its
+own cost and its price; how many players it has; which, shape (parties, largest); players of each
 team."""
 Sums = tuple[Floats, Floats]
 """Least sums with mates and with enemies, shape (levels, parties, seats + 1), see `least_sums`; row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,11 +108,12 @@ class Packing:
             share=np.array(solution.col_value),
         )
 
-    def choose(self, nodes: int) -> Chosen:
+    def choose(self, nodes: int, keep_going: Callable[[], bool]) -> Chosen:
         """Return the best packing of whole columns that a search of some nodes finds.
 
         Args:
             nodes: Nodes of the search tree, at most.
+            keep_going: Asked now and then; False ends the search.
         """
         every = np.arange(self.columns, dtype=np.int32)
         kinds = np.full(self.columns, self._whole)
@@ -122,7 +124,14 @@ class Packing:
             ("mip_max_nodes", nodes),
         ):
             self._highs.setOptionValue(option, value)
+
+        def ask(event: Any) -> None:
+            if not keep_going():
+                event.interrupt()
+
+        self._highs.cbMipInterrupt.subscribe(ask)
         self._highs.run()
+        self._highs.cbMipInterrupt.clear()
         share = np.array(self._highs.getSolution().col_value)
         info = self._highs.getInfo()
         return Chosen(-float(info.mip_dual_bound), np.flatnonzero(share > 0.5))

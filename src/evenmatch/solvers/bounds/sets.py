@@ -28,6 +28,7 @@ from evenmatch.solvers.batch.batch import Batch, Plan
 from evenmatch.solvers.bounds.closing import close
 from evenmatch.solvers.bounds.columns import plan_of
 from evenmatch.solvers.bounds.generation import ROUNDING, Generation
+from evenmatch.solvers.bounds.match_pricing import always
 
 PROVEN = 2e-6
 """A plan this close to its bound is the best: the integer programme's tolerance."""
@@ -69,7 +70,7 @@ def prove(
     effort: float,
     optimum: bool = False,
     progress: Progress | None = None,
-    keep_going: Callable[[], bool] = lambda: True,
+    keep_going: Callable[[], bool] = always,
 ) -> Proof:
     """Return an upper bound of the mean quality of as many matches as a plan has.
 
@@ -80,7 +81,7 @@ def prove(
             valid however little it is, and the same for the same effort.
         optimum: Whether to look for the best plan itself where the gap is small enough.
         progress: Called after each round with the bound so far and the share of the effort used.
-        keep_going: Asked after each round; False ends the work, for a budget of time.
+        keep_going: Asked now and then; False ends the work, for a budget of time.
 
     Raises:
         NotSupported: highspy is missing, a weight is negative, or free seats can be divided in too
@@ -95,13 +96,13 @@ def prove(
     if search.matches == 0:
         return Proof(0.0, 0.0, 0.0, plan, False, 0, 0, 0.0, search.is_exact)
     while keep_going() and search.spent < effort and not search.is_done:
-        search.advance(effort)
+        search.advance(effort, keep_going)
         if progress is not None:
             progress(search.bound, min(1.0, search.spent / effort))
     quality, best, is_optimal = search.quality, plan, False
     bound = search.bound
     if optimum and keep_going():
-        closed = close(search, max(1.0, (effort - search.spent) / len(search.pricing.sizes)))
+        closed = close(search, effort - search.spent, keep_going)
         bound = min(bound, closed.bound)
         better = plan_of(batch, closed.matches)
         if better.legal.all() and better.quality.sum() > quality * search.matches:

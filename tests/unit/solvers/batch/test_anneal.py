@@ -152,15 +152,38 @@ def test_forbidden_pairs_are_kept_apart_where_that_can_be() -> None:
     assert plan.legal.all()
 
 
-def test_objectives_weigh_bad_matches_as_they_say() -> None:
+def test_objectives_sum_transformed_qualities() -> None:
+    batch = plain_batch((3, 3), 65, 1)
+    quality = plan_of(prepare(batch), _begun(batch, "mean")).quality
+    transformed = {
+        "mean": quality,
+        "sqrt": quality**0.5,
+        "power:0.1": quality**0.1,
+        "rms": -np.square(1.0 - quality),
+    }
+    for objective, gains in transformed.items():
+        assert _begun(batch, objective).energy == pytest.approx(-gains.sum(), abs=1e-4)
+
+
+def _begun(batch: Batch, objective: str) -> Annealing:
+    ready = prepare(batch, objective=objective)
+    return Annealing(ready.scene, ready.seated, ready.candidates, seed=1)
+
+
+@pytest.mark.parametrize("objective", ["sqrt", "power:0.1", "rms"])
+def test_every_objective_is_searched_for(objective: str) -> None:
     batch = plain_batch((3, 3), 120, 5)
-    mean, sqrt, rms = (
-        anneal(batch, effort=150_000, seed=2, objective=name)
-        for name in ("mean", "power:0.05", "rms")
-    )
-    assert mean.quality.mean() >= max(sqrt.quality.mean(), rms.quality.mean()) - 2e-3
-    lack = [float(np.square(1.0 - plan.quality).mean()) for plan in (mean, rms)]
-    assert lack[1] < lack[0]
+    one = _begun(batch, objective)
+    before = one.energy
+    one.pace(60_000)
+    one.run(60_000)
+    again = _begun(batch, "mean")
+    again.pace(60_000)
+    again.run(60_000)
+    found = plan_of(prepare(batch), one).quality.mean()
+    assert one.energy < before
+    # The best by another measure of the same matches is nearly as good by the mean.
+    assert found == pytest.approx(plan_of(prepare(batch), again).quality.mean(), abs=0.02)
 
 
 @pytest.mark.parametrize("name", ["best", "power:0", "power:x", "power:", "power:11", "sqrt:2"])

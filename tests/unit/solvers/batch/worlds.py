@@ -8,6 +8,7 @@ import numpy as np
 
 from evenmatch.solvers.batch.batch import (
     APART,
+    FREE_SEATS,
     MEAN_GAP,
     NOT_ENEMIES,
     NOT_MATES,
@@ -116,7 +117,13 @@ def rich_batch(seats: Sequence[int], players: int, seed: int, free: int = 0) -> 
             np.float32
         ),
         rules=np.array(
-            [[SPREAD, 0.0, 0.0], [SUM_GAP, 1.0, 1.0], [MEAN_GAP, 0.0, 0.0], [PAIR_GAP, 1.0, 1.0]]
+            [
+                [SPREAD, 0.0, 0.0],
+                [SUM_GAP, 1.0, 1.0],
+                [MEAN_GAP, 0.0, 0.0],
+                [PAIR_GAP, 1.0, 1.0],
+                [FREE_SEATS, 0.0, 1.0],
+            ]
         ),
-        reach=rng.uniform(200.0, 600.0, (4, n)),
+        reach=np.vstack([rng.uniform(200.0, 600.0, (4, n)), rng.uniform(0.0, 1.0, (1, n))]),
     )
