@@ -202,7 +202,8 @@ class RollingMatcher(NoJobs):
 
         pace, tickets = self._pace, self._roster.tickets
         worths, urgent = {}, []
-        for sequence, ticket in tickets.items():
+        for ticket in self._roster.by_age():
+            sequence = ticket.sequence
             worths[sequence] = (pace.fall * (now - ticket.enqueued_at) - pace.high) / self._k
             if self._is_urgent(ticket, now):
                 worths[sequence] += URGENT
