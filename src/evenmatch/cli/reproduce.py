@@ -36,9 +36,9 @@ def reproduce(
         evenmatch reproduce schlup --quick --out schlup
 
     Args:
-        paper: `schlup` (Automatic Game Matching) or `gamedev` (the thread "Matching players in an
-            online 1vs1 game").
-        quick: Take fewer and shorter sequences: a minute rather than many.
+        paper: `schlup` (Automatic Game Matching), `gamedev` (the thread "Matching players in an
+            online 1vs1 game") or `galactron` (the blog on the matchmaking of Awesomenauts).
+        quick: Take fewer and shorter sequences: a minute or two rather than many.
         json: Print one JSON object and nothing else.
         out: Write report.html, rows.csv and rows.json into this folder, and figures and scenarios
             of the rows that have some.

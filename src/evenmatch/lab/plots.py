@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from evenmatch.lab.reproduce.row import Line
+    from evenmatch.lab.reproduce.row import Plot
 
 Floats = NDArray[np.float64]
 
@@ -278,20 +278,18 @@ def plot_trade(points: Sequence[tuple[str, str, float, float]], *, quality: bool
     return draw_svg("trade", draw)
 
 
-def plot_lines(name: str, x: str, y: str, lines: Sequence[Line]) -> str:
+def plot_lines(plot: Plot) -> str:
     """Draw figures over a parameter: marks with half-widths where they were simulated.
 
     Args:
-        name: Starts the ids inside the figure.
-        x: What the horizontal axis shows.
-        y: What the vertical axis shows.
-        lines: What is drawn; a formula has the colour of what it is the formula of.
+        plot: What is drawn; its name starts the ids inside the figure. A formula has the colour
+            of what it is the formula of.
     """
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         colors: dict[str, str] = {}
-        for line in lines:
+        for line in plot.lines:
             about = line.name.removesuffix(", formula")
             color = colors.setdefault(about, COLORS[len(colors) % len(COLORS)])
             if line.is_theory:
@@ -300,12 +298,15 @@ def plot_lines(name: str, x: str, y: str, lines: Sequence[Line]) -> str:
                 widths = line.widths or None
                 axes.errorbar(line.xs, line.ys, widths, fmt="o-", ms=4, color=color,
                               label=line.name, capsize=2)  # fmt: skip
-        axes.set_ylim(bottom=0.0)
-        axes.set(xlabel=x, ylabel=y)
-        if len(lines) > 1:
+        if plot.is_log:
+            axes.set_xscale("log")
+        if plot.from_zero:
+            axes.set_ylim(bottom=0.0)
+        axes.set(xlabel=plot.x, ylabel=plot.y)
+        if len(plot.lines) > 1:
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
-    return draw_svg(name, draw)
+    return draw_svg(plot.name, draw)
 
 
 def as_file(svg: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -73,12 +74,16 @@ def world_arrays(
 
 
 def world_batch(players: int, team_size: int, seed: int, world: World | None = None) -> Batch:
-    """Return the same as a batch, judged by the six factors of the Galactron blog.
+    """Return the same as a batch, see `batch_of_world`."""
+    return batch_of_world(world_arrays(players, team_size, seed, world))
+
+
+def batch_of_world(data: Mapping[str, NDArray[Any]]) -> Batch:
+    """Return players of `world_arrays` as a batch, judged by the six factors of the Galactron blog.
 
     The ping of a pair is the least sum of both latencies over the regions; who reaches whom is
     said by their networks.
     """
-    data = world_arrays(players, team_size, seed, world)
     batch = six_factors(data)
     facts = batch.facts._replace(
         latency=np.ascontiguousarray(data["latency"], dtype=np.float32), network=data["network"]

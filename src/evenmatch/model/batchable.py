@@ -47,6 +47,8 @@ def batch_problem(queue: Queue) -> str | None:
     kinds += [r.kind for r in queue.rules if r.kind not in RULES]
     if kinds:
         return f"uses {kinds[0]}"
+    if any(c.scale.kind == "none" for c in queue.criteria):
+        return "weighs raw gaps (scale none)"
     scales = {
         (c.attribute, c.best, c.worst, c.pairs == "region")
         for c in queue.criteria

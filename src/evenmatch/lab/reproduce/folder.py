@@ -21,6 +21,7 @@ TEMPLATE = "reproduction.html.j2"
 TITLES = {
     "schlup": "Automatic Game Matching, done again",
     "gamedev": "Matching players in an online 1vs1 game, done again",
+    "galactron": "The matchmaking of Awesomenauts (Galactron), done again",
 }
 
 
@@ -51,7 +52,7 @@ def _files(done: Reproduction, command: str) -> Iterator[tuple[str, str]]:
     yield "rows.csv", _csv_of_rows(findings.rows)
     drawn = []
     for plot in findings.plots:
-        svg = plot_lines(plot.name, plot.x, plot.y, plot.lines)
+        svg = plot_lines(plot)
         yield f"figures/{plot.name}.svg", as_file(svg)
         yield f"figures/{plot.name}.csv", _csv_of_plot(plot)
         drawn.append({"title": plot.title, "text": plot.text, "svg": svg})

@@ -115,6 +115,8 @@ class Plot(msgspec.Struct, frozen=True):
         x: What the horizontal axis shows.
         y: What the vertical axis shows.
         lines: What is drawn.
+        is_log: Whether the horizontal axis shows powers of ten.
+        from_zero: Whether the vertical axis begins at 0.
     """
 
     name: str
@@ -123,6 +125,8 @@ class Plot(msgspec.Struct, frozen=True):
     x: str
     y: str
     lines: tuple[Line, ...]
+    is_log: bool = False
+    from_zero: bool = True
 
 
 class Findings(msgspec.Struct, frozen=True):
