@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from evenmatch.errors import MatchmakingError as MatchmakingError
     from evenmatch.lab.simulate import Run as Run
     from evenmatch.lab.simulate import simulate as simulate
+    from evenmatch.lab.solution import Solution as Solution
+    from evenmatch.lab.solve import solve as solve
     from evenmatch.model.match import Match as Match
     from evenmatch.model.queue import Queue as Queue
     from evenmatch.model.rating import Rating as Rating
@@ -40,10 +42,12 @@ _PUBLIC: dict[str, str] = {
     "Rating": "evenmatch.model.rating",
     "Run": "evenmatch.lab.simulate",
     "Shard": "evenmatch.engine.shard",
+    "Solution": "evenmatch.lab.solution",
     "Ticket": "evenmatch.model.ticket",
     "policy": "evenmatch.policies.base",
     "rate": "evenmatch.ratings.rate",
     "simulate": "evenmatch.lab.simulate",
+    "solve": "evenmatch.lab.solve",
     "split_teams": "evenmatch.solvers.split",
 }
 
@@ -59,10 +63,12 @@ __all__ = [
     "Rating",
     "Run",
     "Shard",
+    "Solution",
     "Ticket",
     "policy",
     "rate",
     "simulate",
+    "solve",
     "split_teams",
 ]
 

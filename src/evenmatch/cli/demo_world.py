@@ -39,7 +39,6 @@ name = "threes"
 teams = 2
 players = 3
 wait_price = 0.000167
-policy = "greedy"
 attributes = ["region"]
 
 [[queue.criteria]]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
-from zipfile import BadZipFile
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,9 @@ from numpy.typing import NDArray
 from evenmatch.errors import ConfigError
 from evenmatch.solvers.batch.batch import PAIR_GAP, SUM_GAP, Batch, empty_batch, empty_facts
 from evenmatch.solvers.pairs import LOG
+
+if TYPE_CHECKING:
+    from evenmatch.lab.batch_people import People
 
 WEIGHTS = {
     "team": 0.24,
@@ -30,8 +35,22 @@ PING_BEST, PING_WORST = 25.0, 400.0
 HOST_QUALITY = (0.0, 0.6, 1.0)
 PLAYERS_MAX = 20_000
 TEAM_MAX = 100
+MET_MAX = 2 * TEAM_MAX
+NUMBER_MAX = 1e15
+ASYMMETRY = 1e-3
+"""Relative difference of the pings of two directions that is put down to rounding."""
+BYTES_MAX = 4_000_000_000
+"""Of the arrays of a file, unpacked."""
+UNREADABLE = (
+    ValueError, OSError, BadZipFile, AttributeError, TypeError, EOFError, MemoryError,
+    NotImplementedError, RuntimeError, KeyError, zlib.error, struct.error,
+)  # fmt: skip
+"""What numpy raises for files that are no archives of arrays."""
 
 Arrays = Mapping[str, NDArray[Any]]
+ARRAYS = (
+    "team_size", "party", "skill", "previous_match", "previous_team", "ping", "connect",
+)  # fmt: skip
 
 ALIASES = {
     "imbalance of skill": "team",
@@ -51,11 +70,15 @@ class Given(NamedTuple):
         batch: What is to be solved.
         columns: Names of the rows of `batch.facts.values`.
         names: What the report calls a factor, where it is not its own name.
+        role_weight: The share of `role_rank` in the weights.
+        people: Who the players are; None where a file has numbers only.
     """
 
     batch: Batch
     columns: tuple[str, ...]
     names: Mapping[str, str] = {}
+    role_weight: float = 0.0
+    people: People | None = None
 
 
 def read_batch(path: Path) -> Given:
@@ -82,10 +105,15 @@ def read_arrays(path: Path) -> Batch:
         ConfigError: The file is no such archive, or its arrays cannot be used.
     """
     try:
-        with np.load(path) as data:
-            arrays = {name: data[name] for name in data.files}
-    except (ValueError, OSError, BadZipFile, AttributeError) as error:
+        with ZipFile(path) as archive:
+            size = sum(each.file_size for each in archive.infolist())
+        if size <= BYTES_MAX:
+            with np.load(path, allow_pickle=False) as data:
+                arrays = {name: data[name] for name in ARRAYS if name in data}
+    except UNREADABLE as error:
         raise ConfigError(f"{path} is no archive of arrays: {error}") from None
+    if size > BYTES_MAX:
+        raise ConfigError(f"{path}: arrays may take {BYTES_MAX:,} bytes, these take {size:,}")
     try:
         return batch_of(arrays)
     except ConfigError as error:
@@ -108,8 +136,8 @@ def batch_of(data: Arrays) -> Batch:
     _check_shapes(data)
     batch = six_factors(data)
     facts = batch.facts._replace(
-        ping=np.ascontiguousarray(data["ping"], dtype=np.float32),
-        connect=np.ascontiguousarray(data["connect"], dtype=np.uint8),
+        ping=checked_pings("`ping`", data["ping"]),
+        connect=np.ascontiguousarray(data["connect"] != 0, dtype=np.uint8),
     )
     return batch._replace(facts=facts)
 
@@ -128,6 +156,11 @@ def six_factors(data: Arrays) -> Batch:
     first = np.concatenate(([0], ends)).astype(np.int64)
     if len(np.unique(party)) != len(first) - 1:
         raise ConfigError("players of one party must stand next to each other in `party`")
+    met = np.unique(data["previous_match"][data["previous_match"] >= 0], return_counts=True)[1]
+    if met.max(initial=0) > MET_MAX:
+        raise ConfigError(
+            f"`previous_match` must name matches of at most {MET_MAX} players, got {met.max()}"
+        )
     largest = int(np.diff(first).max(initial=0))
     if largest > n:
         raise ConfigError(f"a party of {largest} does not fit into a team of {n}")
@@ -167,9 +200,10 @@ def _check_shapes(data: Arrays) -> None:
             raise ConfigError(f"`{name}` must have one number for each of {count} players")
         if not np.isfinite(data[name]).all():
             raise ConfigError(f"`{name}` must hold finite numbers")
+        if np.abs(data[name].astype(np.float64)).max(initial=0.0) > NUMBER_MAX:
+            raise ConfigError(f"`{name}` must hold numbers up to {NUMBER_MAX:g}")
     for name in ("ping", "connect"):
         check_square(f"`{name}`", data[name], count)
-    check_pings("`ping`", data["ping"])
 
 
 def check_square(name: str, table: NDArray[Any], count: int) -> None:
@@ -178,20 +212,27 @@ def check_square(name: str, table: NDArray[Any], count: int) -> None:
         raise ConfigError(f"{name} must be {count} x {count}, got {table.shape}")
 
 
-def check_pings(name: str, table: NDArray[Any]) -> None:
-    """Refuse pings that are negative, not finite, or not the same in both directions."""
-    bad = ~np.isfinite(table) | (table < 0.0)
-    np.fill_diagonal(bad, val=False)
+def checked_pings(name: str, table: NDArray[Any]) -> NDArray[np.float32]:
+    """Return pings as solvers want them, with 0 from a player to himself.
+
+    Raises:
+        ConfigError: One is negative, not finite, or not the same in both directions.
+    """
+    with np.errstate(over="ignore"):
+        pings = np.array(table, dtype=np.float32, order="C")
+    np.fill_diagonal(pings, val=0.0)
+    bad = ~((pings >= 0.0) & (pings <= NUMBER_MAX))
     if bad.any():
         i, j = np.argwhere(bad)[0]
         raise ConfigError(f"{name}[{i}, {j}] must be milliseconds >= 0, got {table[i, j]}")
-    apart = np.abs(table - table.T) > 1e-3 * np.maximum(table, 1.0)
+    apart = np.abs(pings - pings.T) > ASYMMETRY * np.maximum(pings, 1.0)
     if apart.any():
         i, j = np.argwhere(apart)[0]
         raise ConfigError(
             f"{name} must be symmetric: [{i}, {j}] is {table[i, j]} and [{j}, {i}] is "
             f"{table[j, i]}; give the larger one for both"
         )
+    return pings
 
 
 def _meetings(

@@ -12,6 +12,7 @@ Source:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -75,17 +76,28 @@ class FactorFigures(NamedTuple):
     share: float | None
 
 
-def factors_of(batch: Batch, columns: Sequence[str]) -> tuple[Factor, ...]:
-    """Return the factors of a batch that have a weight.
+def factors_of(
+    batch: Batch, columns: Sequence[str], role_weight: float = 0.0
+) -> tuple[Factor, ...]:
+    """Return the factors of a batch that have a weight, each by a name of its own.
 
     Args:
         batch: With its weights.
         columns: The names of the rows of `facts.values`.
+        role_weight: The weight that is in `role_cost`, where roles have ranks.
     """
-    return tuple(factor for factor in _all(batch, columns) if factor.weight > 0.0)
+    seen: Counter[str] = Counter()
+    found = []
+    for factor in _all(batch, columns, role_weight):
+        if factor.weight > 0.0:
+            seen[factor.name] += 1
+            again = seen[factor.name]
+            name = factor.name if again == 1 else f"{factor.name} {again}"
+            found.append(factor._replace(name=name))
+    return tuple(found)
 
 
-def _all(batch: Batch, columns: Sequence[str]) -> list[Factor]:
+def _all(batch: Batch, columns: Sequence[str], role_weight: float) -> list[Factor]:
     facts, bare = batch.facts, _without_costs(batch)
     found = []
 
@@ -116,6 +128,8 @@ def _all(batch: Batch, columns: Sequence[str]) -> list[Factor]:
                 one = {name: rows[place : place + 1], f"{name}_weight": np.ones(1)}
                 add(f"{label} {place + 1}" if len(rows) > 1 else label, weights[place], **one)
     add("fullness", batch.fullness, fullness=1.0)
+    if role_weight > 0.0:
+        add("role_rank", role_weight, role_cost=batch.role_cost / np.float32(role_weight))
     return found
 
 
@@ -136,8 +150,7 @@ def _without_costs(batch: Batch) -> Batch:
         parity=0.0,
         hosts=np.zeros(3),
         fullness=0.0,
-        role_seats=batch.role_seats[:0],
-        role_cost=batch.role_cost[:, :0],
+        role_cost=np.where(np.isinf(batch.role_cost), batch.role_cost, np.float32(0.0)),
     )
 
 
@@ -159,7 +172,10 @@ def _only(row: Floats) -> Floats:
 
 
 def without(batch: Batch, factors: Sequence[Factor], name: str) -> Batch:
-    """Return the batch judged by all factors but one, their weights scaled up to 1."""
+    """Return the batch judged by all factors but one, their weights scaled up to 1.
+
+    Rules stay, and so do the roles that a player accepts. Something else must have a weight.
+    """
     kept = {factor.name: factor for factor in factors if factor.name != name}
     return reweighed(batch, kept, {each: factor.weight for each, factor in kept.items()})
 
@@ -178,8 +194,10 @@ def _joined(batch: Batch, parts: Sequence[tuple[float, Batch]]) -> Batch:
     hard = _hard(batch.facts)
     words, tongues = [(hard.words, hard.words_weight)], [(hard.tongues, hard.tongues_weight)]
     numbers = np.zeros(4 + 3 + 3)
+    role_cost = _without_costs(batch).role_cost
     for weight, alone in parts:
         own = alone.facts
+        role_cost = role_cost + np.float32(weight) * np.nan_to_num(alone.role_cost, posinf=0.0)
         terms.append(_weighed(alone.terms, weight))
         gaps.append(_weighed(own.gaps, weight))
         words.append((own.words, weight * own.words_weight))
@@ -191,6 +209,7 @@ def _joined(batch: Batch, parts: Sequence[tuple[float, Batch]]) -> Batch:
         hosts=numbers[4:7],
         parity=float(numbers[8]),
         fullness=float(numbers[9]),
+        role_cost=np.ascontiguousarray(role_cost, dtype=np.float32),
         facts=batch.facts._replace(
             gaps=np.concatenate(gaps),
             ping_weights=numbers[:4],

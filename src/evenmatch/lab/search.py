@@ -11,16 +11,19 @@ import numpy as np
 
 from evenmatch.errors import ConfigError
 from evenmatch.solvers.batch.anneal import Annealing
-from evenmatch.solvers.batch.batch import Batch, Floats, Places, Plan
+from evenmatch.solvers.batch.batch import Batch, Floats, Pairs, Places, Plan
 from evenmatch.solvers.batch.candidates import candidates_of
 from evenmatch.solvers.batch.judge import judge
 from evenmatch.solvers.batch.moves import EVALUATIONS
-from evenmatch.solvers.batch.scene import Scene, scene_of
+from evenmatch.solvers.batch.pairs import tabulate
+from evenmatch.solvers.batch.scene import PLAYERS_IN_TABLE, Scene, scene_of
 from evenmatch.solvers.batch.start import ORDERS, start_matches
 
 SECONDS_A_PLAYER = 0.003
 """A budget of so much for each player is worth another start."""
 RESTARTS_MAX = 64
+CHOICES_LEAST = 4
+"""Starts at least, where the objective only chooses among what they lead to."""
 ESCAPES = ("restarts", "forced")
 FIRST_SLICE = 4_000
 SLICES = 40
@@ -85,7 +88,7 @@ def parse_method(spec: str) -> Method:
     """
     name, _, rest = spec.partition(":")
     if name not in ("anneal", "descent"):
-        raise ConfigError(f"--policy must be anneal or descent, got {name[:64]}")
+        raise ConfigError(f"the policy of a batch is anneal or descent, got {name[:64]!r}")
     allowed = {"escape": ESCAPES, "start": ORDERS} if name == "descent" else {}
     chosen: dict[str, str] = {}
     for setting in filter(None, rest.split(",")):
@@ -95,7 +98,7 @@ def parse_method(spec: str) -> Method:
             raise ConfigError(f"{name} has no setting {setting[:64]!r}; allowed: {known}")
         if value not in allowed[key]:
             raise ConfigError(
-                f"{name}:{key} must be one of {', '.join(allowed[key])}, got {value[:64]}"
+                f"{name}: {key} must be one of {', '.join(allowed[key])}, got {value[:64]!r}"
             )
         chosen[key] = value
     return Method(name, **chosen)
@@ -123,7 +126,7 @@ def parse_objective(text: str) -> Objective:
         power = 0.0
     if not 0.0 < power <= 10.0:
         allowed = ", ".join([*known, "power:P with P in (0, 10]"])
-        raise ConfigError(f"--objective must be one of {allowed}, got {text[:64]}")
+        raise ConfigError(f"the objective must be one of {allowed}, got {text[:64]!r}")
     return Objective(text, power)
 
 
@@ -148,10 +151,16 @@ def search(
     Complexity:
         The budget; with a budget of evaluations the plan is the same on every machine.
     """
+    load(method)
     began = time.perf_counter()
+    if batch.players < int(batch.seats_min.sum()):
+        return nothing_found(batch)
     seeds = _children(seed, budget.parts)
-    scene = scene_of(batch, power=objective.power)
-    work = Work(batch, scene, candidates_of(scene), method, objective)
+    pairs = tabulate(batch.facts, batch.seats) if batch.players <= PLAYERS_IN_TABLE else None
+    scene = scene_of(batch, pairs, power=objective.power)
+    is_annealed = method.name == "anneal"
+    candidates = candidates_of(scene) if is_annealed else np.zeros((0, 0), dtype=np.int32)
+    work = Work(batch, pairs, scene, candidates, method, objective)
 
     def one(part_seed: int) -> Plan:
         if budget.evaluations is not None:
@@ -169,10 +178,23 @@ def search(
     return work.best_of(plans)
 
 
+def load(method: Method) -> None:
+    """Load the kernels of a method, so that no budget of time pays for them."""
+    if method.name == "descent":
+        pass
+
+
+def nothing_found(batch: Batch) -> Plan:
+    """Return the plan without matches."""
+    nobody: Places = np.zeros((0, batch.k), dtype=np.int32)
+    return Plan(nobody, np.zeros(0), np.zeros(0, dtype=np.bool_), 0)
+
+
 class Work(NamedTuple):
     """One batch and how it is searched; parts share it."""
 
     batch: Batch
+    pairs: Pairs | None
     scene: Scene
     candidates: Places
     method: Method
@@ -182,7 +204,7 @@ class Work(NamedTuple):
         """Return what so many evaluations find; the same on every machine."""
         if self.method.name == "descent":
             return self._descent(effort, seed)
-        restarts = self._restarts(effort / EVALUATIONS_A_SECOND)
+        restarts = min(effort, self._restarts(effort / EVALUATIONS_A_SECOND))
         plans = []
         for child in _children(seed, restarts):
             annealing = self._annealing(child)
@@ -203,8 +225,10 @@ class Work(NamedTuple):
         return self.best_of(plans)
 
     def _restarts(self, seconds: float) -> int:
+        """Return how many starts a budget is worth."""
+        least = 1 if self.objective.percentile is None else CHOICES_LEAST
         enough = seconds / (SECONDS_A_PLAYER * max(1, self.batch.players))
-        return min(RESTARTS_MAX, max(1, int(enough)))
+        return min(RESTARTS_MAX, max(least, int(enough)))
 
     def _annealing(self, seed: int) -> Annealing:
         seated = start_matches(self.batch, "skill", np.random.default_rng(seed))
@@ -216,22 +240,31 @@ class Work(NamedTuple):
         return Plan(seated, quality, legal, int(annealing.walk.counts[EVALUATIONS]))
 
     def best_of(self, plans: list[Plan]) -> Plan:
-        """Return the plan that is worth most, with the effort of all."""
-        best = max(plans, key=lambda plan: self.objective.value(plan.quality))
+        """Return the plan with the most legal matches, then worth most, with the effort of all."""
+        best = max(plans, key=self._worth)
         return best._replace(evaluations=sum(plan.evaluations for plan in plans))
+
+    def _worth(self, plan: Plan) -> tuple[int, float]:
+        return int(plan.legal.sum()), self.objective.value(plan.quality[plan.legal])
 
     def _descent(self, effort: int, seed: int) -> Plan:
         from evenmatch.solvers.batch.descent import descent
 
-        escape, start = self.method.escape, self.method.start
-        power = self.objective.power
         return descent(
-            self.batch, effort=effort, seed=seed, escape=escape, start=start, power=power
+            self.batch,
+            effort=effort,
+            seed=seed,
+            escape=self.method.escape,
+            start=self.method.start,
+            pairs=self.pairs,
+            power=self.objective.power,
         )
 
     def _descent_for(self, until: float, seed: int) -> Plan:
         """Run a descent with the effort that a short one says will last until then."""
         before = time.perf_counter()
+        if before >= until:
+            return self._descent(1, seed)
         plan = self._descent(EVALUATIONS_TO_CALIBRATE, seed)
         now = time.perf_counter()
         effort = int(plan.evaluations * (until - now) / max(now - before, 1e-6))

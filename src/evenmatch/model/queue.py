@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from evenmatch.model.batchable import batch_problem
+
 ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
 Unit = Literal["difference", "relative", "percentile"]
 CriterionKind = Literal[
@@ -238,7 +240,8 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         on_deadline: What becomes of a ticket at `enqueued_at + wait_max`.
         policy: The SPEC of the policy that decides. A file that names none gets `price` for one
             against one and `group_price` for more teams of one player, where criteria compare
-            numbers; else `greedy`: without criteria, with larger teams, with rematches,
+            numbers, and `rolling` for larger teams, and for matches that may start before they are
+            full, whose criteria a batch can hold; else `greedy`: without criteria, with sides,
             percentile rules or a wait_price of 0.
         group: Queues of one group share players.
         exclusive_match: Whether a player of a live match may not queue again.
@@ -316,8 +319,10 @@ def default_policy(queue: Queue) -> str:
     compared = {criterion.kind for criterion in queue.criteria}
     ruled = {rule.kind for rule in queue.rules if rule.kind != "same" or rule.expand is not None}
     has_percentiles = any(rule.unit == "percentile" for rule in queue.rules)
-    if not compared or queue.price == 0.0 or has_percentiles or max(queue.format.players) > 1:
+    if not compared or queue.price == 0.0 or has_percentiles:
         return "greedy"
+    if max(queue.format.players) > 1 or queue.format.is_variable:
+        return "greedy" if batch_problem(queue) else "rolling"
     if queue.format.is_duel and compared | ruled <= set(NUMERIC):
         return "price"
     if not queue.format.sides and compared <= {"spread", "mean_gap"} and ruled <= {"spread"}:

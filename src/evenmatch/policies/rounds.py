@@ -234,7 +234,7 @@ class RoundsMatcher:
         self._began_at = now
         self._rest()
         job = None
-        if not self._is_running and self._roster.players >= self._queue.format.k:
+        if not self._is_running and self._roster.players >= self._queue.format.k_min:
             self._is_running = True
             self._number += 1
             job = self._job(now)

@@ -96,7 +96,7 @@ class ThresholdMatcher(NoJobs):
 
         self._seed = f"{seed}/{queue.name}"
         self._chosen = chosen
-        self._k = queue.format.k
+        self._k_min = queue.format.k_min
         self._objective = Objective(queue)
         self._roster = Roster(queue)
         self._wait_max = min(chosen.wait_max, queue.wait_max or math.inf)
@@ -190,7 +190,7 @@ class ThresholdMatcher(NoJobs):
 
     def _look_at(self) -> float:
         """Return the next instant of a look without any change: rules widen."""
-        if not self._widens or self._searched_at is None or self._roster.players < self._k:
+        if not self._widens or self._searched_at is None or self._roster.players < self._k_min:
             return math.inf
         beat = max(BEAT, (self._searched_at - self._changed_at) / 4.0)
         return self._searched_at + round_up(beat)
@@ -204,7 +204,7 @@ class ThresholdMatcher(NoJobs):
         if not looking:
             return
         self._searched_at = now
-        if self._roster.players < self._k:
+        if self._roster.players < self._k_min:
             return
         worths = dict.fromkeys(self._roster.tickets, 0.0)
         everybody = [ticket.sequence for ticket in self._roster.by_age()]
@@ -215,7 +215,7 @@ class ThresholdMatcher(NoJobs):
                 continue
             seed = seed_of(self._seed, sequence, len(everybody))
             search.trade([], self._chosen.effort, seed, pinned=sequence)
-            quality = search.surplus()[0]
+            quality = search.qualities()[0]
             if quality > -math.inf:
                 partners = members(search.division().matches[0])
                 for each in partners:
@@ -229,7 +229,8 @@ class ThresholdMatcher(NoJobs):
         tickets = [self._roster.tickets[each] for each in partners]
         newest = max(ticket.enqueued_at for ticket in tickets)
         own = self._roster.tickets[sequence]
-        falls = [self._falls[t.sequence] * t.size / self._k for t in tickets]
+        players = sum(ticket.size for ticket in tickets)
+        falls = [self._falls[t.sequence] * t.size / players for t in tickets]
         fallen = math.fsum(
             fall * (newest - t.enqueued_at) for fall, t in zip(falls, tickets, strict=True)
         )

@@ -12,9 +12,18 @@ import pytest
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.roles import role_problem
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.batchable import batch_problem
+from evenmatch.model.queue import (
+    Criterion,
+    Expansion,
+    Format,
+    Queue,
+    Rule,
+    Scale,
+    default_policy,
+)
 from evenmatch.model.ticket import Player, Ticket
-from evenmatch.policies.parts.batch_checks import batch_problem, check_batch
+from evenmatch.policies.parts.batch_checks import check_batch
 from evenmatch.policies.parts.batching import Roster, with_worth
 from evenmatch.solvers.batch.batch import Batch
 from evenmatch.solvers.batch.reference import cost_of, is_legal
@@ -320,3 +329,16 @@ def test_worth_of_a_party_is_that_of_each_of_its_players() -> None:
 def test_queue_that_no_batch_holds_is_refused_in_a_sentence(given: Queue, problem: str) -> None:
     with pytest.raises(ConfigError, match=f"queue {given.name} {problem}: choose greedy"):
         check_batch("rounds", given)
+
+
+def test_team_queue_that_a_batch_holds_gets_rolling_and_others_greedy() -> None:
+    assert default_policy(BLOG) == "rolling"
+    sided = Queue("sided", Format((3, 3), ("a", "b")), BLOG.criteria)
+    assert default_policy(sided) == "greedy"
+    short = Queue("short", Format((3, 3), players_min=(2, 2)), BLOG.criteria)
+    assert default_policy(short) == "rolling"
+    arena = Queue("arena", FORMATS["free-for-all"], (FULLNESS, BLOG.criteria[1]))
+    assert default_policy(arena) == "rolling"
+    cast = Queue("cast", FORMATS["roles"], (RANK,))
+    assert default_policy(cast) == "rolling"
+    assert default_policy(Queue("free", Format((3, 3)))) == "greedy"

@@ -3,60 +3,8 @@
 from __future__ import annotations
 
 from evenmatch.errors import ConfigError
+from evenmatch.model.batchable import batch_problem
 from evenmatch.model.queue import Queue
-
-CRITERIA = (
-    "spread",
-    "mean_gap",
-    "imbalance",
-    "rematch",
-    "latency",
-    "party_parity",
-    "host_options",
-    "same",
-    "overlap",
-    "fullness",
-    "role_rank",
-)
-RULES = (
-    "spread",
-    "mean_gap",
-    "imbalance",
-    "rematch",
-    "latency",
-    "party_parity",
-    "host_options",
-    "same",
-    "overlap",
-    "avoid",
-    "fullness",
-    "role_rank",
-)
-"""Kinds that a batch knows, or that the last look at a match takes care of."""
-
-
-def batch_problem(queue: Queue) -> str | None:
-    """Return why a batch cannot hold the queue's tickets, as the end of a sentence, or None."""
-    form = queue.format
-    if form.sides:
-        return "has sides, which tickets may insist on"
-    if not queue.criteria:
-        return "has no criteria"
-    kinds: list[str] = [c.kind for c in queue.criteria if c.kind not in CRITERIA]
-    kinds += [r.kind for r in queue.rules if r.kind not in RULES]
-    if kinds:
-        return f"uses {kinds[0]}"
-    scales = {
-        (c.attribute, c.best, c.worst, c.pairs == "region")
-        for c in queue.criteria
-        if c.kind == "latency"
-    }
-    if len({scale[:3] for scale in scales}) > 1:
-        return "weighs latencies on several scales"
-    for kind in ("rematch", "host_options", "party_parity", "role_rank"):
-        if sum(c.kind == kind for c in queue.criteria) > 1:
-            return f"has several criteria {kind}"
-    return None
 
 
 def check_batch(name: str, queue: Queue) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from evenmatch.policies.parts.batching import Roster, with_worth
 from evenmatch.solvers.batch.batch import Ints, bare
 from evenmatch.solvers.batch.board import board_of
+from evenmatch.solvers.batch.joins import join, merge, trade_seats
 from evenmatch.solvers.batch.scene import ILLEGAL, scene_of
 from evenmatch.solvers.batch.trades import (
     BENCHED,
@@ -40,7 +41,7 @@ class Division(msgspec.Struct):
     """Who is with whom for now.
 
     Args:
-        matches: Full matches.
+        matches: Full matches, or with fewer players where the format allows it.
         bench: Everybody else, in the order of their coming here.
     """
 
@@ -94,9 +95,11 @@ class Search:
         worth = [worths[t.sequence] for t in self.tickets]
         batch = with_worth(roster.batch(self.tickets, now), worth)
         self._worth = worth
-        self._seats = roster.queue.format.players
+        form = roster.queue.format
+        self._seats, self._least = form.players, form.least
+        self.has_room = form.is_variable
         self._scene = scene_of(batch)
-        self._rows = sum(t.size for t in self.tickets) // sum(self._seats) + 2
+        self._rows = sum(t.size for t in self.tickets) // sum(self._least) + 2
         self._board = board_of(self._scene, self._rows)
         self.illegal = float(self._scene.numbers[ILLEGAL])
         self._table = self._seat(division, doubt)
@@ -115,18 +118,19 @@ class Search:
         return int(self._table.counts[EVALUATED])
 
     def fill(self) -> None:
-        """Make matches of those on the bench, the largest parties first, as long as they fill."""
-        table = self._table
-        bench = table.bench[: table.counts[BENCHED]].tolist()
-        while (found := self._pack(bench)) is not None:
-            row = self.count
-            for team in found:
-                bench = [party for party in bench if party not in team]
-            self._hold(row, found if self._per_match > 1 else [[p for t in found for p in t]])
-            table.counts[MATCHES] += 1
-            seat_row(*self._args, row, -1)
-        table.bench[: len(bench)] = bench
-        table.counts[BENCHED] = len(bench)
+        """Make matches of those on the bench, the largest parties first, as long as they fill.
+
+        Where seats may stay free, who is left joins the match where that is best, or a new one that
+        is large enough; and of two small matches one is made where that is better.
+        """
+        self._fill(self._seats)
+        if self.has_room:
+            at = int(self._table.counts[BENCHED])
+            while at > 0:
+                at -= 1
+                join(*self._args, at)
+            self._fill(self._least)
+            self._merge()
 
     def begin_with(self, sequence: int) -> None:
         """Make one match with a ticket, and put all others on the bench."""
@@ -134,7 +138,9 @@ class Search:
         bench = list(range(len(self.tickets)))
         table.home[:] = -1
         table.counts[MATCHES] = 0
-        found = self._pack(bench, mine)
+        found = self._pack(bench, self._seats, mine)
+        if found is None and self.has_room:
+            found = self._pack(bench, self._least, mine)
         if found is not None:
             seated = [party for team in found for party in team]
             bench = [party for party in bench if party not in seated]
@@ -150,17 +156,22 @@ class Search:
         table.chance[0] = np.uint64(int.from_bytes(seed[:8], "big") | 1)
         table.counts[PINNED] = self.place.get(pinned, -1)
         places: Ints = np.array([self.place[s] for s in focus if s in self.place], dtype=np.int64)
-        trade(*self._args, places, effort)
+        (trade_seats if self.has_room else trade)(*self._args, places, effort)
 
     def surplus(self) -> list[float]:
         """Return of each match its quality and what its players are worth; -inf if illegal."""
         energies = self._table.energy[: self.count].tolist()
         return [-energy if energy < self.illegal else -np.inf for energy in energies]
 
-    def worth(self, match: Seated) -> float:
-        """Return what the players of a match are worth."""
-        places = [self.place[sequence] for sequence in members(match)]
-        return sum(self._worth[at] * self.tickets[at].size for at in places)
+    def qualities(self) -> list[float]:
+        """Return of each match its quality; -inf if illegal."""
+        found = []
+        for row, surplus in enumerate(self.surplus()):
+            inside = [self.tickets[at] for at in self._parties(row)]
+            players = sum(ticket.size for ticket in inside)
+            worth = sum(self._worth[at] * self.tickets[at].size for at in self._parties(row))
+            found.append((surplus - worth) * sum(self._seats) / players)
+        return found
 
     def offers(self, sequence: int, most: float) -> tuple[float, int]:
         """Return what a ticket adds to matches of a surplus of -`most` or more; see `trades`."""
@@ -188,6 +199,7 @@ class Search:
     def _seat(self, division: Division, doubt: float) -> Table:
         per_match, seats = self._per_match, self._seats
         rooms = [sum(seats)] if per_match == 1 else list(seats)
+        leasts = [sum(self._least)] if per_match == 1 else list(self._least)
         starts = [0, *np.cumsum(rooms).tolist()][:-1]
         count, containers = len(self.tickets), self._rows * per_match
         most = max(rooms)
@@ -205,6 +217,7 @@ class Search:
             counts=np.array([0, 0, max(seats), 0, -1], dtype=np.int64),
             chance=np.ones(1, dtype=np.uint64),
             picked=np.zeros((3, count + most), dtype=np.int64),
+            least=np.tile(np.array(leasts, dtype=np.int64), self._rows),
         )
         self._table = table
         for row, match in enumerate(division.matches):
@@ -222,26 +235,66 @@ class Search:
             table.held_count[c] = len(parties)
             table.home[list(parties)] = c
 
-    def _pack(self, bench: Sequence[int], before: int = -1) -> list[list[int]] | None:
-        """Return the parties of each team of one match; None if the bench fills none.
+    def _parties(self, row: int) -> list[int]:
+        """Return the parties of a match."""
+        table, per_match = self._table, self._per_match
+        return [
+            party
+            for c in range(row * per_match, (row + 1) * per_match)
+            for party in table.held[c, : table.held_count[c]].tolist()
+        ]
 
-        The largest parties come first, and before them one that must be there.
+    def _fill(self, wanted: Sequence[int]) -> None:
+        """Make matches of those on the bench that have so many players in each team at least."""
+        table = self._table
+        bench = table.bench[: table.counts[BENCHED]].tolist()
+        while (found := self._pack(bench, wanted)) is not None:
+            row = self.count
+            for team in found:
+                bench = [party for party in bench if party not in team]
+            self._hold(row, found if self._per_match > 1 else [[p for t in found for p in t]])
+            table.counts[MATCHES] += 1
+            seat_row(*self._args, row, -1)
+        table.bench[: len(bench)] = bench
+        table.counts[BENCHED] = len(bench)
+
+    def _merge(self) -> None:
+        """Make one match of two that have room for each other where that is better."""
+        one = 0
+        while one < self.count:
+            two = one + 1
+            while two < self.count:
+                together = [*self._parties(one), *self._parties(two)]
+                players = sum(self.tickets[at].size for at in together)
+                # Where two have become one, another match stands in the place of the second.
+                if players > sum(self._seats) or not merge(*self._args, one, two):
+                    two += 1
+            one += 1
+
+    def _pack(
+        self, bench: Sequence[int], wanted: Sequence[int], before: int = -1
+    ) -> list[list[int]] | None:
+        """Return the parties of each team of one match; None if too few in any.
+
+        The largest parties come first, and before them one that must be there. Once each team has
+        the players that are wanted, others take the seats that are still free.
         """
         sizes = self._table.sizes
-        if int(sizes[list(bench)].sum()) < sum(self._seats):
+        if int(sizes[list(bench)].sum()) < sum(wanted):
             return None
         left = sorted(bench, key=lambda party: (party != before, -int(sizes[party])))
-        teams = []
-        for seats in self._seats:
-            team: list[int] = []
-            for party in left:
-                if sizes[party] <= seats:
-                    team.append(party)
-                    seats -= int(sizes[party])
-            if seats:
-                return None
-            left = [party for party in left if party not in team]
-            teams.append(team)
+        teams: list[list[int]] = [[] for _ in wanted]
+        free = list(self._seats)
+        for goal in (wanted, self._seats):
+            for team, seats in enumerate(self._seats):
+                for party in left:
+                    size = int(sizes[party])
+                    if size <= free[team] and seats - free[team] < goal[team]:
+                        teams[team].append(party)
+                        free[team] -= size
+                left = [party for party in left if party not in teams[team]]
+            if any(s - f < g for s, f, g in zip(self._seats, free, goal, strict=True)):
+                return None if goal is wanted else teams
         return teams
 
 

@@ -134,8 +134,8 @@ class Batch(NamedTuple):
         rules: Shape (q, 3): (kind, column, accept): a match whose gap of this kind (no scale)
             exceeds what its players accept is not legal; accept 0 = all must, 1 = one must.
         reach: Shape (q, n): the largest gap of each rule that each player accepts now.
-        worth: Shape (n,): quality (1 = a perfect match) gained by seating this player (longest waiting
-            first); zeros where all are equal.
+        worth: Shape (n,): quality (1 = a perfect match) gained by seating this player (longest
+            waiting first); zeros where all are equal.
     """
 
     seats: Ints

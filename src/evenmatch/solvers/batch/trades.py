@@ -28,7 +28,7 @@ HOT, COLD, DOUBT, BENCH_SHARE, FOCUS_SHARE = range(5)
 
 TABLE = (
     "Tuple((int64[::1], int64[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64[::1], "
-    "float64[::1], float64[::1], int64[::1], uint64[::1], int64[:,::1]))"
+    "float64[::1], float64[::1], int64[::1], uint64[::1], int64[:,::1], int64[::1]))"
 )
 TRIES = 8
 """Steps that find nothing to trade, for each evaluation asked for, before a search gives up."""
@@ -56,6 +56,7 @@ class Table(NamedTuple):
             stays where it is, -1 = none.
         chance: Shape (1,): state of the generator.
         picked: Shape (3, parties): room.
+        least: Shape (containers,): players whom each needs.
     """
 
     start: Ints
@@ -70,6 +71,7 @@ class Table(NamedTuple):
     counts: Ints
     chance: Seeds
     picked: Ints
+    least: Ints
 
 
 @kernel("int64(uint64[::1], int64)", inline=True, allocates=False)
@@ -114,6 +116,9 @@ def seat_row(scene: Scene, board: Board, table: Table, row: int, source: int) ->
                         seat[row, at] = player
                         at += 1
             size -= 1
+        while at < start[container] + room[container]:
+            seat[row, at] = -1
+            at += 1
     load_pairs(scene, board, row, source)
     table[7][row] = energy_of(scene, board, row)
     table[9][EVALUATED] += 1
@@ -129,7 +134,7 @@ def worth_of(energy: float, doubt: float) -> float:
 def pick(chance: Seeds, parties: Ints, count: int, sizes: Ints, players: int, picked: Ints) -> int:
     """Write the places of parties with so many players together; return how many, 0 if none."""
     found, left = 0, players
-    turn = below(chance, count)
+    turn = below(chance, max(count, 1))
     for step in range(count):
         at = turn + step
         at = at - count if at >= count else at
@@ -190,6 +195,8 @@ def pick_from(table: Table, container: int) -> int:
     held, held_count, sizes, counts, chance = table[2], table[3], table[6], table[9], table[10]
     picked = table[11]
     count = held_count[container]
+    if count == 0:
+        return 0
     picked[0, 0] = below(chance, count)
     picked[2, 0] = 1
     party = held[container, picked[0, 0]]
@@ -333,6 +340,17 @@ def trade(scene: Scene, board: Board, table: Table, focus: Ints, effort: int) ->
             trade_between(scene, board, table, (one, two + 1 if two >= one else two), temperature)
 
 
+@kernel(f"float64({SCENE}, {BOARD}, {TABLE}, int64)", allocates=False)
+def quality_of(scene: Scene, board: Board, table: Table, row: int) -> float:
+    """Return the quality of a match, what its players are worth left out."""
+    worth, seat, players, total = scene[13], board[0], 0, -table[7][row]
+    for p in range(seat.shape[1]):
+        if seat[row, p] >= 0:
+            total -= worth[seat[row, p]]
+            players += 1
+    return total * seat.shape[1] / max(players, 1)
+
+
 @kernel(f"Tuple((float64, int64))({SCENE}, {BOARD}, {TABLE}, int64, float64)", allocates=False)
 def offers(scene: Scene, board: Board, table: Table, party: int, most: float) -> tuple[float, int]:
     """Return what one party could add to matches that are about to be good enough.
@@ -341,7 +359,7 @@ def offers(scene: Scene, board: Board, table: Table, party: int, most: float) ->
         scene: The batch.
         board: The matches.
         table: Who sits where.
-        party: It takes the seats of each party of its size in turn.
+        party: It takes the seats of each party of its size in turn, and free ones.
         most: Matches of a higher energy are not asked.
 
     Returns:
@@ -349,7 +367,6 @@ def offers(scene: Scene, board: Board, table: Table, party: int, most: float) ->
         matches were asked.
     """
     held, held_count, sizes, energy = table[2], table[3], table[6], table[7]
-    first, worth = scene[4], scene[13]
     rows = board[0].shape[0]
     per_match, spare = table[0].shape[0] // rows, rows - 2
     total, asked = 0.0, 0
@@ -357,17 +374,26 @@ def offers(scene: Scene, board: Board, table: Table, party: int, most: float) ->
         if energy[row] > most or table[5][party] // per_match == row:
             continue
         asked += 1
-        best = 0.0
+        before, best, is_open = quality_of(scene, board, table, row), 0.0, True
         for container in range(row * per_match, (row + 1) * per_match):
+            target, free = spare * per_match + container % per_match, table[1][container]
+            for h in range(held_count[container]):
+                free -= sizes[held[container, h]]
+            if is_open and free >= sizes[party]:
+                copy_match(table, row, spare, per_match)
+                held[target, held_count[target]] = party
+                held_count[target] += 1
+                seat_row(scene, board, table, spare, row)
+                best = max(best, quality_of(scene, board, table, spare) - before)
+                # Of teams without anybody one is as good as another.
+                is_open = held_count[container] > 0
             for h in range(held_count[container]):
                 leaver = held[container, h]
                 if sizes[leaver] != sizes[party]:
                     continue
                 copy_match(table, row, spare, per_match)
-                held[spare * per_match + container % per_match, h] = party
+                held[target, h] = party
                 seat_row(scene, board, table, spare, row)
-                # What the two have waited is not the match's quality.
-                more = sizes[party] * (worth[first[leaver]] - worth[first[party]])
-                best = max(best, energy[row] - energy[spare] + more)
+                best = max(best, quality_of(scene, board, table, spare) - before)
         total += best
     return total, asked

@@ -1,0 +1,129 @@
+"""The people behind a batch of tickets: roles and free seats, and what a match tells of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.cost.objective import weights_of
+from evenmatch.cost.roles import assigned, ranks_of
+from evenmatch.cost.rules import Rules
+from evenmatch.cost.venue import Venues
+from evenmatch.errors import ConfigError
+from evenmatch.model.batchable import batch_problem
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.solvers.batch.batch import Batch
+
+OF_FORMAT = ("role_rank", "fullness")
+"""Criteria that a batch counts by its seats, see `with_format`."""
+
+Tables = Mapping[str, NDArray[Any]]
+
+
+def check_solvable(queue: Queue) -> None:
+    """Refuse a format or criteria that a batch cannot hold.
+
+    Raises:
+        ConfigError: Says what is in the way.
+    """
+    kept = tuple(c for c in queue.criteria if c.kind not in OF_FORMAT)
+    kinds: list[str] = [c.kind for c in queue.criteria]
+    problem = batch_problem(msgspec.structs.replace(queue, criteria=kept or queue.criteria))
+    if problem is None and any(c.scale.kind == "none" for c in queue.criteria):
+        problem = "has a criterion on the scale none, which is no part of quality"
+    if problem is None and any(kinds.count(kind) > 1 for kind in OF_FORMAT):
+        problem = "has one criterion twice"
+    if problem is None and "role_rank" in kinds and queue.format.is_variable:
+        problem = "weighs roles in teams with free seats"
+    if problem is not None:
+        raise ConfigError(f"cannot be solved as a batch: it {problem}")
+
+
+def with_format(batch: Batch, queue: Queue, tickets: Sequence[Ticket]) -> Batch:
+    """Return the batch with the seats that may stay free and the roles that players accept."""
+    form, players = queue.format, batch.players
+    batch = batch._replace(
+        seats_min=np.array(form.least, dtype=np.int64), fullness=weight_of(queue, "fullness")
+    )
+    if not form.roles:
+        return batch
+    ranks = np.array([ranks_of(p, form.roles) for t in tickets for p in t.players])
+    unit = weight_of(queue, "role_rank") / (form.k * max(1, len(form.roles) - 1))
+    ranks = ranks.reshape(players, len(form.roles))
+    costs = np.where(np.isinf(ranks), np.inf, unit * np.where(np.isinf(ranks), 0.0, ranks))
+    return batch._replace(
+        role_seats=np.array([count for _, count in form.roles], dtype=np.int64),
+        role_cost=np.ascontiguousarray(costs, dtype=np.float32),
+    )
+
+
+def weight_of(queue: Queue, kind: str) -> float:
+    """Return the share that a kind of criterion has in all weights."""
+    weights = weights_of(queue)
+    own = [w for c, w in zip(queue.criteria, weights, strict=True) if c.kind == kind]
+    total = math.fsum(weights)
+    return math.fsum(own) / total if total else 0.0
+
+
+class People:
+    """Knows who the players of a batch are.
+
+    Args:
+        queue: Its format, criteria and rules.
+        tickets: In the order in which the batch numbers their players.
+        tables: Measured pings and connections, where the batch has them.
+    """
+
+    def __init__(self, queue: Queue, tickets: Sequence[Ticket], tables: Tables) -> None:
+        self._form = queue.format
+        self._rules = Rules(queue) if queue.rules else None
+        self._venues = Venues(queue)
+        self._ticket = [ticket for ticket in tickets for _ in ticket.players]
+        self._ids = [player.id for ticket in tickets for player in ticket.players]
+        self._tables = tables
+
+    def objection(self, teams: Sequence[Sequence[int]]) -> str:
+        """Return which rule a match breaks, or ""."""
+        if self._rules is None:
+            return ""
+        seated = [self._tickets(team) for team in teams]
+        return "" if self._rules.ready_at(seated) <= 0.0 else self._rules.objection(seated, 0.0)
+
+    def tell(self, teams: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """Return the ids of a match's players by team, and roles, region and hosts if it has any.
+
+        Args:
+            teams: Players by their numbers, those of a party next to each other.
+        """
+        seated = [self._tickets(team) for team in teams]
+        told: dict[str, Any] = {"ids": [[self._ids[p] for p in team] for team in teams]}
+        if self._form.roles:
+            told["roles"] = [list(assigned(team, self._form.roles) or ()) for team in seated]
+        # Where tables were given, the tickets' own attributes only stand in for them.
+        if "ping" not in self._tables and "connect" not in self._tables:
+            venue = self._venues.of(tuple(map(tuple, seated)))
+            told |= {} if venue.region is None else {"region": venue.region}
+            told |= {} if venue.hosts is None else {"hosts": list(venue.hosts)}
+        if "connect" in self._tables:
+            told["hosts"] = self._hosts([p for team in teams for p in team])
+        return told
+
+    def _tickets(self, team: Sequence[int]) -> list[Ticket]:
+        return list({self._ticket[p].id: self._ticket[p] for p in team}.values())
+
+    def _hosts(self, players: Sequence[int]) -> list[str]:
+        """Return the ids of those who reach all others: least mean ping first, then by id."""
+        connect, ping = self._tables["connect"], self._tables.get("ping")
+        found = []
+        for one in players:
+            others = [p for p in players if p != one]
+            if all(connect[one, p] for p in others):
+                mean = 0.0 if ping is None else math.fsum(ping[one, p] for p in others)
+                found.append((mean, self._ids[one]))
+        return [name for _, name in sorted(found)]

@@ -1,0 +1,61 @@
+import math
+
+from evenmatch.policies.parts.pace import Pace
+from evenmatch.testing import ticket
+
+
+def learnt(price: float = 0.001, **known: float) -> Pace:
+    return Pace(price, 2.0, 600.0, {"quality": 0.8, "variance": 0.0025, "wait": 60.0, **known})
+
+
+def test_match_of_usual_quality_starts_after_the_usual_wait() -> None:
+    pace = learnt()
+    together = [ticket("a", 1, at=10.0), ticket("b", 1, at=10.0)]
+    assert math.isclose(pace.ready_at(together, 0.8), 70.0, abs_tol=1e-5)
+
+
+def test_better_match_starts_sooner_and_a_worse_one_later() -> None:
+    pace = learnt()
+    apart = [ticket("a", 1, at=0.0), ticket("b", 1, at=20.0)]
+    # Their mean wait is 60 s at 70 s; a standard deviation of .05 is half of the usual wait.
+    assert math.isclose(pace.ready_at(apart, 0.85), 40.0, abs_tol=1e-5)
+    assert math.isclose(pace.ready_at(apart, 0.75), 100.0, abs_tol=1e-5)
+
+
+def test_party_counts_with_all_its_players() -> None:
+    pace = learnt()
+    friends = [ticket("a", 1, 1, 1, at=0.0), ticket("b", 1, at=20.0)]
+    assert math.isclose(pace.ready_at(friends, 0.8), 65.0, abs_tol=1e-5)
+
+
+def played_at_gain(offered: float) -> float:
+    pace = learnt()
+    for second in range(200):
+        pace.arrived(float(second), offered, 1)
+        if second % 10 == 9:
+            pace.played(0.8, float(second))
+    return pace.wait
+
+
+def test_usual_wait_grows_while_arrivals_bring_more_than_a_second_costs() -> None:
+    assert played_at_gain(0.004) > 60.0
+
+
+def test_usual_wait_falls_where_nobody_who_comes_fits() -> None:
+    assert played_at_gain(0.0) < 60.0
+
+
+def test_usual_wait_stays_in_its_bounds() -> None:
+    pace = Pace(0.0, 2.0, 100.0)
+    assert pace.wait == 50.0
+    assert Pace(1e9, 2.0, 100.0).wait == 1.0
+
+
+def test_memory_brings_everything_back() -> None:
+    pace = learnt()
+    for second in range(30):
+        pace.arrived(float(second), 0.01 * (second % 3), second % 2)
+        pace.played(0.7 + 0.01 * (second % 5), second + 0.5)
+    again = Pace(0.001, 2.0, 600.0, pace.memory())
+    assert again.memory() == pace.memory()
+    assert again.gain(40.0) == pace.gain(40.0)

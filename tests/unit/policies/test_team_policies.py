@@ -1,0 +1,183 @@
+"""What `rounds`, `threshold` and `rolling` promise, each on small pools."""
+
+import time
+
+import pytest
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.queue import Criterion, Format, Queue, Scale
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Decision, Matcher
+from evenmatch.policies.registry import parse_policy
+from evenmatch.policies.rounds import RoundsMatcher
+from evenmatch.testing import ticket
+
+LEVEL = Criterion("spread", "rating", weight=1.0, scale=Scale(min=0.0, max=1_000.0))
+FAIR = Criterion("imbalance", "rating", weight=1.0, scale=Scale(min=0.0, max=1_000.0))
+TEAMS = Queue("twos", Format((2, 2)), (LEVEL, FAIR), wait_price=0.005)
+
+
+def crowd(count: int, rating: float = 500.0, *, at: float = 0.0, first: int = 1) -> list[Ticket]:
+    return [
+        ticket(f"t{number}", rating + number % 7, at=at, sequence=number)
+        for number in range(first, first + count)
+    ]
+
+
+def solved(matcher: Matcher, now: float) -> Decision:
+    """Let a round begin and settle at once."""
+    job = matcher.decide(now, fired=True).job
+    assert job is not None
+    return matcher.settle(job.combine([job.solve(part) for part in range(job.parts)]), now)
+
+
+def matcher_of(spec: str, queue: Queue = TEAMS) -> Matcher:
+    return parse_policy(spec).matcher(queue, seed=1)
+
+
+def enter(matcher: Matcher, tickets: list[Ticket], now: float = 0.0) -> None:
+    for each in tickets:
+        matcher.enter(each, now)
+
+
+def test_round_comes_at_the_moment_that_was_promised() -> None:
+    matcher = matcher_of("rounds:every=120,effort=20")
+    assert isinstance(matcher, RoundsMatcher)
+    enter(matcher, crowd(8, at=5.0), 5.0)
+    promised = matcher.promise("t3", 50.0)
+    assert promised is not None
+    assert promised.latest == promised.expected == 125.0
+    assert matcher.decide(5.0).wake_at == 125.0
+    assert len(solved(matcher, 125.0).matches) == 2
+    assert matcher.promise("t3", 130.0) is None
+
+
+def test_round_begins_when_enough_players_wait() -> None:
+    matcher = matcher_of("rounds:players=8,wait_max=300,effort=20")
+    assert isinstance(matcher, RoundsMatcher)
+    enter(matcher, crowd(4), 0.0)
+    assert matcher.decide(0.0).wake_at == 300.0
+    for each in crowd(2, at=10.0, first=5):
+        matcher.enter(each, 10.0)
+    promised = matcher.promise("t1", 10.0)
+    assert promised is not None
+    assert promised.latest == 300.0
+    assert 10.0 < promised.expected < 300.0
+    enter(matcher, crowd(2, at=20.0, first=7), 20.0)
+    assert matcher.decide(20.0).wake_at == 20.0
+    assert len(solved(matcher, 20.0).matches) == 2
+
+
+def test_who_sat_out_a_round_plays_the_next() -> None:
+    matcher = matcher_of("rounds:every=60,effort=50,skips=1")
+    far = ticket("far", 900.0, sequence=1)
+    enter(matcher, [far, *crowd(4, first=2)])
+    first = {name for group in solved(matcher, 60.0).matches for name in group.tickets}
+    enter(matcher, crowd(4, at=70.0, first=10), 70.0)
+    second = {name for group in solved(matcher, 120.0).matches for name in group.tickets}
+    assert "far" in first | second
+
+
+@pytest.mark.parametrize("spec", ["rounds:every=60,effort=50", "rolling", "threshold:relax=0.01"])
+def test_one_player_far_from_everybody_costs_no_match(spec: str) -> None:
+    far = [ticket("far", 1_000.0, sequence=1)]
+    made = []
+    for pool in (crowd(8, 0.0, first=2), [*far, *crowd(8, 0.0, first=2)]):
+        matcher = matcher_of(spec)
+        enter(matcher, pool)
+        now, count = 0.0, 0
+        decision = matcher.decide(now)
+        for _ in range(50):
+            count += len(decision.matches)
+            if decision.wake_at > 1e6:
+                break
+            now = max(now, decision.wake_at)
+            decision = matcher.decide(now, fired=True)
+            if decision.job is not None:
+                job = decision.job
+                plan = job.combine([job.solve(part) for part in range(job.parts)])
+                decision = matcher.settle(plan, now)
+        made.append(count)
+    assert made == [2, 2]
+
+
+@pytest.mark.parametrize("spec", ["rolling:wait_max=40", "threshold:quality=1,relax=0,wait_max=40"])
+def test_nobody_waits_longer_than_the_bound_if_a_match_can_be_had(spec: str) -> None:
+    matcher = matcher_of(
+        spec, TEAMS.__class__("twos", TEAMS.format, TEAMS.criteria, wait_price=0.0)
+    )
+    enter(matcher, [ticket("a", 0.0, sequence=1), ticket("b", 999.0, sequence=2)])
+    enter(matcher, [ticket("c", 400.0, sequence=3), ticket("d", 700.0, sequence=4)])
+    decision = matcher.decide(0.0)
+    assert decision.matches == ()
+    while not decision.matches:
+        assert decision.wake_at <= 40.0
+        now = decision.wake_at
+        decision = matcher.decide(now, fired=True)
+    assert sorted(decision.matches[0].tickets) == ["a", "b", "c", "d"]
+
+
+def test_threshold_starts_a_good_match_at_once_and_a_worse_one_when_it_has_relaxed() -> None:
+    matcher = matcher_of("threshold:quality=0.9,relax=0.01")
+    enter(matcher, [ticket(f"a{n}", 500.0, sequence=n) for n in range(1, 5)])
+    assert len(matcher.decide(0.0).matches) == 1
+    enter(matcher, [ticket(f"b{n}", 400.0 * (n // 7), sequence=n) for n in range(5, 9)])
+    decision = matcher.decide(0.0)
+    assert decision.matches == ()
+    # Two pairs 400 apart, mixed evenly: quality 1 - .4 / 2 = .8, so 10 s at .01 a second.
+    assert decision.wake_at == pytest.approx(10.0, abs=1e-3)
+    assert len(matcher.decide(decision.wake_at, fired=True).matches) == 1
+
+
+def test_best_players_wait_longer_for_equals() -> None:
+    waits = []
+    for by in ("", ",by=rating,patience=4"):
+        matcher = matcher_of(f"threshold:quality=0.9,relax=0.01{by}")
+        enter(matcher, crowd(3, 0.0))
+        matcher.decide(0.0)
+        matcher.enter(ticket("top", 900.0, sequence=9), 0.0)
+        waits.append(matcher.decide(0.0).wake_at)
+    assert waits[1] > 1.2 * waits[0]
+
+
+def test_rolling_starts_nothing_that_falls_apart() -> None:
+    matcher = matcher_of("rolling")
+    enter(matcher, crowd(4))
+    wake_at = matcher.decide(0.0).wake_at
+    matcher.leave("t2", 1.0)
+    assert matcher.decide(1.0).matches == ()
+    assert matcher.decide(wake_at, fired=True).matches == ()
+
+
+@pytest.mark.parametrize("spec", ["rounds", "rolling", "threshold"])
+def test_enter_and_leave_cost_next_to_nothing_among_ten_thousand(spec: str) -> None:
+    matcher = matcher_of(spec)
+    enter(matcher, crowd(10_000))
+    more = crowd(200, first=20_001)
+    begin = time.thread_time()
+    enter(matcher, more)
+    for each in more:
+        matcher.leave(each.id, 0.0)
+    # 20 us each are asked for; machines that run other things too get five times as much.
+    assert time.thread_time() - begin < 400 * 100e-6
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("rounds:every=60,players=8", "give every, or players and wait_max, not both"),
+        ("rounds:players=100", "players needs wait_max"),
+        ("rounds:effort=0", "effort must be between"),
+        ("threshold:quality=2", "quality must be between 0 and 1, got 2"),
+        ("rolling:wait_max=0", "wait_max must be between"),
+    ],
+)
+def test_parameters_that_cannot_work_are_refused(spec: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        matcher_of(spec)
+
+
+@pytest.mark.parametrize("spec", ["rounds", "rolling", "threshold"])
+def test_queue_that_no_batch_holds_is_refused(spec: str) -> None:
+    with pytest.raises(ConfigError, match="has no criteria: choose greedy"):
+        matcher_of(spec, Queue("free", Format((2, 2))))
