@@ -78,6 +78,19 @@ def test_who_sat_out_a_round_plays_the_next() -> None:
     assert "far" in first | second
 
 
+def test_who_comes_while_a_round_is_solved_has_not_sat_it_out() -> None:
+    matcher = matcher_of("rounds:every=60,effort=50,skips=1")
+    enter(matcher, crowd(5))
+    job = matcher.decide(60.0, fired=True).job
+    assert job is not None
+    matcher.enter(ticket("late", 500.0, at=70.0, sequence=9), 70.0)
+    assert matcher.decide(120.0, fired=True).job is None
+    matcher.settle(job.combine([job.solve(part) for part in range(job.parts)]), 125.0)
+    (sat_out,) = matcher.memory()["sat_out"]
+    assert sat_out[0] != 9
+    assert sat_out[1] == 1
+
+
 @pytest.mark.parametrize("spec", ["rounds:every=60,effort=50", "rolling", "threshold:relax=0.01"])
 def test_one_player_far_from_everybody_costs_no_match(spec: str) -> None:
     far = [ticket("far", 1_000.0, sequence=1)]
