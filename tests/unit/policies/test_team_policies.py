@@ -8,7 +8,9 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Matcher
+from evenmatch.policies.parts.tentative import Search
 from evenmatch.policies.registry import parse_policy
+from evenmatch.policies.rolling import OFFERS_MAX
 from evenmatch.policies.rounds import RoundsMatcher
 from evenmatch.testing import ticket
 
@@ -89,6 +91,20 @@ def test_who_comes_while_a_round_is_solved_has_not_sat_it_out() -> None:
     (sat_out,) = matcher.memory()["sat_out"]
     assert sat_out[0] != 9
     assert sat_out[1] == 1
+
+
+def test_rolling_holds_few_of_a_crowd_against_all_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def offers(search: Search, sequence: int, most: float) -> tuple[float, int]:
+        asked.append(sequence)
+        return 0.01, 1
+
+    monkeypatch.setattr(Search, "offers", offers)
+    matcher = matcher_of("rolling:effort=10")
+    enter(matcher, crowd(100))
+    matcher.decide(0.0)
+    assert asked == list(range(1, OFFERS_MAX + 1))
 
 
 @pytest.mark.parametrize("spec", ["rounds:every=60,effort=50", "rolling", "threshold:relax=0.01"])
