@@ -206,11 +206,21 @@ class ThresholdMatcher(NoJobs):
             self._wanted_by.setdefault(each, {})[sequence] = None
 
     def _look_at(self) -> float:
-        """Return the next instant of a look without any change: rules widen."""
-        if not self._widens or self._searched_at is None or self._roster.players < self._k_min:
+        """Return the next instant of a look without any change.
+
+        Rules widen, and who has no match in sight looks again at the end of his patience.
+        """
+        if self._searched_at is None or self._roster.players < self._k_min:
             return math.inf
-        beat = max(BEAT, (self._searched_at - self._changed_at) / 4.0)
-        return self._searched_at + round_up(beat)
+        at = math.inf
+        if self._widens:
+            beat = max(BEAT, (self._searched_at - self._changed_at) / 4.0)
+            at = self._searched_at + round_up(beat)
+        for sequence, ticket in self._roster.tickets.items():
+            bound = ticket.enqueued_at + self._wait_max
+            if self._searched_at < bound < at and sequence not in self._best:
+                at = bound
+        return at
 
     def _look(self, now: float) -> None:
         """Find the best match of each ticket that has none, among all who wait."""
@@ -281,6 +291,7 @@ class ThresholdMatcher(NoJobs):
             if seating is not None and seating.ready_at <= now:
                 break
             if seating is None or seating.ready_at == math.inf:
+                # It looks again when somebody comes, or at the end of its patience.
                 del self._best[sequence]
             else:
                 self._best[sequence] = (partners, quality, seating.ready_at)

@@ -73,7 +73,7 @@ def test_lowest_tenth_is_higher_where_it_chooses_among_restarts() -> None:
 
 
 def test_rms_raises_the_worst_and_pays_with_the_mean() -> None:
-    budget = Budget(evaluations=200_000)
+    budget = Budget(evaluations=1_000_000)
     mean, rms = found("anneal", budget), found("anneal", budget, "rms")
     assert Objective("rms", 0.0).value(rms.quality) >= Objective("rms", 0.0).value(mean.quality)
     assert rms.quality.mean() <= mean.quality.mean() + 1e-9
