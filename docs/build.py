@@ -451,7 +451,7 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "arrivals": "Who arrives when; absent where a recording is given with the call.",
         "attributes": "How each player's attributes are drawn, by name.",
         "server": "The settings of a server.",
-        "solve_time": "Seconds until a job's result arrives; no policy of this version has jobs.",
+        "solve_time": "Seconds until the result of a job arrives; `rounds` solves by jobs.",
     },
     "ServerShape": {
         "limits": "How much the server takes before it refuses.",
@@ -477,6 +477,10 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "players": "Seats per team, or a list for uneven teams: `[1, 4]`.",
         "sides": "Names of the teams in output order; a ticket may insist on one by its attribute "
         "`side`.",
+        "players_min": "Fewest players of a team, or a list with one number a team; without it "
+        "matches are full.",
+        "roles": "Seats of each role in every team, such as `{tank = 1, dps = 2}`; they sum to the "
+        "players of a team.",
         "party_sizes": "Party sizes admitted; without it all that fit into a team.",
         "silent_after": "Seconds without a heartbeat after which a ticket is dropped; without "
         "effect, because heartbeats come with a later version.",

@@ -15,7 +15,7 @@ from evenmatch.cost.roles import assigned, ranks_of
 from evenmatch.cost.rules import Rules
 from evenmatch.cost.venue import Venues
 from evenmatch.errors import ConfigError
-from evenmatch.model.batchable import batch_problem
+from evenmatch.model.batchable import RULES, batch_problem
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.solvers.batch.batch import Batch
@@ -34,9 +34,10 @@ def check_solvable(queue: Queue) -> None:
     """
     kept = tuple(c for c in queue.criteria if c.kind not in OF_FORMAT)
     kinds: list[str] = [c.kind for c in queue.criteria]
-    problem = batch_problem(msgspec.structs.replace(queue, criteria=kept or queue.criteria))
-    if problem is None and any(c.scale.kind == "none" for c in queue.criteria):
-        problem = "has a criterion on the scale none, which is no part of quality"
+    # Rules that the search does not know are asked once more of every match, see `lab.solve`.
+    rules = tuple(rule for rule in queue.rules if rule.kind in RULES)
+    asked = msgspec.structs.replace(queue, criteria=kept or queue.criteria, rules=rules)
+    problem = batch_problem(asked)
     if problem is None and any(kinds.count(kind) > 1 for kind in OF_FORMAT):
         problem = "has one criterion twice"
     if problem is None and "role_rank" in kinds and queue.format.is_variable:

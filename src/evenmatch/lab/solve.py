@@ -39,8 +39,8 @@ EFFORT_MAX = 10**12
 PARTS_MAX = 64
 BOUND_SECONDS, BOUND_SECONDS_MAX = 30, 86_400
 SEED_MAX = 2**62
-BOUND_EFFORT = 6e9
-"""Numbers that the proof may look at where only a budget of time ends it."""
+BOUND_EFFORT_A_SECOND = 4e7
+"""Numbers that the proof may look at; the clock is asked only between its rounds."""
 DUEL = (1, 1)
 
 OnProof = Callable[[float, float], None]
@@ -241,7 +241,7 @@ def _proved(batch: Batch, plan: Plan, settings: Settings, on_proof: OnProof) -> 
         proof = prove(
             batch,
             plan,
-            effort=BOUND_EFFORT,
+            effort=seconds * BOUND_EFFORT_A_SECOND,
             optimum=True,
             progress=progress,
             keep_going=lambda: time.perf_counter() < until,

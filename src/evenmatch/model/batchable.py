@@ -26,15 +26,12 @@ RULES = (
     "imbalance",
     "rematch",
     "latency",
-    "party_parity",
-    "host_options",
     "same",
     "overlap",
     "avoid",
     "fullness",
-    "role_rank",
 )
-"""Kinds that a batch knows, or that the last look at a match takes care of."""
+"""Kinds that a batch knows. A search that did not know a rule would plan what it forbids."""
 
 
 def batch_problem(queue: Queue) -> str | None:
@@ -56,6 +53,12 @@ def batch_problem(queue: Queue) -> str | None:
     }
     if len({scale[:3] for scale in scales}) > 1:
         return "weighs latencies on several scales"
+    compared = [each.attribute for each in queue.criteria if each.kind == "latency"]
+    compared += [each.attribute for each in queue.rules if each.kind == "latency"]
+    if len(set(compared)) > 1:
+        return "compares latencies of several attributes"
+    if any(rule.kind == "latency" and rule.pairs == "region" for rule in queue.rules):
+        return "has a rule on the latency to one region"
     for kind in ("rematch", "host_options", "party_parity", "role_rank"):
         if sum(c.kind == kind for c in queue.criteria) > 1:
             return f"has several criteria {kind}"

@@ -27,6 +27,9 @@ AT_ONCE = 1.0
 """Seconds before now from which on an urgent match could have started."""
 BEAT = 4.0
 """Seconds between looks at a pool whose rules widen."""
+OFFERS_MAX = 16
+"""Newcomers of one instant of whom is asked what they add: each is held against all matches, and of
+a thousand who come in one request, or back after a restart, the first say enough."""
 
 
 class Rolling(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,8 +218,10 @@ class RollingMatcher(NoJobs):
         # Where seats may stay free, newcomers take them at once: first see what they are worth.
         if not search.has_room:
             search.fill()
-        for sequence in self._fresh:
-            pace.arrived(now, *search.offers(sequence, pace.deviation / 2.0))
+        for place, sequence in enumerate(self._fresh):
+            is_asked = place < OFFERS_MAX
+            offered = search.offers(sequence, pace.deviation / 2.0) if is_asked else (0.0, 0)
+            pace.arrived(now, *offered)
         if search.has_room:
             search.fill()
         newest = max(tickets, default=0)

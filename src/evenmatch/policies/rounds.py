@@ -228,7 +228,9 @@ class RoundsMatcher:
         if not fired or at > now:
             return Decision(wake_at=max(at, now))
         self._is_lost = False
-        self._asked_to = self._newest
+        if not self._is_running:
+            # Who came since the running round began takes no part in it, and does not sit it out.
+            self._asked_to = self._newest
         if self._clock is not None:
             self._clock.move_on(now)
         self._began_at = now

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Sequence
 
 import msgspec
 
@@ -105,9 +108,14 @@ class ThresholdMatcher(NoJobs):
             sequence: (list(partners), quality, after)
             for sequence, partners, quality, after in memory.get("best", ())
         }
+        # Of each ticket: those whose best match it is in, or was.
+        self._wanted_by: dict[int, dict[int, None]] = {}
+        for sequence, (partners, _, _) in self._best.items():
+            self._note(sequence, partners)
         self._looking: dict[int, None] = dict.fromkeys(memory.get("looking", ()))
         self._known = dict.fromkeys(memory.get("known", ()))
-        self._values: list[float] = list(memory.get("values", ()))
+        self._values: deque[float] = deque(memory.get("values", ()))
+        self._ordered = sorted(self._values)
         self._falls: dict[int, float] = dict(memory.get("falls", ()))
         self._skipped: dict[int, int] = dict(memory.get("skipped", ()))
         self._searched_at: float | None = memory.get("searched_at")
@@ -173,9 +181,12 @@ class ThresholdMatcher(NoJobs):
         if not numbers:
             return self._chosen.relax
         own = math.fsum(numbers) / len(numbers)
-        below = sum(value < own for value in self._values)
+        below = bisect_left(self._ordered, own)
         is_top = bool(self._values) and below >= TOP * len(self._values)
-        self._values = [*self._values[-LAST + 1 :], own]
+        if len(self._values) == LAST:
+            del self._ordered[bisect_left(self._ordered, self._values.popleft())]
+        self._values.append(own)
+        insort(self._ordered, own)
         return self._chosen.relax / (self._chosen.patience if is_top else 1.0)
 
     def _forget(self, sequence: int) -> None:
@@ -183,17 +194,33 @@ class ThresholdMatcher(NoJobs):
         self._looking.pop(sequence, None)
         self._falls.pop(sequence, None)
         self._skipped.pop(sequence, None)
-        for other, (partners, _, _) in list(self._best.items()):
-            if sequence in partners:
+        for other in self._wanted_by.pop(sequence, ()):
+            known = self._best.get(other)
+            if known is not None and sequence in known[0]:
                 del self._best[other]
                 self._looking[other] = None
 
+    def _note(self, sequence: int, partners: Sequence[int]) -> None:
+        """Note whose best match falls apart when one of its partners leaves."""
+        for each in partners:
+            self._wanted_by.setdefault(each, {})[sequence] = None
+
     def _look_at(self) -> float:
-        """Return the next instant of a look without any change: rules widen."""
-        if not self._widens or self._searched_at is None or self._roster.players < self._k_min:
+        """Return the next instant of a look without any change.
+
+        Rules widen, and who has no match in sight looks again at the end of his patience.
+        """
+        if self._searched_at is None or self._roster.players < self._k_min:
             return math.inf
-        beat = max(BEAT, (self._searched_at - self._changed_at) / 4.0)
-        return self._searched_at + round_up(beat)
+        at = math.inf
+        if self._widens:
+            beat = max(BEAT, (self._searched_at - self._changed_at) / 4.0)
+            at = self._searched_at + round_up(beat)
+        for sequence, ticket in self._roster.tickets.items():
+            bound = ticket.enqueued_at + self._wait_max
+            if self._searched_at < bound < at and sequence not in self._best:
+                at = bound
+        return at
 
     def _look(self, now: float) -> None:
         """Find the best match of each ticket that has none, among all who wait."""
@@ -222,6 +249,7 @@ class ThresholdMatcher(NoJobs):
                     known = self._best.get(each)
                     if known is None or known[1] < quality:
                         self._best[each] = (partners, quality, None)
+                        self._note(each, partners)
 
     def _ready_at(self, sequence: int) -> float:
         """Return from when on a ticket's best match may start; maybe before its players came."""
@@ -263,6 +291,7 @@ class ThresholdMatcher(NoJobs):
             if seating is not None and seating.ready_at <= now:
                 break
             if seating is None or seating.ready_at == math.inf:
+                # It looks again when somebody comes, or at the end of its patience.
                 del self._best[sequence]
             else:
                 self._best[sequence] = (partners, quality, seating.ready_at)

@@ -158,7 +158,7 @@ def test_rule_that_a_search_does_not_know_is_kept_all_the_same() -> None:
         ({"format": {"teams": 2, "players": 1, "sides": ["A", "B"]}}, "it has sides"),
         ({"criteria": []}, "has no criteria"),
         ({"criteria": [{"kind": "beauty"}]}, "beauty"),
-        ({"criteria": [{**SKILL, "scale": {"kind": "none"}}]}, "the scale none"),
+        ({"criteria": [{**SKILL, "scale": {"kind": "none"}}]}, "scale none"),
         ({"tickets": {}}, "tickets must be a list"),
         ({"tickets": [{"players": 3}]}, r"tickets\[0\]: Expected `array`"),
         ({"tickets": [{"players": [player("a", 1.0)], "colour": 1}]}, "colour"),

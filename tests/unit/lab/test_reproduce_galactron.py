@@ -149,6 +149,3 @@ def test_quick_streams_meet_the_same_players_under_every_policy() -> None:
 def test_rounds_begin_at_the_moments_that_were_told() -> None:
     found = streams.moments(0)
     assert found["off the countdown"] == pytest.approx(0.0, abs=1e-6)
-    # Nobody waits longer than wait_max for a round; the first of the next is awaited beside it.
-    assert found["longest"] is not None
-    assert found["longest"] <= 1.1 * streams.WAIT_MAX

@@ -342,3 +342,27 @@ def test_team_queue_that_a_batch_holds_gets_rolling_and_others_greedy() -> None:
     cast = Queue("cast", FORMATS["roles"], (RANK,))
     assert default_policy(cast) == "rolling"
     assert default_policy(Queue("free", Format((3, 3)))) == "greedy"
+
+
+def test_rule_on_latency_holds_where_no_criterion_weighs_it() -> None:
+    far = Rule("latency", "latency", limit=100.0)
+    queue = Queue(
+        "main", Format((1, 1)), (Criterion("spread", "rating"),), rules=(far,), policy="greedy"
+    )
+    roster = Roster(queue)
+    tickets = [
+        Ticket(
+            f"t{n}",
+            n,
+            0.0,
+            (Player(f"p{n}", attributes={"rating": 0.5, "latency": {region: 20.0}}),),
+            ("main",),
+        )
+        for n, region in enumerate(("eu", "eu", "us"), 1)
+    ]
+    for each in tickets:
+        roster.enter(each)
+    batch = roster.batch(tickets, 0.0)
+    assert is_legal(batch, [[0], [1]])
+    assert not is_legal(batch, [[0], [2]])
+    assert cost_of(batch, [[0], [1]]) == pytest.approx(0.0, abs=1e-8)

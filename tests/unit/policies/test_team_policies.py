@@ -8,7 +8,9 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Matcher
+from evenmatch.policies.parts.tentative import Search
 from evenmatch.policies.registry import parse_policy
+from evenmatch.policies.rolling import OFFERS_MAX
 from evenmatch.policies.rounds import RoundsMatcher
 from evenmatch.testing import ticket
 
@@ -78,6 +80,33 @@ def test_who_sat_out_a_round_plays_the_next() -> None:
     assert "far" in first | second
 
 
+def test_who_comes_while_a_round_is_solved_has_not_sat_it_out() -> None:
+    matcher = matcher_of("rounds:every=60,effort=50,skips=1")
+    enter(matcher, crowd(5))
+    job = matcher.decide(60.0, fired=True).job
+    assert job is not None
+    matcher.enter(ticket("late", 500.0, at=70.0, sequence=9), 70.0)
+    assert matcher.decide(120.0, fired=True).job is None
+    matcher.settle(job.combine([job.solve(part) for part in range(job.parts)]), 125.0)
+    (sat_out,) = matcher.memory()["sat_out"]
+    assert sat_out[0] != 9
+    assert sat_out[1] == 1
+
+
+def test_rolling_holds_few_of_a_crowd_against_all_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def offers(search: Search, sequence: int, most: float) -> tuple[float, int]:
+        asked.append(sequence)
+        return 0.01, 1
+
+    monkeypatch.setattr(Search, "offers", offers)
+    matcher = matcher_of("rolling:effort=10")
+    enter(matcher, crowd(100))
+    matcher.decide(0.0)
+    assert asked == list(range(1, OFFERS_MAX + 1))
+
+
 @pytest.mark.parametrize("spec", ["rounds:every=60,effort=50", "rolling", "threshold:relax=0.01"])
 def test_one_player_far_from_everybody_costs_no_match(spec: str) -> None:
     far = [ticket("far", 1_000.0, sequence=1)]
@@ -109,7 +138,7 @@ def test_nobody_waits_longer_than_the_bound_if_a_match_can_be_had(spec: str) -> 
     enter(matcher, [ticket("a", 0.0, sequence=1), ticket("b", 999.0, sequence=2)])
     enter(matcher, [ticket("c", 400.0, sequence=3), ticket("d", 700.0, sequence=4)])
     decision = matcher.decide(0.0)
-    assert decision.matches == ()
+    assert not decision.matches
     while not decision.matches:
         assert decision.wake_at <= 40.0
         now = decision.wake_at

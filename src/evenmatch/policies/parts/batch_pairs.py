@@ -23,7 +23,9 @@ PAIRS = ("enemies", "teammates", "all", "region")
 """Columns of `Facts.ping_weights`."""
 BITS = 64
 PLACES_MAX = 256
-"""Places with a column of their own; where there are more, pings are added up in plain Python."""
+"""Places with a column of their own; a search does not know the others, the last look does."""
+TRACE = 1e-9
+"""A weight that changes no quality but lets a batch compare the pairs that a rule is about."""
 CODES_PER_ROW = 4
 
 
@@ -39,7 +41,10 @@ class PairFacts:
         each = list(zip(queue.criteria, shares, strict=True))
         hard = [(r, math.inf) for r in queue.rules if r.expand is None and r.limit < 1.0]
         given: list[tuple[Criterion | Rule, float]] = [*each, *hard]
-        self._pings = [(c, w) for c, w in each if c.kind == "latency"]
+        self._pings: list[tuple[Criterion | Rule, float]] = [
+            (c, w) for c, w in each if c.kind == "latency"
+        ]
+        self._pings += [(r, TRACE) for r in queue.rules if r.kind == "latency"]
         self._words = [(c.attribute, w) for c, w in given if c.kind == "same"]
         self._tongues = [(c.attribute, w) for c, w in given if c.kind == "overlap"]
         self._met = next(((c, w) for c, w in each if c.kind == "rematch"), None)
@@ -120,15 +125,16 @@ class PairFacts:
             return facts
         facts = facts._replace(latency=np.ascontiguousarray(self._ms[rows]))
         ids = {player.id for ticket in tickets for player in ticket.players}
-        if len(self._places) > PLACES_MAX or not ids.isdisjoint(self._places):
+        if not ids.isdisjoint(self._places):
             pings = ping_table(tickets, self._latency).astype(np.float32)
             facts = facts._replace(ping=pings)
         if self._pings:
             weights = np.zeros(len(PAIRS))
-            for criterion, weight in self._pings:
-                weights[PAIRS.index(pairs_within(criterion, self._form))] += weight
-            best, worst = self._pings[0][0].best, self._pings[0][0].worst
-            facts = facts._replace(ping_weights=weights, ping_scale=np.array([best, worst]))
+            for given, weight in self._pings:
+                weights[PAIRS.index(pairs_within(given, self._form))] += weight
+            facts = facts._replace(ping_weights=weights)
+            if isinstance(scaled := self._pings[0][0], Criterion):
+                facts = facts._replace(ping_scale=np.array([scaled.best, scaled.worst]))
         return facts
 
     def _with_network(self, facts: Facts, rows: Ints, tickets: Sequence[Ticket]) -> Facts:

@@ -50,12 +50,7 @@ class RuleFacts:
         ]
         self._seats = [each for each in known if each.rule.kind == "fullness"]
         self._lists = [each for each in known if each.rule.kind in ("avoid", "rematch")]
-        weighed = {pairs_within(c, queue.format) for c in queue.criteria if c.kind == "latency"}
-        self._pings = [
-            each
-            for each in known
-            if each.rule.kind == "latency" and pairs_within(each.rule, queue.format) in weighed
-        ]
+        self._pings = [each for each in known if each.rule.kind == "latency"]
         self._columns: Floats = np.zeros((len(self._numeric), ROWS_FIRST))
 
     def grow(self, size: int) -> None:

@@ -16,6 +16,7 @@ from evenmatch.solvers.batch.gaps import (
     UNSEATED,
     broken_rules,
     filled_share,
+    parity_gap,
     region_cost,
     roles_cost,
     room_cost,
@@ -208,44 +209,6 @@ def _pairs_cost(scene: Scene, board: Board, row: int) -> float:
     if mate_count < mate_most:
         mates *= mate_most / max(mate_count, 1)
     return enemies + mates
-
-
-@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
-def parity_gap(scene: Scene, board: Board, row: int) -> float:
-    """Return .6 x + .4 x^2 for the two teams whose parties differ most, seats in `order`.
-
-    Empty teams do not count. The distance of two falling lists of sizes is counted the other way
-    round: for each size, by how much the numbers of parties at least as large differ.
-    """
-    first, party, team_start, seat, order = scene[4], scene[5], scene[14], board[0], board[4]
-    worst, seats_most = 0, 1
-    for team in range(team_start.shape[0] - 1):
-        filled = 0
-        for at in range(team_start[team], team_start[team + 1]):
-            filled += 1 if order[0, at] >= 0 else 0
-        seats_most = max(seats_most, filled)
-        for other in range(team if filled > 0 else 0):
-            # Seats are filled from the first on.
-            if order[0, team_start[other]] < 0:
-                continue
-            for size in range(seat.shape[1]):
-                order[1, size] = 0
-            for sign, one in ((1, team), (-1, other)):
-                before = -1
-                for at in range(team_start[one], team_start[one + 1]):
-                    if order[0, at] < 0:
-                        continue
-                    own = party[seat[row, order[0, at]]]
-                    if own != before:
-                        for size in range(first[own + 1] - first[own]):
-                            order[1, size] += sign
-                    before = own
-            distance = 0
-            for size in range(seat.shape[1]):
-                distance += abs(order[1, size])
-            worst = max(worst, distance)
-    x = worst / 2.0 / max(seats_most - 1, 1)
-    return 0.6 * x + 0.4 * x * x
 
 
 @kernel(f"float64({SCENE}, {BOARD}, int64, float64)", allocates=False)

@@ -17,10 +17,10 @@ from evenmatch.solvers.batch.batch import (
     bare,
 )
 from evenmatch.solvers.batch.board import BOARD, Board, board_of
-from evenmatch.solvers.batch.evaluate import parity_gap
 from evenmatch.solvers.batch.gaps import (
     UNSEATED,
     broken_rules,
+    parity_gap,
     region_cost,
     roles_cost,
     room_cost,

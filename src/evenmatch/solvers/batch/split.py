@@ -6,7 +6,8 @@ import numpy as np
 
 from evenmatch.solvers.batch.batch import Ints, Places, bare
 from evenmatch.solvers.batch.board import BOARD, Board, board_of, load_pairs
-from evenmatch.solvers.batch.evaluate import divided_cost, parity_gap
+from evenmatch.solvers.batch.evaluate import divided_cost
+from evenmatch.solvers.batch.gaps import parity_gap
 from evenmatch.solvers.batch.scene import PARITY, SCENE, Scene
 from evenmatch.solvers.kernel import kernel
 

@@ -36,6 +36,8 @@ EFFORT = 2_000
 GROUPS = {"Europe": (EUROPE,), **{name: (name,) for name in DISTANT}}
 HUNDRED, WANTED = 102, 300
 """Players of a round that the blog waits for, and that it thinks ideal."""
+POOLS_LEAST = 3
+"""With fewer pools that have players of a region nothing is told of it."""
 WORDS = {"players": "players", "quality": "quality", "ping": "ping with enemies, ms"}
 
 
@@ -130,6 +132,8 @@ def _about_regions(by_size: dict[int, list[Found]]) -> list[Row]:
     for players, own in by_size.items():
         for name in GROUPS:
             setting: dict[str, Any] = {"players": players, "region": name}
+            if sum(each[f"{name} ping"] is not None for each in own) < POOLS_LEAST:
+                continue
             for key, what in WORDS.items():
                 found = mean_of(own, f"{name} {key}")
                 rows.append(told("galactron.regions", what, found, **setting))
@@ -188,10 +192,8 @@ def _about_extremes(by_size: dict[int, list[Found]]) -> list[Row]:
 def _plot(by_size: dict[int, list[Found]]) -> Plot:
     lines = []
     for key in ("quality", "worst tenth", "Europe quality", *(f"{d} quality" for d in DISTANT)):
-        known = [mean_of(own, key) for own in by_size.values()]
-        ys, widths = tuple(e.value for e in known), tuple(e.half_width for e in known)
         name = key if " quality" not in key else f"players of {key.removesuffix(' quality')}"
-        lines.append(Line(name, tuple(map(float, by_size)), ys, widths))
+        lines.append(_line(name, key, by_size))
     text = (
         "Mean quality of the matches of a round at 20:00 Central European Time by the players in "
         f"it, annealed with {EFFORT:,} evaluations a player; and the mean over the matches of the "
@@ -199,20 +201,29 @@ def _plot(by_size: dict[int, list[Found]]) -> Plot:
     )
     return Plot(
         "pool", "Quality against the size of the round", text, "players of a round", "points",
-        tuple(lines), is_log=True, from_zero=False,
+        tuple(lines), from_zero=False,
     )  # fmt: skip
+
+
+def _line(name: str, key: str, by_size: dict[int, list[Found]]) -> Line:
+    """Return a figure by the size of the pool, where enough pools say something."""
+    known = {
+        float(players): mean_of(own, key)
+        for players, own in by_size.items()
+        if sum(each[key] is not None for each in own) >= POOLS_LEAST
+    }
+    ys = tuple(each.value for each in known.values())
+    return Line(name, tuple(known), ys, tuple(each.half_width for each in known.values()))
 
 
 def _plot_of_pings(by_size: dict[int, list[Found]]) -> Plot:
     lines = []
     for name in GROUPS:
-        known = [mean_of(own, f"{name} ping") for own in by_size.values()]
-        ys, widths = tuple(e.value for e in known), tuple(e.half_width for e in known)
-        lines.append(Line(name, tuple(map(float, by_size)), ys, widths))
+        lines.append(_line(name, f"{name} ping", by_size))
     text = "Mean ping of a region's players to their enemies, milliseconds."
     return Plot(
         "pool-pings", "Ping against the size of the round", text, "players of a round", "ms",
-        tuple(lines), is_log=True,
+        tuple(lines),
     )  # fmt: skip
 
 

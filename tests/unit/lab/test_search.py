@@ -1,0 +1,122 @@
+"""Methods, objectives and budgets of a search."""
+
+import time
+
+import numpy as np
+import pytest
+
+from evenmatch.errors import ConfigError
+from evenmatch.lab.batch_file import batch_of
+from evenmatch.lab.search import (
+    Budget,
+    Method,
+    Objective,
+    parse_method,
+    parse_objective,
+    search,
+)
+from evenmatch.solvers.batch.batch import Plan
+from tests.unit.lab.batches import arrays
+
+BATCH = batch_of(arrays(36, 3, seed=2))
+METHODS = ["anneal", "descent", "descent:escape=forced,start=random"]
+
+
+def found(spec: str, budget: Budget, objective: str = "mean", seed: int = 1) -> Plan:
+    return search(BATCH, parse_method(spec), parse_objective(objective), budget, seed)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("spec", METHODS)
+def test_effort_and_seed_decide_the_result(spec: str, parts: int) -> None:
+    budget = Budget(evaluations=6_000, parts=parts)
+    one, two = found(spec, budget), found(spec, budget)
+    assert np.array_equal(one.seated, two.seated)
+    assert one.evaluations == two.evaluations
+
+
+@pytest.mark.parametrize("spec", METHODS)
+def test_another_seed_searches_elsewhere(spec: str) -> None:
+    budget = Budget(evaluations=6_000)
+    assert not np.array_equal(found(spec, budget).seated, found(spec, budget, seed=2).seated)
+
+
+@pytest.mark.parametrize("spec", METHODS)
+@pytest.mark.parametrize("budget", [Budget(0.0), Budget(evaluations=1), Budget(0.0, parts=2)])
+def test_smallest_budget_gives_a_legal_start(spec: str, budget: Budget) -> None:
+    plan = found(spec, budget)
+    assert len(plan.seated) > 0
+    assert plan.legal.all()
+
+
+@pytest.mark.parametrize("spec", METHODS)
+def test_budget_of_time_is_kept(spec: str) -> None:
+    found(spec, Budget(0.0))
+    began = time.perf_counter()
+    found(spec, Budget(0.2))
+    # A slice or a look at two matches is finished; a busy machine may take a core away meanwhile.
+    assert 0.1 < time.perf_counter() - began < 2.0
+
+
+def test_parts_find_at_least_what_the_first_finds() -> None:
+    one = found("anneal", Budget(evaluations=3_000)).quality.mean()
+    four = found("anneal", Budget(evaluations=12_000, parts=4)).quality.mean()
+    assert four >= one
+
+
+def test_lowest_tenth_is_higher_where_it_chooses_among_restarts() -> None:
+    budget = Budget(evaluations=40_000)
+    mean, p10 = found("anneal", budget), found("anneal", budget, "p10")
+    assert np.percentile(p10.quality, 10) >= np.percentile(mean.quality, 10) - 0.02
+    # The same effort in four starts or more.
+    assert p10.evaluations > 0
+
+
+def test_rms_raises_the_worst_and_pays_with_the_mean() -> None:
+    budget = Budget(evaluations=1_000_000)
+    mean, rms = found("anneal", budget), found("anneal", budget, "rms")
+    assert Objective("rms", 0.0).value(rms.quality) >= Objective("rms", 0.0).value(mean.quality)
+    assert rms.quality.mean() <= mean.quality.mean() + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("text", "quality", "value"),
+    [
+        ("mean", [0.4, 0.8], 0.6),
+        ("sqrt", [0.25, 1.0], 0.5625),
+        ("power:2", [0.6, 0.8], 0.5**0.5),
+        ("rms", [1.0, 0.0], 1.0 - 0.5**0.5),
+        ("median", [0.1, 0.5, 0.9], 0.5),
+        ("p10", [0.0, 1.0], 0.1),
+        ("mean", [], 0.0),
+    ],
+)
+def test_objective_values_a_plan(text: str, quality: list[float], value: float) -> None:
+    assert parse_objective(text).value(np.array(quality)) == pytest.approx(value)
+
+
+def test_method_has_settings() -> None:
+    spec = "descent:escape=forced,start=party"
+    assert parse_method(spec) == Method("descent", "forced", "party")
+    assert parse_method("anneal") == Method()
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("greedy", "the policy of a batch is anneal or descent, got 'greedy'"),
+        ("anneal:start=skill", "anneal has no setting 'start=skill'; allowed: none"),
+        ("descent:speed=1", "allowed: escape, start"),
+        ("descent:start", "descent has no setting 'start'"),
+        ("descent:start=age", "start must be one of skill, party, region, random, got 'age'"),
+    ],
+)
+def test_unknown_method_is_one_sentence(spec: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        parse_method(spec)
+
+
+@pytest.mark.parametrize("text", ["", "best", "power", "power:0", "power:11", "power:x", "mean:1"])
+def test_unknown_objective_is_one_sentence(text: str) -> None:
+    with pytest.raises(ConfigError, match="the objective must be one of mean, sqrt, rms"):
+        parse_objective(text)

@@ -1,0 +1,151 @@
+"""`evenmatch.solve`: matches, proofs, reasons."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenmatch
+from evenmatch.errors import ConfigError
+from tests.shared import shared_file
+from tests.unit.lab.batches import SKILL, SPREAD, arrays, batch_of, exported, singles
+
+TEN = [100.0, 900.0, 250.0, 2400.0, 1300.0, 1310.0, 2000.0, 260.0, 120.0, 2900.0]
+HANDFUL = [(2, 8), (2, 33), (3, 30), (3, 47), (4, 50), (5, 31)]
+THIRTY = [(n, size) for n in (1, 2, 3, 4, 5) for size in (2 * n, 2 * n + 1, 37, 64, 150, 301)]
+INSTANCES = THIRTY if "EVENMATCH_INSTANCES" in os.environ else HANDFUL
+
+
+def checker(*arguments: object) -> str:
+    script = str(shared_file("batch/galactron.py"))
+    command = [sys.executable, script, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(("team_size", "players"), INSTANCES)
+def test_checker_accepts_every_plan_and_agrees_on_its_quality(
+    tmp_path: Path, team_size: int, players: int
+) -> None:
+    instance, solution = tmp_path / "instance.npz", tmp_path / "solution.json"
+    checker("generate", players, team_size, players + team_size, instance)
+    for settings in ({"effort": 1}, {"budget_ms": 30}, {"policy": "descent", "effort": 3_000}):
+        found = evenmatch.solve(instance, **settings)  # type: ignore[arg-type]
+        solution.write_text(json.dumps({"matches": found.matches}))
+        # The checker prints four decimals.
+        assert float(checker("check", instance, solution)) == pytest.approx(found.quality, abs=1e-4)
+
+
+def test_duels_are_paired_at_the_best_and_that_is_proved() -> None:
+    found = evenmatch.solve(batch_of(singles(TEN), SPREAD, players=1), bound=True)
+
+    order = np.sort(TEN)
+    best = 100.0 * (1.0 - float(np.mean(order[1::2] - order[::2])) / 3000.0)
+    assert found.quality == pytest.approx(best)
+    assert (found.gap, found.proof.is_optimal) == (pytest.approx(0.0, abs=1e-9), True)
+
+
+def test_search_of_duels_has_the_bound_too() -> None:
+    raw = batch_of(singles(TEN), SPREAD, players=1)
+    found = evenmatch.solve(raw, policy="descent", effort=2_000, bound=True)
+    assert found.bound is not None
+    assert found.bound >= (found.quality or 0.0) - 1e-3
+
+
+def test_proof_of_a_small_batch_ends_with_the_best() -> None:
+    found = evenmatch.solve(exported(arrays(18, 3, seed=4)), effort=1, bound=True)
+    assert found.proof.is_optimal
+    assert found.gap == pytest.approx(0.0, abs=1e-3)
+    searched = evenmatch.solve(exported(arrays(18, 3, seed=4)), effort=100_000)
+    assert (searched.quality or 0.0) <= (found.quality or 0.0) + 1e-3
+
+
+def test_bound_holds_for_what_a_long_search_finds() -> None:
+    raw = exported(arrays(24, 3, seed=5))
+    bound = evenmatch.solve(raw, effort=1, bound=True, bound_seconds=1).bound
+    assert bound is not None
+    assert (evenmatch.solve(raw, effort=100_000).quality or 0.0) <= bound + 1e-3
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_too_few_players_are_an_empty_result_with_the_reason(size: int) -> None:
+    found = evenmatch.solve(batch_of(singles(TEN[:size])), bound=True, explain=True)
+    assert (found.matches, found.quality, found.bound, found.gap) == ([], None, None, None)
+    assert found.bench == list(range(size))
+    assert "fewer than the 4 of a match" in found.reason
+    json.dumps(found.summary, allow_nan=False)
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_nobody_to_play_a_duel_is_an_empty_result(size: int) -> None:
+    found = evenmatch.solve(batch_of(singles(TEN[:size]), players=1), bound=True)
+    assert (found.matches, found.bench) == ([], list(range(size)))
+    assert found.reason
+
+
+def test_parties_that_make_fewer_matches_than_players_could_are_told() -> None:
+    trios = [
+        {"players": [{"id": f"{t}{p}", "attributes": {"skill": 1.0}} for p in range(3)]}
+        for t in range(4)
+    ]
+    found = evenmatch.solve(batch_of(trios, players=4), effort=50)
+    assert found.matches == []
+    assert found.reason.startswith("no match is possible with these parties")
+
+
+def test_explanation_sums_to_one_and_can_be_repeated() -> None:
+    raw = exported(arrays(36, 3, seed=2))
+    one, two = (evenmatch.solve(raw, effort=5_000, explain=True) for _ in range(2))
+    assert one.summary["explain"] == two.summary["explain"]
+    explained = one.summary["explain"]
+    assert len(explained) == 6
+    assert sum(each["share"] for each in explained.values()) == pytest.approx(1.0)
+    assert sum(each["weight"] for each in explained.values()) == pytest.approx(1.0)
+    for each in explained.values():
+        assert each["without"].keys() == explained.keys()
+
+
+def test_factor_that_is_left_out_falls() -> None:
+    explained = evenmatch.solve(exported(arrays(36, 3, seed=2)), effort=20_000, explain=True)
+    changes = explained.summary["explain"]["party_parity"]["without"]
+    assert changes["party_parity"] < -5.0
+
+
+def test_single_factor_has_nothing_to_be_left_out() -> None:
+    explained = evenmatch.solve(batch_of(singles(TEN)), effort=100, explain=True).explanation
+    assert explained is not None
+    assert explained["imbalance of skill"]["without"] == {}
+
+
+def test_summary_has_the_promised_names() -> None:
+    told = evenmatch.solve(batch_of(singles(TEN), SKILL), effort=100).summary
+    promised = {"matches", "quality", "bound", "gap", "bench", "evaluations", "elapsed"}
+    assert promised <= told.keys()
+    assert {"teams", "quality", "factors", "ids"} <= told["matches"][0].keys()
+    seated = [p for match in told["matches"] for team in match["teams"] for p in team]
+    assert sorted(seated + told["bench"]) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"seed": -1}, "seed must be a whole number from 0"),
+        ({"parts": 0}, "parts must be a whole number from 1 to 64, got 0"),
+        ({"effort": 0}, "effort must be"),
+        ({"budget_ms": -1}, "budget_ms must be"),
+        ({"budget_ms": 1, "effort": 1}, "not both"),
+        ({"bound": True, "bound_seconds": 0}, "bound_seconds must be"),
+    ],
+)
+def test_setting_out_of_range_is_one_sentence(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        evenmatch.solve(batch_of(singles(TEN)), **settings)
+
+
+def test_batch_of_another_type_is_one_sentence() -> None:
+    with pytest.raises(ConfigError, match="a batch is a file or a mapping, got int"):
+        evenmatch.solve(3)  # type: ignore[arg-type]

@@ -1,0 +1,55 @@
+"""Matches of four to eight: few arrivals start small ones after a while, many fill them up."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from evenmatch.config import load_scenario
+from evenmatch.lab.simulate import simulate
+from evenmatch.model.scenario import Scenario
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+
+
+def arena(rate: float, count: int) -> Scenario:
+    scenario = load_scenario(SCENARIOS / "free_for_all.toml")
+    assert scenario.arrivals is not None
+    arrivals = msgspec.structs.replace(scenario.arrivals, rate=rate, count=count)
+    return msgspec.structs.replace(scenario, arrivals=arrivals)
+
+
+def mean_size(rate: float, policy: str) -> float:
+    run = simulate(arena(rate, 120), policy=policy)
+    sizes = [len(match["tickets"]) for match in run.matches]
+    assert set(sizes) <= {4, 5, 6, 7, 8}
+    assert run.summary["expired"] <= 0.05 * 120
+    return sum(sizes) / len(sizes)
+
+
+@pytest.mark.parametrize("policy", ["rolling", "threshold:quality=0.75"])
+def test_few_arrivals_start_small_matches_and_many_fill_them(policy: str) -> None:
+    sparse, dense = mean_size(0.02, policy), mean_size(1.0, policy)
+    assert sparse < 6.0
+    assert dense > 7.0
+
+
+@pytest.mark.parametrize(("name", "most"), [("free_for_all", 8), ("roles_5v5", 10)])
+def test_scenario_without_a_policy_plays_nearly_everybody(name: str, most: int) -> None:
+    run = simulate(SCENARIOS / f"{name}.toml")
+    players = [sum(map(len, match["teams"])) for match in run.matches]
+    assert max(players) <= most
+    assert run.summary["expired"] <= 0.02 * run.summary["tickets"]
+    if name == "roles_5v5":
+        for match in run.matches:
+            for team in match["roles"]:
+                assert sorted(team) == ["dps", "dps", "dps", "healer", "tank"]
+
+
+def test_who_comes_with_which_roles_is_what_the_script_draws() -> None:
+    script = runpy.run_path(str(SCENARIOS / "roles_5v5.py"))
+    lines = (SCENARIOS / "roles_5v5.csv").read_text().splitlines()
+    assert [line.split(",") for line in lines] == script["rows"]()
