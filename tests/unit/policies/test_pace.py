@@ -17,15 +17,29 @@ def test_match_of_usual_quality_starts_after_the_usual_wait() -> None:
 def test_better_match_starts_sooner_and_a_worse_one_later() -> None:
     pace = learnt()
     apart = [ticket("a", 1, at=0.0), ticket("b", 1, at=20.0)]
-    # Their mean wait is 60 s at 70 s; a standard deviation of .05 is half of the usual wait.
-    assert math.isclose(pace.ready_at(apart, 0.85), 40.0, abs_tol=1e-5)
-    assert math.isclose(pace.ready_at(apart, 0.75), 100.0, abs_tol=1e-5)
+    # A standard deviation of .05 is half of what a wait of W makes up for. They came 10 s before
+    # and after the mean, so their mean square is that of the mean wait and 100.
+    assert math.isclose(pace.ready_at(apart, 0.85), 10.0 + math.sqrt(1_700.0), abs_tol=1e-5)
+    assert math.isclose(pace.ready_at(apart, 0.75), 10.0 + math.sqrt(5_300.0), abs_tol=1e-5)
+
+
+def test_match_is_ready_when_what_its_players_are_due_reaches_what_it_lacks() -> None:
+    pace = learnt()
+    apart = [ticket("a", 1, at=0.0), ticket("b", 1, at=35.0), ticket("c", 1, at=50.0)]
+    at = pace.ready_at(apart, 0.7)
+    fallen = math.fsum(pace.relief(at - t.enqueued_at) for t in apart) / 3.0
+    assert math.isclose(fallen, pace.high - 0.7, abs_tol=1e-6)
+
+
+def test_match_as_good_as_any_starts_before_its_players_came() -> None:
+    pace = learnt()
+    assert pace.ready_at([ticket("a", 1, at=0.0), ticket("b", 1, at=20.0)], 0.95) < 20.0
 
 
 def test_party_counts_with_all_its_players() -> None:
     pace = learnt()
     friends = [ticket("a", 1, 1, 1, at=0.0), ticket("b", 1, at=20.0)]
-    assert math.isclose(pace.ready_at(friends, 0.8), 65.0, abs_tol=1e-5)
+    assert math.isclose(pace.ready_at(friends, 0.8), 5.0 + math.sqrt(3_525.0), abs_tol=1e-5)
 
 
 def played_at_gain(offered: float) -> float:

@@ -1,8 +1,9 @@
 """How good a match must be to start now, learnt from what waiting has brought.
 
-A match of usual quality starts when its players have waited for the **usual wait** W on average; a
-better one sooner, a worse one later, by W / spread seconds for each standard deviation of quality.
-So requirements fall as players wait, and whoever is hard to match gets more time, but not for ever.
+A match of usual quality starts when its players have waited for the **usual wait** W; a better one
+sooner, a worse one later. What is required falls with the squares of their waits, by `spread`
+standard deviations of quality within W: slowly at first, so that nearly all matches meet the same
+requirement, and faster the longer somebody waits, so that nobody hard to match waits for ever.
 
 W is learnt. Each arrival is held against the matches that are about to start: by how much would it
 improve them, in the seat of whoever suits least? The mean of that, times the arrivals a second, is
@@ -25,7 +26,7 @@ WORTH_OF_FIRST = 0.03
 """Quality that the first guess of W is worth at the price of waiting."""
 FRESHNESS = 0.01
 """Weight of the newest match in the usual quality, of the newest arrival in what arrivals bring."""
-STEP, STEP_IN_W = 0.02, 0.1
+STEP, STEP_IN_W = 0.02, 0.3
 """By what share of itself W moves with a match, and within W seconds: it must be slower than what
 it is learnt from, and than its own effect, or it swings."""
 EXCESS_MAX = 2.0
@@ -67,10 +68,9 @@ class Pace:
         """Return the quality of a match that starts without any wait."""
         return (self.quality or 0.0) + self.spread * self.deviation
 
-    @property
-    def fall(self) -> float:
-        """Return by how much the requirement falls in a second."""
-        return self.spread * self.deviation / self.wait
+    def relief(self, waited: float) -> float:
+        """Return by how much the requirement falls for somebody who has waited for so long."""
+        return self.spread * self.deviation * (waited / self.wait) ** 2
 
     def gain(self, now: float) -> float:
         """Return the quality that another second of waiting adds to a match about to start."""
@@ -80,8 +80,12 @@ class Pace:
         """Return the instant from which a match is good enough; maybe before its players came."""
         newest = max(ticket.enqueued_at for ticket in tickets)
         players = sum(ticket.size for ticket in tickets)
-        waited = math.fsum((newest - t.enqueued_at) * t.size for t in tickets) / players
-        return newest + round_up((self.high - quality) / self.fall - waited)
+        waits = [(newest - ticket.enqueued_at, ticket.size) for ticket in tickets]
+        mean = math.fsum(wait * size for wait, size in waits) / players
+        scatter = math.fsum((wait - mean) ** 2 * size for wait, size in waits) / players
+        # The mean square of waits is the square of their mean and their scatter.
+        needed = self.wait**2 * (self.high - quality) / (self.spread * self.deviation) - scatter
+        return newest + round_up(math.copysign(math.sqrt(abs(needed)), needed) - mean)
 
     def arrived(self, at: float, offered: float, asked: int) -> None:
         """Learn from an arrival: what it would add to the matches that are about to start."""

@@ -21,6 +21,7 @@ from evenmatch.solvers.batch.scene import ILLEGAL, scene_of
 from evenmatch.solvers.batch.trades import (
     BENCHED,
     EVALUATED,
+    HOT,
     MATCHES,
     PINNED,
     Table,
@@ -32,8 +33,10 @@ from evenmatch.solvers.batch.trades import (
 Seated = list[list[int]]
 """One match: sequences of tickets, container by container."""
 
-HOT, COLD = 0.003, 0.0004
-"""Temperatures, in quality of a match."""
+HOT_MAX, COLD = 0.01, 0.0004
+HEAT = 4e-5
+"""Temperatures, in quality of a match: a search begins at `HEAT` for each evaluation that a player
+gets, for what heat breaks has to be mended. More than `HOT_MAX` finds nothing more."""
 BENCH_SHARE, FOCUS_SHARE = 0.15, 0.5
 
 
@@ -155,6 +158,8 @@ class Search:
         table = self._table
         table.chance[0] = np.uint64(int.from_bytes(seed[:8], "big") | 1)
         table.counts[PINNED] = self.place.get(pinned, -1)
+        heat = HEAT * effort / max(len(self._scene.party), 1)
+        table.numbers[HOT] = min(max(heat, COLD), HOT_MAX)
         places: Ints = np.array([self.place[s] for s in focus if s in self.place], dtype=np.int64)
         (trade_seats if self.has_room else trade)(*self._args, places, effort)
 
@@ -213,7 +218,7 @@ class Search:
             home=np.full(count, -1, dtype=np.int64),
             sizes=sizes,
             energy=np.zeros(self._rows),
-            numbers=np.array([HOT, COLD, doubt, BENCH_SHARE, FOCUS_SHARE]),
+            numbers=np.array([HOT_MAX, COLD, doubt, BENCH_SHARE, FOCUS_SHARE]),
             counts=np.array([0, 0, max(seats), 0, -1], dtype=np.int64),
             chance=np.ones(1, dtype=np.uint64),
             picked=np.zeros((3, count + most), dtype=np.int64),
