@@ -541,6 +541,10 @@ BAD_FILES = [
     ),
     (f"[[queue]]\n{ONE_CLASS}attributes = {{at = 5}}", 'attributes cannot hold "at"; reserved are'),
     (
+        f"[[queue]]\n{ONE_CLASS}attributes = {{roles = ['tank']}}",
+        "; roles come from a recording with a column roles",
+    ),
+    (
         'Q[arrivals]\nprocess = "regular"\ninterval = 0\ncount = 5',
         "arrivals.interval must be between 1e-06 and 1e+09 s, got 0.0",
     ),

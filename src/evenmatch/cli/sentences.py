@@ -190,11 +190,13 @@ def _minimum(queue: Queue) -> str:
     """Say how small a match may be, and who starts such a match."""
     form = queue.format
     least = form.least
-    if len(set(least)) == 1:
-        teams = f"{_count(least[0], 'player')} in each team"
+    if max(form.players) == 1:
+        teams = ""
+    elif len(set(least)) == 1:
+        teams = f", {_count(least[0], 'player')} in each team"
     else:
-        teams = f"{', '.join(map(str, least[:-1]))} and {least[-1]} players by team"
-    text = f"A match may start with {form.k_min} of its {form.k} players, {teams}"
+        teams = f", {', '.join(map(str, least[:-1]))} and {least[-1]} players by team"
+    text = f"A match may start with {form.k_min} of its {form.k} players{teams}"
     if queue.wait_max is None or queue.on_deadline == "keep":
         return f"{text}."
     bots = ", with bots up to that number" if queue.on_deadline == "bots" else ""

@@ -90,7 +90,7 @@ def read_batch(path: Path) -> Given:
     if path.suffix not in (".npz", ".json"):
         raise ConfigError(f"{path}: a batch is a file .npz or .json")
     if not path.is_file():
-        raise ConfigError(f"{path} does not exist")
+        raise ConfigError(f"{path} {'is no file' if path.exists() else 'does not exist'}")
     if path.suffix == ".json":
         from evenmatch.lab.batch_json import read_tickets
 

@@ -61,6 +61,8 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> Given:
         ConfigError: It is no such object, or a ticket cannot play.
     """
     _known("the batch", raw, KEYS)
+    if "tickets" not in raw:
+        raise ConfigError("must have a key tickets, the list of who waits")
     form = raw.get("format", {})
     _known("format", form, FORMAT_KEYS)
     table = {"criteria": raw.get("criteria", []), "rules": raw.get("rules", []), **form}

@@ -297,7 +297,10 @@ def _check_class_fits(shape: ClassShape, queue: Queue, at: Place) -> None:
         at.at("size").refuse_value(f'a size that queue "{queue.name}" admits: {sizes}', shape.size)
     for name in shape.attributes:
         if not name or name in RESERVED:
-            at.at("attributes").refuse(f'cannot hold "{name}"; reserved are {", ".join(RESERVED)}')
+            elsewhere = "; roles come from a recording with a column roles" * (name == "roles")
+            at.at("attributes").refuse(
+                f'cannot hold "{name}"; reserved are {", ".join(RESERVED)}{elsewhere}'
+            )
     side = shape.attributes.get("side", "")
     if side != "" and queue.format.sides and side not in queue.format.sides:
         sides = ", ".join(queue.format.sides)

@@ -282,7 +282,14 @@ def test_minimum_and_roles_are_told(capsys: pytest.CaptureFixture[str], tmp_path
     assert "A team is 1 tank, 2 dps; players say which of these they accept, or take any." in told
     told = check(capsys, tmp_path, text + 'on_deadline = "bots"\n')
     assert "has waited 60 s, with bots up to that number." in told
-    brawl = QUEUE + "teams = 4\nplayers = 1\nplayers_min = [1, 1, 0, 0]\n"
-    assert "A match may start with 2 of its 4 players, 1, 1, 0 and 0 players by team." in check(
-        capsys, tmp_path, brawl
+    uneven = QUEUE + "players = [4, 1]\nplayers_min = [2, 1]\n"
+    assert "A match may start with 3 of its 5 players, 2 and 1 players by team." in check(
+        capsys, tmp_path, uneven
     )
+
+
+def test_a_minimum_of_single_players_is_told_without_their_teams(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    brawl = QUEUE + "teams = 4\nplayers = 1\nplayers_min = [1, 1, 0, 0]\n"
+    assert "A match may start with 2 of its 4 players." in check(capsys, tmp_path, brawl)

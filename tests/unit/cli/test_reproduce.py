@@ -68,3 +68,10 @@ def test_bad_input_is_one_sentence(
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     main(["reproduce", "--help"])
     assert "evenmatch reproduce schlup --quick --out schlup" in capsys.readouterr().out
+
+
+def test_rows_left_out_are_not_in_the_tables_either(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "galactron", "--only", "galactron.root"]) == 0
+    out = capsys.readouterr().out
+    assert "galactron.root" in out
+    assert "galactron.factors" not in out

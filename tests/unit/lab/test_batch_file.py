@@ -156,6 +156,12 @@ def test_path_that_is_no_batch_is_named(tmp_path: Path, name: str, sentence: str
         read_batch(tmp_path / name)
 
 
+def test_folder_is_no_batch(tmp_path: Path) -> None:
+    (tmp_path / "a.json").mkdir()
+    with pytest.raises(ConfigError, match="is no file"):
+        read_batch(tmp_path / "a.json")
+
+
 def test_nobody_is_a_batch_too(tmp_path: Path) -> None:
     empty = {name: np.asarray(a)[:0] for name, a in changed().items() if name != "team_size"}
     square = np.zeros((0, 0))

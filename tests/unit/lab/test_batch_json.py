@@ -207,6 +207,7 @@ def test_role_that_no_team_has_room_for_is_refused() -> None:
     [
         ("{", "must be valid JSON"),
         ("[]", "must be an object"),
+        ("{}", "must have a key tickets, the list of who waits"),
         ('{"tickets": [NaN]}', "must hold finite numbers, got NaN"),
         ("[" * 100_000, "cannot be read"),
     ],

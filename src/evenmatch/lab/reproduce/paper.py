@@ -17,6 +17,7 @@ from evenmatch.lab.reproduce.population import population
 from evenmatch.lab.reproduce.recorded import recorded
 from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row, Table
 from evenmatch.lab.reproduce.table3 import table3
+from evenmatch.lab.reproduce.words import HEADS
 from evenmatch.lab.study import map_all
 
 # The longest first, so that no processor is left with one at the end.
@@ -146,9 +147,18 @@ def _together(
     ]
     return Findings(
         tuple(sorted(rows, key=lambda row: order(row.id))),
-        _joined([table for each in found for table in each.tables]),
+        _joined([_kept(table, only) for each in found for table in each.tables]),
         tuple(plot for each in found for plot in each.plots),
         _scenarios(found, rows),
+    )
+
+
+def _kept(table: Table, only: Sequence[str]) -> Table:
+    """Return a table of rows without those that are not wanted; other tables stay whole."""
+    if not only or table.heads != HEADS:
+        return table
+    return msgspec.structs.replace(
+        table, lines=tuple(line for line in table.lines if line[0] in only)
     )
 
 
