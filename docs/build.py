@@ -494,7 +494,8 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "in one team and now are not, or the other way round; `latency`: mean cost of pings, see "
         "`pairs`; `party_parity`: difference of the teams' party sizes; `host_options`: 1, 0.4 and "
         "0 for no, one and more players who reach everyone; `same`, `overlap`: share of the pairs "
-        "that differ or have no element in common.",
+        "that differ or have no element in common; `fullness`: free seats / (most - fewest "
+        "players); `role_rank`: how far down their lists the players' roles stand.",
         "attribute": "The value that is compared: a number; for `latency` a map from region or "
         "player to milliseconds (default `latency`); for `host_options` a set of player ids, or "
         "`open`, `moderate` or `strict` (default `connect`); `rematch` and `party_parity` need "

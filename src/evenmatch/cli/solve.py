@@ -32,7 +32,7 @@ def solve(
     seed: Whole = 1,
     objective: str = "mean",
     bound: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    bound_seconds: Whole = BOUND_SECONDS,
+    bound_seconds: WholeOrNone = None,
     explain: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> None:
@@ -55,7 +55,7 @@ def solve(
         objective: `mean`, `sqrt`, `power:P`, `rms` (of what matches lack), or `median` or `p10`,
             which choose among restarts.
         bound: Prove how good matches can be at the most.
-        bound_seconds: Seconds that the proof may take.
+        bound_seconds: Seconds that the proof may take, 30 unless given; asks for the proof too.
         explain: Show what each factor does, and what the others gain without it.
         json: Print one JSON object and nothing else.
     """
@@ -71,7 +71,7 @@ def solve(
         objective=objective,
         budget=budget_of(budget_ms, effort, parts),
         seed=seed,
-        bound_seconds=bound_seconds if bound else None,
+        bound_seconds=BOUND_SECONDS if bound and bound_seconds is None else bound_seconds,
     )
     given = read_batch(batch)
     with saying("solving") as say:
