@@ -17,7 +17,7 @@ from evenmatch.policies.parts.batching import Roster, with_worth
 from evenmatch.solvers.batch.batch import Ints, bare
 from evenmatch.solvers.batch.board import board_of
 from evenmatch.solvers.batch.joins import join, merge, trade_seats
-from evenmatch.solvers.batch.scene import ILLEGAL, scene_of
+from evenmatch.solvers.batch.scene import ILLEGAL, IS_PLAIN, scene_of
 from evenmatch.solvers.batch.trades import (
     BENCHED,
     EVALUATED,
@@ -37,6 +37,8 @@ HOT_MAX, COLD = 0.01, 0.0004
 HEAT = 4e-5
 """Temperatures, in quality of a match: a search begins at `HEAT` for each evaluation that a player
 gets, for what heat breaks has to be mended. More than `HOT_MAX` finds nothing more."""
+COSTLIER = 5
+"""How many times as long an evaluation takes that is not the plain one, about."""
 BENCH_SHARE, FOCUS_SHARE = 0.15, 0.5
 
 
@@ -154,8 +156,14 @@ class Search:
         table.counts[BENCHED] = len(bench)
 
     def trade(self, focus: Sequence[int], effort: int, seed: bytes, pinned: int = -1) -> None:
-        """Improve the division; trades begin at the matches of `focus` more often."""
+        """Improve the division; trades begin at the matches of `focus` more often.
+
+        Matches that are judged by more than one gap of teams, pairs and hosts cost several times
+        as much to evaluate; they get a smaller share of the effort, so that a search stays short.
+        """
         table = self._table
+        if self._scene.numbers[IS_PLAIN] == 0.0:
+            effort = max(1, effort // COSTLIER)
         table.chance[0] = np.uint64(int.from_bytes(seed[:8], "big") | 1)
         table.counts[PINNED] = self.place.get(pinned, -1)
         heat = HEAT * effort / max(len(self._scene.party), 1)
