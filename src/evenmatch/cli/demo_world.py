@@ -32,13 +32,14 @@ kind = "spread"
 attribute = "rating"
 scale = {kind = "linear", min = 0.0, max = 50.0}
 """
-# As in scenarios/world_3v3.toml, but without a deadline: whoever comes is matched or waits.
+# As in scenarios/world_3v3.toml, but without a deadline, and with a dearer wait: a demonstration is
+# over before those have played who would rather wait for a better match.
 THREES = """
 [[queue]]
 name = "threes"
 teams = 2
 players = 3
-wait_price = 0.000167
+wait_price = 0.001
 attributes = ["region"]
 
 [[queue.criteria]]

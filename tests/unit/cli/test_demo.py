@@ -51,7 +51,8 @@ def test_server_of_a_world_has_its_queue_and_clock(world: str) -> None:
 def test_teams_of_the_demo_are_judged_as_in_the_scenario() -> None:
     (queue,), _, _ = parse_server(SETTINGS["3v3"].server_config(1.0))
     (known,) = load_scenario(SCENARIOS / "world_3v3.toml").queues
-    assert msgspec.structs.replace(queue, wait_max=known.wait_max) == known
+    own = {"wait_max": known.wait_max, "wait_price": known.wait_price}
+    assert msgspec.structs.replace(queue, **own) == known
 
 
 def test_all_players_of_the_duel_come_unless_a_speed_is_asked_for() -> None:
