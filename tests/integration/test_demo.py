@@ -31,8 +31,7 @@ def test_demo_loses_nobody_and_matches_nobody_twice() -> None:
     assert figures["lost"] == figures["duplicated"] == 0
     assert figures["tickets"] + figures["merged"] == 9_690
     assert figures["tickets"] == figures["matched"] + figures["waiting"]
-    # Whoever came last may still wait for a better match.
-    assert figures["matched"] > 0.9 * figures["tickets"]
+    assert figures["matched"] > 0.95 * figures["tickets"]
     assert set(figures["wait"]) == set(figures["rating_gap"]) == {"mean", "p50", "p95"}
     assert figures["url"].startswith("http://127.0.0.1:")
 
@@ -43,8 +42,7 @@ def test_demo_of_teams_loses_nobody_and_tells_of_every_region() -> None:
     figures = json.loads(done.stdout)
     assert figures["lost"] == figures["duplicated"] == figures["merged"] == 0
     assert figures["tickets"] == figures["matched"] + figures["waiting"]
-    # Whoever came last may still wait for a better match.
-    assert figures["matched"] > 0.9 * figures["tickets"]
+    assert figures["matched"] > 0.95 * figures["tickets"]
     # 6 s of 60 world seconds each, in which 200 players a minute come: 1,200 +- 4 x 35, roughly.
     assert 1_000 < figures["players"] < 1_400
     regions = figures["regions"]

@@ -39,7 +39,7 @@ THREES = """
 name = "threes"
 teams = 2
 players = 3
-wait_price = 0.001
+wait_price = 0.003
 attributes = ["region"]
 
 [[queue.criteria]]
