@@ -28,6 +28,9 @@ Formula = Callable[..., Result | Mapping[str, Any]]
 FORMULAS: dict[str, str] = {
     "schlup": "evenmatch.theory.schlup:schlup",
     "floor": "evenmatch.theory.floor:floor",
+    "sides": "evenmatch.theory.sides:sides",
+    "zones": "evenmatch.theory.zones:zones",
+    "graph": "evenmatch.theory.graph:compatibility_graph",
 }
 """Name -> module and function. Its keyword parameters are the keys; their types say how to read
 the values, and those without default must be given."""
