@@ -30,6 +30,11 @@ FORMULAS: dict[str, str] = {
     "floor": "evenmatch.theory.floor:floor",
     "k_player": "evenmatch.theory.k_player:k_player",
     "two_v_two": "evenmatch.theory.two_v_two:two_v_two",
+    "sides": "evenmatch.theory.sides:sides",
+    "zones": "evenmatch.theory.zones:zones",
+    "graph": "evenmatch.theory.graph:compatibility_graph",
+    "team_stability": "evenmatch.theory.stability:team_stability",
+    "role_stability": "evenmatch.theory.role_stability:role_stability",
 }
 """Name -> module and function. Its keyword parameters are the keys; their types say how to read
 the values, and those without default must be given."""

@@ -193,9 +193,12 @@ def test_figures_are_those_promised() -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"solo_rate": -1.0, "party_rate": 1.0}, "solo_rate must be >= 0 per second and finite"),
-        ({"solo_rate": 1.0, "party_rate": math.nan}, "party_rate must be >= 0 per second"),
-        ({"solo_rate": 0.0, "party_rate": 0.0}, "solo_rate or party_rate must be > 0"),
+        (
+            {"solo_rate": -1.0, "party_rate": 1.0},
+            "solo_rate must be 0 or from 1e-12 to 1e+12 per second",
+        ),
+        ({"solo_rate": 1.0, "party_rate": math.nan}, "party_rate must be 0 or from 1e-12"),
+        ({"solo_rate": 0.0, "party_rate": 0.0}, "solo_rate, party_rate must not all be 0"),
         ({"solo_rate": 1.0, "party_rate": 1.0, "order": "best"}, "order must be one of fifo, lifo"),
     ],
 )
