@@ -176,8 +176,12 @@ def test_few_solos_are_noted_and_their_variance_grows() -> None:
     assert fewer.mean_solo == pytest.approx(1 / (2 * 0.0001), rel=0.01)
 
 
-def test_rates_far_apart_have_figures() -> None:
-    found = two_v_two(solo_rate=1e-9, party_rate=10.0)
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("solo", "party"), [(1e-9, 10.0), (1e-12, 1e12), (1e12, 1e-12)])
+def test_rates_far_apart_have_figures(solo, party, order) -> None:
+    found = two_v_two(solo_rate=solo, party_rate=party, order=order)
+    assert found.law.mean == pytest.approx(found.mean, rel=1e-10)
+    assert found.law.var == pytest.approx(found.var, rel=1e-9)
     assert found.law.cdf(found.p95) == pytest.approx(0.95, rel=1e-9)
     assert found.p50 < found.p90 < found.p95 < found.p99
 
