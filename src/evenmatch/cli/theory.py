@@ -33,6 +33,8 @@ FORMULAS: dict[str, str] = {
     "sides": "evenmatch.theory.sides:sides",
     "zones": "evenmatch.theory.zones:zones",
     "graph": "evenmatch.theory.graph:compatibility_graph",
+    "flexibility": "evenmatch.theory.flexibility:flexibility",
+    "zone_cuts": "evenmatch.theory.zone_cuts:zone_cuts",
     "team_stability": "evenmatch.theory.stability:team_stability",
     "role_stability": "evenmatch.theory.role_stability:role_stability",
 }
