@@ -28,6 +28,11 @@ Formula = Callable[..., Result | Mapping[str, Any]]
 FORMULAS: dict[str, str] = {
     "schlup": "evenmatch.theory.schlup:schlup",
     "floor": "evenmatch.theory.floor:floor",
+    "sides": "evenmatch.theory.sides:sides",
+    "zones": "evenmatch.theory.zones:zones",
+    "graph": "evenmatch.theory.graph:compatibility_graph",
+    "team_stability": "evenmatch.theory.stability:team_stability",
+    "role_stability": "evenmatch.theory.role_stability:role_stability",
 }
 """Name -> module and function. Its keyword parameters are the keys; their types say how to read
 the values, and those without default must be given."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from evenmatch.errors import ConfigError
+from evenmatch.theory.chain import rational
 
 RATE_MIN, RATE_MAX = 1e-12, 1e12
 """Between these a rate may lie, if it is not 0."""
@@ -35,7 +36,7 @@ def exact_rate(name: str, value: Any) -> Fraction:
         allowed = f"0 or from {RATE_MIN:g} to {RATE_MAX:g} per second"
         shown = value if isinstance(value, int) else float(value)
         raise ConfigError(f"{name} must be {allowed}, got {str(shown)[:64]}")
-    return value if isinstance(value, Fraction) else Fraction(str(float(value)))
+    return value if isinstance(value, Fraction) else rational(float(value))
 
 
 def exact_rates(rates: dict[str, Any]) -> list[Fraction]:
