@@ -19,9 +19,11 @@ from evenmatch.policies.base import FunctionPolicy, Policy
 
 POLICIES: dict[str, str] = {
     "adaptive_brackets": "AdaptiveBrackets",
+    "adaptive_sides": "AdaptiveSides",
     "closest_random": "ClosestRandom",
     "delay_greedy": "DelayGreedy",
     "difference_wait": "DifferenceWait",
+    "first_come": "FirstCome",
     "gap_value": "GapValue",
     "greedy": "Greedy",
     "group_price": "GroupPrice",
