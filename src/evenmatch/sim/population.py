@@ -81,6 +81,17 @@ class Population:
         """Return the first values of a drawn number, as the players of `tickets` have them."""
         return np.array(list(islice(self._stream(name), count)), dtype=np.float64)
 
+    def class_numbers(self, count: int) -> NDArray[np.int64]:
+        """Return the class of each of the first `tickets`, as its place in the scenario."""
+        return np.fromiter(islice(self._numbers(), count), dtype=np.int64, count=count)
+
+    def sides(self, count: int) -> list[Value]:
+        """Return the drawn sides of the first `tickets`, "" for those who are flexible.
+
+        It takes them away from `tickets`.
+        """
+        return list(islice(self._sides, count))
+
     def patience(self) -> Iterator[float | None]:
         """Yield the seconds from arrival until each ticket cancels, or None for never."""
         distribution = self._arrivals.patience
@@ -96,11 +107,14 @@ class Population:
     def _kinds(self) -> Iterator[_Kind]:
         classes = self._arrivals.classes or (ArrivalClass(share=1.0),)
         kinds = [_Kind.of(each, self._names) for each in classes]
-        if len(kinds) == 1:
-            return repeat(kinds[0])
+        return (kinds[number] for number in self._numbers())
+
+    def _numbers(self) -> Iterator[int]:
+        classes = self._arrivals.classes
+        if len(classes) < 2:
+            return repeat(0)
         parts = [(each.rate if each.share is None else each.share) or 0.0 for each in classes]
-        indices = _indices(generator(self._seeds, "classes"), tuple(parts), len(kinds))
-        return (kinds[index] for index in indices)
+        return _indices(generator(self._seeds, "classes"), tuple(parts), len(classes))
 
     def _ticket(self, number: str, kind: _Kind) -> NewTicket:
         facts = {**self.party_attributes(), **kind.facts}
