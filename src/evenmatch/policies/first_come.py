@@ -160,7 +160,7 @@ class Kinds:
     """The kinds of a queue's tickets as numbers, in the order of the layout.
 
     Args:
-        queue: Names the sides.
+        queue: Names the sides that tickets may insist on.
         layout: Lists the kinds.
     """
 
