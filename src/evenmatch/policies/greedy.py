@@ -49,11 +49,12 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         Schlup, Automatic Game Matching, algorithm A_G.
 
     Complexity:
-        O(k) per arrival where no rule, side, role or party stands in the way. Sides and parties
-        alone are searched exactly, and so are roles of single players. Where rules compare more
-        than two players, or parties have roles, a search looks at no more than
-        `solvers.fill.STEPS_MAX` pairs and `SEATINGS_MAX` groups, and is made again when one of
-        the tickets that it looked at leaves.
+        O(k) per arrival where no rule, side, role or party stands in the way, and O(k) for each
+        kind of ticket (its size, side and roles) where no rule does. Sides and parties alone are
+        searched exactly, and so are roles of single players. Where rules compare more than two
+        players, or parties have roles, a search looks at no more than `solvers.fill.STEPS_MAX`
+        pairs and `SEATINGS_MAX` groups, and is made again when one of the tickets that it looked
+        at leaves.
     """
 
     fills = False
@@ -90,6 +91,9 @@ class GreedyMatcher(NoJobs):
         self._seatings = _seatings_max(queue, self._objective.rules.depend_on_teams)
         self._pool: dict[int, Ticket] = {}
         self._kinds: dict[int, Kind] = {}
+        # The tickets of each kind, by age; kept where tickets of a kind may stand for each other.
+        self._lines: dict[Kind, dict[int, Ticket]] = {}
+        self._has_lines = not (self._is_plain or queue.rules)
         self._labels = Labels(queue)
         self._has_roles = bool(queue.format.roles)
         self._sequences: dict[str, int] = {}
@@ -112,6 +116,8 @@ class GreedyMatcher(NoJobs):
         self._players += entry.size
         is_return = entry.sequence < self._youngest
         self._youngest = max(self._youngest, entry.sequence)
+        if self._has_lines:
+            self._line_up(entry, is_return)
         if is_return:
             self._pool = dict(sorted(self._pool.items(), key=lambda item: item[1].age_key))
             self._timers.put(entry.sequence, math.inf, (), entry.enqueued_at)
@@ -198,12 +204,36 @@ class GreedyMatcher(NoJobs):
 
     def _soonest(self, ticket: Ticket) -> list[Ticket]:
         """Return the older tickets that may ever play with this one, soonest first."""
+        if self._has_lines:
+            return self._first_of_each_kind(ticket)
         older = list(self._older(ticket))
-        if not self._queue.rules:
-            return older
         ready_at = self._objective.rules.pair_ready_at
         found = [(ready_at(other, ticket), place) for place, other in enumerate(older)]
         return [older[place] for at, place in sorted(found) if at < math.inf]
+
+    def _first_of_each_kind(self, ticket: Ticket) -> list[Ticket]:
+        """Return the older tickets that a match may need, by age: of a kind no more than fit in.
+
+        Without rules tickets of one kind fill a match alike, so the first match in the order of
+        age takes the oldest of each.
+        """
+        key, found = ticket.age_key, []
+        for (size, _), line in self._lines.items():
+            for other in islice(line.values(), self._k // size):
+                if other.age_key >= key:
+                    break
+                found.append(other)
+        found.sort(key=lambda t: t.age_key)
+        return found
+
+    def _line_up(self, entry: Ticket, is_return: bool) -> None:
+        """Put a ticket into the line of its kind."""
+        kind = self._kinds[entry.sequence]
+        line = self._lines.setdefault(kind, {})
+        line[entry.sequence] = entry
+        if is_return:
+            by_age = sorted(line.values(), key=lambda t: t.age_key)
+            self._lines[kind] = {t.sequence: t for t in by_age}
 
     def _budget(self) -> Budget:
         return Budget(self._seatings, STEPS_MAX + len(self._pool))
@@ -260,7 +290,12 @@ class GreedyMatcher(NoJobs):
     def _remove(self, sequence: int) -> None:
         ticket = self._pool.pop(sequence)
         del self._sequences[ticket.id]
-        del self._kinds[sequence]
+        kind = self._kinds.pop(sequence)
+        if self._has_lines:
+            line = self._lines[kind]
+            del line[sequence]
+            if not line:
+                del self._lines[kind]
         if not self._kinds:
             self._labels.forget()
         self._groups.pop(sequence, None)

@@ -22,6 +22,7 @@ POLICIES: dict[str, str] = {
     "closest_random": "ClosestRandom",
     "delay_greedy": "DelayGreedy",
     "difference_wait": "DifferenceWait",
+    "first_come": "FirstCome",
     "gap_value": "GapValue",
     "greedy": "Greedy",
     "group_price": "GroupPrice",
