@@ -31,7 +31,7 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
 
     Complexity:
         O(log n) for each arrival to a duel. Of teams every set of the longest waiting 24 is
-        looked at for two against two, of 15 for three against three, and of 11 to 14 for larger
+        looked at for two against two, of 15 for three against three, and of 12 to 14 for larger
         teams; there are no more than 7 against 7.
     """
 

@@ -70,12 +70,8 @@ class Balance:
 
     def entry(self, ticket: Ticket) -> Entry:
         """Return a ticket with its value."""
-        value = math.fsum(self.values(ticket))
+        value = math.fsum(scaled_numbers(self._criterion, self._queue, ticket))
         return Entry(value, ticket.enqueued_at, ticket.sequence, ticket.size, ticket.id)
-
-    def values(self, ticket: Ticket) -> list[float]:
-        """Return the value of each player of a ticket, as the criterion compares it."""
-        return scaled_numbers(self._criterion, self._queue, ticket)
 
     def imbalance(self, gap: float) -> float:
         """Return what the criterion makes of a difference of sums, before its weight."""

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,13 @@ TABLES_MAX = 32
 Signs = NDArray[np.int8]
 
 
+class Found(NamedTuple):
+    """A match with a newcomer: how uneven it is, and who else plays."""
+
+    imbalance: float
+    others: list[Entry]
+
+
 class Pool(Protocol):
     """Waiting tickets, none of which may play without somebody new."""
 
@@ -39,7 +46,7 @@ class Pool(Protocol):
         """Let a ticket go."""
         ...
 
-    def best(self, entry: Entry, limit: float) -> list[Entry] | None:
+    def best(self, entry: Entry, limit: float) -> Found | None:
         """Return who plays with a newcomer, or None if no match is as even as the limit asks.
 
         It is the most even match, and of several the one with the longest waiting: that which has
@@ -77,22 +84,21 @@ class PairPool:
         """Let a player go."""
         del self._line[bisect_left(self._line, entry)]
 
-    def best(self, entry: Entry, limit: float) -> list[Entry] | None:
+    def best(self, entry: Entry, limit: float) -> Found | None:
         """Return the nearest player, the longest waiting of several, if it is near enough."""
-        value = entry.value
-        found = None
-        least = limit
+        value, least = entry.value, limit
+        found: Entry | None = None
         for others in (self._above(value), self._below(value)):
             for other in others:
                 slack = SUM_SLACK * max(1.0, abs(value) + abs(other.value))
-                cost = self._imbalance(abs(value - other.value))
-                if cost > least + slack:
+                imbalance = self._imbalance(abs(value - other.value))
+                if imbalance > least + slack:
                     break
-                is_better = found is None or cost < least - slack
-                if is_better or other.age_key < found.age_key:  # type: ignore[union-attr]
+                is_better = imbalance < least - slack
+                if found is None or is_better or other.age_key < found.age_key:
                     found = other
-                least = min(least, cost)
-        return None if found is None else [found]
+                least = min(least, imbalance)
+        return None if found is None else Found(least, [found])
 
     def _above(self, value: float) -> Iterator[Entry]:
         """Yield the longest waiting player of each value from this one on."""
@@ -115,8 +121,9 @@ class TeamPool:
     """Tickets of teams by age.
 
     The search is exact among the `CANDIDATES_MAX` longest waiting, or fewer where their divisions
-    are more than `ROWS_MAX`: 24 for two against two, 15 for three against three, 12, 11, 12 and 14
-    for larger teams. Of tickets that are alike, in value and size, only so many count as fit.
+    are more than `ROWS_MAX`: 24 for two against two, 15 for three against three, 14 for seven
+    against seven, and 12 between. Of tickets that are alike, in value and size, only so many count
+    as fit.
 
     Complexity:
         O(ROWS_MAX x CANDIDATES_MAX) in numpy for each newcomer at most.
@@ -135,7 +142,7 @@ class TeamPool:
         """Let a ticket go."""
         del self._by_age[bisect_left(self._by_age, (entry.age_key, entry))]
 
-    def best(self, entry: Entry, limit: float) -> list[Entry] | None:
+    def best(self, entry: Entry, limit: float) -> Found | None:
         """Return the most even match with a newcomer, if it is even enough."""
         candidates, signs = self._tried(entry)
         if not len(signs):
@@ -152,7 +159,7 @@ class TeamPool:
         ranks = np.empty(len(ages))
         ranks[ages] = 2.0 ** np.arange(len(ages))
         row = rows[int(np.argmax(np.abs(signs[rows]) @ ranks))]
-        return [candidates[at] for at in np.flatnonzero(signs[row]).tolist()]
+        return Found(least, [candidates[at] for at in np.flatnonzero(signs[row]).tolist()])
 
     def _tried(self, entry: Entry) -> tuple[list[Entry], Signs]:
         """Return the candidates, larger parties first, and all divisions with a newcomer."""
@@ -205,4 +212,5 @@ def divisions(players: int, own: int, sizes: tuple[int, ...]) -> Signs | None:
         rows, mine, theirs = (np.concatenate(parts) for parts in zip(*some, strict=True))
         if len(rows) > ROWS_MAX:
             return None
-    return rows[(mine == 0) & (theirs == 0)]
+    full: Signs = rows[(mine == 0) & (theirs == 0)]
+    return full

@@ -20,8 +20,8 @@ class Limit(Protocol):
 
     value: float
 
-    def arrived(self, values: list[float], at: float) -> None:
-        """Learn from an arrival: the values of its players."""
+    def arrived(self, entry: Entry) -> None:
+        """Learn from an arrival."""
         ...
 
     def memory(self) -> Any:
@@ -35,7 +35,7 @@ class FixedLimit:
     def __init__(self, value: float) -> None:
         self.value = value
 
-    def arrived(self, values: list[float], at: float) -> None:
+    def arrived(self, entry: Entry) -> None:
         """Learn nothing."""
 
     def memory(self) -> None:
@@ -76,7 +76,7 @@ class ImbalanceMatcher(NoJobs):
         is_arrival = entry.sequence > self._newest
         if is_arrival:
             self._newest = entry.sequence
-            self._limit.arrived(self._balance.values(entry), entry.enqueued_at)
+            self._limit.arrived(seen)
         if is_arrival or self._unasked is None or entry.sequence in self._unasked:
             self._new[entry.id] = seen
         else:
@@ -118,13 +118,13 @@ class ImbalanceMatcher(NoJobs):
     def _ask(self, newcomers: list[Entry], limit: float) -> list[Grouping]:
         matches = []
         for entry in newcomers:
-            others = self._pool.best(entry, limit)
-            if others is None:
+            found = self._pool.best(entry, limit)
+            if found is None:
                 self._settle_down(entry)
                 continue
-            for other in others:
+            for other in found.others:
                 self._pool.remove(self._asked.pop(other.id))
-            together = sorted([entry, *others], key=lambda each: each.age_key)
+            together = sorted([entry, *found.others], key=lambda each: each.age_key)
             matches.append(Grouping(tuple([each.id for each in together])))
         return matches
 
