@@ -19,6 +19,7 @@ from evenmatch.policies.base import FunctionPolicy, Policy
 
 POLICIES: dict[str, str] = {
     "adaptive_brackets": "AdaptiveBrackets",
+    "adaptive_sides": "AdaptiveSides",
     "closest_random": "ClosestRandom",
     "delay_greedy": "DelayGreedy",
     "difference_wait": "DifferenceWait",

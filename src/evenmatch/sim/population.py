@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.scenario import ArrivalClass, Arrivals, Distribution
 from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.sim.drift import drifting_kinds, has_drift
 from evenmatch.sim.seeds import generator
 from evenmatch.sim.tables import open_table, value_of
 
@@ -53,9 +54,14 @@ class Population:
         )
         self._sides: Iterator[Value] = self._stream(SIDE) if SIDE in drawn else repeat("")
 
-    def tickets(self) -> Iterator[NewTicket]:
-        """Yield tickets without end, numbered from 0, of the classes in their proportions."""
-        for number, kind in enumerate(self._kinds()):
+    def tickets(self, times: Iterator[float] | None = None) -> Iterator[NewTicket]:
+        """Yield tickets, numbered from 0, of the classes in their proportions.
+
+        Args:
+            times: When they arrive, where proportions change over time; then there are as many
+                tickets as times, else tickets have no end.
+        """
+        for number, kind in enumerate(self._kinds(times)):
             yield self._ticket(str(number), kind)
 
     def attributes(self) -> dict[str, Value]:
@@ -93,11 +99,14 @@ class Population:
         sampler = _sampler(self._arrivals.attributes[name], self._base_dir)
         return _values(sampler, generator(self._seeds, f"attribute {name}"))
 
-    def _kinds(self) -> Iterator[_Kind]:
+    def _kinds(self, times: Iterator[float] | None) -> Iterator[_Kind]:
         classes = self._arrivals.classes or (ArrivalClass(share=1.0),)
         kinds = [_Kind.of(each, self._names) for each in classes]
         if len(kinds) == 1:
             return repeat(kinds[0])
+        if times is not None and has_drift(classes):
+            drifting = drifting_kinds(classes, times, generator(self._seeds, "classes"))
+            return (kinds[index] for index in drifting)
         parts = [(each.rate if each.share is None else each.share) or 0.0 for each in classes]
         indices = _indices(generator(self._seeds, "classes"), tuple(parts), len(kinds))
         return (kinds[index] for index in indices)
