@@ -83,6 +83,9 @@ SPECS = [
     "difference_wait",
     "difference_wait:factor=0",
     "difference_wait:factor=8,origin=pair,power=2",
+    "patient",
+    "imbalance_threshold",
+    "imbalance_threshold:delta=0.2",
 ]
 
 
