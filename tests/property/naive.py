@@ -85,14 +85,19 @@ class Naive:
         self.until(now)
         entered = []
         for player, rating, queues in items:
-            if any(ticket.player == player for ticket in self.waiting):
+            if any(ticket.player == player for ticket in self.waiting + entered):
                 continue
             if any(player in players for _, _, players in self.busy):
                 self.refused += 1
                 continue
             self.accepted += 1
             entered.append(Waiting(self.accepted, player, rating, now, queues))
-            self.waiting.append(entered[-1])
+        is_plain = len({name for ticket in entered for name in ticket.queues}) == 1
+        for turn in [entered] if is_plain else [[ticket] for ticket in entered]:
+            self._let_in(turn)
+
+    def _let_in(self, entered: list[Waiting]) -> None:
+        self.waiting += entered
         names = [queue for queue in self.queues if any(queue.name in t.queues for t in entered)]
         if len(names) > 1:
             names.sort(key=lambda queue: self._oldest_partner(queue, entered))

@@ -120,6 +120,29 @@ def test_three_teams_are_filled_with_and_without_the_engine(
     expect_equal(*both_ways(given, monkeypatch))
 
 
+def test_classes_drift_with_and_without_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = parse_scenario("""
+        [[queue]]
+        teams = 2
+        players = 2
+        policy = "first_come"
+        [arrivals]
+        process = "poisson"
+        count = 400
+        [[arrivals.classes]]
+        rate = 1.0
+        drift = [[200.0, 0.0]]
+        size = 1
+        [[arrivals.classes]]
+        rate = 0.0
+        drift = [[200.0, 1.0]]
+        size = 2
+        [attributes]
+        skill = {distribution = "uniform"}
+    """)
+    expect_equal(*both_ways(given, monkeypatch))
+
+
 TRIOS = Queue(format=Format((3, 3)), policy="first_come")
 SIDED = Queue(format=Format((3, 3), ("A", "B")), policy="first_come")
 SOLOS = Arrivals(rate=1.0, count=20_000)
@@ -145,6 +168,7 @@ def drawing(side: Distribution) -> Arrivals:
         (replace(TRIOS, format=Format((3, 3), players_min=(2, 2))), SOLOS, "fewer players"),
         (replace(TRIOS, handicap=Handicap(1.0)), SOLOS, "handicaps"),
         (replace(TRIOS, format=Format((3, 3), party_sizes=(3,))), SOLOS, "which parties"),
+        (replace(SIDED, format=replace(SIDED.format, side_choice="prefer")), SOLOS, "wishes"),
         (TRIOS, of_class(size=4), "which classes"),
         (TRIOS, of_class(queues=("other",)), "which classes"),
         (SIDED, of_class(attributes={"side": "C"}), "which sides"),

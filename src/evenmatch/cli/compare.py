@@ -49,7 +49,8 @@ def compare(
         arrivals: A CSV or Parquet file whose rows arrive in place of the scenario's arrivals.
         seed: Root of all chance; the same seed gives the same output, byte for byte.
         runs: Make N runs of each policy, each with a child of the seed; print means and ci95.
-        by: Split waits and quality by an attribute, size, queue, or NAME_decile; may be repeated.
+        by: Split waits and quality by an attribute, size, queue (where matched), queues
+            (where waiting), or NAME_decile; may be repeated.
         json: Print one JSON object and nothing else.
         matches: Write the matches here, one JSON object a line, each with its policy.
         tickets: Write the tickets here, one JSON object a line, each with its policy.

@@ -23,6 +23,7 @@ COMMANDS = {
     "compare": "Play a scenario under several policies, on the same arrivals.",
     "solve": "Divide a batch of waiting parties into matches.",
     "reproduce": "Do a paper again, statement by statement.",
+    "advise": "Say how many players a game needs, or how long those it has will wait.",
     "theory": "Compute figures from theory: formulas and small exact models.",
     "check": "Check a configuration and say in words what it means.",
 }

@@ -43,7 +43,8 @@ def simulate(
         policy: SPEC of the policy of every queue: name or name:key=value,key=value.
         seed: Root of all chance; the same seed gives the same output, byte for byte.
         runs: Make N runs, each with a child of the seed; print means and half-widths (ci95).
-        by: Split waits and quality by an attribute, size, queue, or NAME_decile; may be repeated.
+        by: Split waits and quality by an attribute, size, queue (where matched), queues
+            (where waiting), or NAME_decile; may be repeated.
         json: Print one JSON object and nothing else.
         matches: Write the matches here, one JSON object a line.
         tickets: Write the tickets here, one JSON object a line.

@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from types import NoneType, UnionType
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, Protocol
 
 from cyclopts import Parameter
 
+from evenmatch.cli.theory_settings import read_settings
+from evenmatch.cli.theory_text import lines
 from evenmatch.errors import ConfigError
 
-Formula = Callable[..., dict[str, Any]]
+
+class Result(Protocol):
+    """What a formula returns, where it is more than a mapping of figures."""
+
+    def figures(self) -> Mapping[str, Any]:
+        """Return the figures by name; numbers, texts, None, and lists and mappings of them."""
+        ...
+
+
+Formula = Callable[..., Result | Mapping[str, Any]]
 
 FORMULAS: dict[str, str] = {
     "schlup": "evenmatch.theory.schlup:schlup",
     "floor": "evenmatch.theory.floor:floor",
+    "k_player": "evenmatch.theory.k_player:k_player",
+    "two_v_two": "evenmatch.theory.two_v_two:two_v_two",
+    "sides": "evenmatch.theory.sides:sides",
+    "zones": "evenmatch.theory.zones:zones",
+    "graph": "evenmatch.theory.graph:compatibility_graph",
+    "graph_laws": "evenmatch.theory.graph_laws:graph_laws",
+    "flexibility": "evenmatch.theory.flexibility:flexibility",
+    "zone_cuts": "evenmatch.theory.zone_cuts:zone_cuts",
+    "team_stability": "evenmatch.theory.stability:team_stability",
+    "role_stability": "evenmatch.theory.role_stability:role_stability",
+    "wu": "evenmatch.theory.wu:wu",
+    "skill_mdp": "evenmatch.theory.skill_mdp:skill_mdp",
+    "recommend_window": "evenmatch.theory.recommend_window:recommend_window",
 }
 """Name -> module and function. Its keyword parameters are the keys; their types say how to read
 the values, and those without default must be given."""
@@ -38,17 +60,18 @@ def theory(
 
     Args:
         name: `schlup`, the formulas of "Automatic Game Matching" (costs per match), or `floor`,
-            the least that any policy without foreknowledge pays.
+            the least that any policy without foreknowledge pays; how long players wait for
+            matches of `k_player`, or in `two_v_two` with parties.
         settings: Texts key=value; an unknown key is answered with those that are allowed.
+            Lists are a,b,c; `file=F.json` names a file where a model needs more than a line.
         as_json: Print one JSON object and nothing else.
     """
     figures = compute(name, settings)
     if as_json:
         print(json.dumps(figures, allow_nan=False))
         return
-    width = max(map(len, figures))
-    for key, value in figures.items():
-        print(f"{key:<{width}}  {_shown(value)}")
+    for line in lines(figures):
+        print(line)
 
 
 def compute(name: str, settings: Iterable[str]) -> dict[str, Any]:
@@ -67,65 +90,19 @@ def compute(name: str, settings: Iterable[str]) -> dict[str, Any]:
     module, function = target.split(":")
     formula: Formula = getattr(import_module(module), function)
     try:
-        figures = formula(**_read(name, formula, settings))
+        found = formula(**read_settings(name, formula, settings))
+        figures = found if isinstance(found, Mapping) else found.figures()
     except (OverflowError, ZeroDivisionError):
         raise ConfigError(f"theory {name}: the values are beyond the range of numbers") from None
-    return {key: _finite(value) for key, value in figures.items()}
+    return {str(key): _plain(value) for key, value in figures.items()}
 
 
-def _read(name: str, formula: Formula, settings: Iterable[str]) -> dict[str, Any]:
-    """Return the keyword arguments that the settings say."""
-    hints = get_type_hints(formula)
-    parameters = inspect.signature(formula).parameters
-    read: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals:
-            raise ConfigError(f"theory {name}: settings are key=value, got {setting[:64]}")
-        if key not in parameters:
-            allowed = ", ".join(parameters)
-            raise ConfigError(f"theory {name}: key {key[:64]} is unknown, allowed are {allowed}")
-        if key in read:
-            raise ConfigError(f"theory {name}: key {key} is given twice")
-        read[key] = _value(f"theory {name}: {key}", hints[key], text)
-    missing = [
-        key for key, each in parameters.items() if each.default is each.empty and key not in read
-    ]
-    if missing:
-        raise ConfigError(f"theory {name}: {', '.join(missing)} must be given, as key=value")
-    return read
-
-
-def _value(where: str, hint: Any, text: str) -> Any:
-    kind = hint
-    if isinstance(hint, UnionType):
-        kind = next(each for each in get_args(hint) if each is not NoneType)
-    if kind is bool:
-        if text not in ("true", "false"):
-            raise ConfigError(f"{where} must be true or false, got {text[:64]!r}")
-        return text == "true"
-    if kind is str:
-        return text
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ConfigError(f"{where} must be a number, got {text[:64]!r}")
-    if kind is not int:
-        return number
-    if number != int(number):
-        raise ConfigError(f"{where} must be a whole number, got {text[:64]!r}")
-    return int(number)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+def _plain(value: Any) -> Any:
+    """Return the value as JSON can hold it: infinite and undefined numbers become None."""
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
     return value
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "undefined"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -24,7 +24,7 @@ from evenmatch.engine.deadlines import Deadlines, Entry
 from evenmatch.engine.fill import fill_at_deadline
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.lookup import find_match, find_ticket
-from evenmatch.engine.pool import Pool, order_of_queues
+from evenmatch.engine.pool import Pool, in_turn, order_of_queues
 from evenmatch.engine.records import Record, changes_state
 from evenmatch.engine.tables import KeptMatch, Tables, TicketView
 from evenmatch.errors import MatchmakingError, NotSupported, PolicyError, TooLate
@@ -206,11 +206,11 @@ class Engine:
             event = judge(given, item, door)
             self._emit(event)
             if type(event) is Accepted:
-                row = self.tables.waiting[event.ticket]
-                self._enter(row.ticket, row.queues, given.now)
-                entered.append(row.ticket)
-        if entered:
-            self._decide(order_of_queues(entered, self.pools, given.now), given.now, fired=False)
+                entered.append(self.tables.waiting[event.ticket].ticket)
+        for turn in in_turn(entered):
+            for ticket in turn:
+                self._enter(ticket, ticket.queues, given.now)
+            self._decide(order_of_queues(turn, self.pools, given.now), given.now, fired=False)
 
     def _cancel(self, given: Cancel) -> None:
         row = self.tables.waiting.get(given.ticket)

@@ -166,19 +166,31 @@ class Pool:
         return (math.inf, 0)
 
 
-def order_of_queues(entered: list[Ticket], pools: dict[str, Pool], now: float) -> list[str]:
-    """Return the queues to decide: first where a newcomer's partner has waited longest."""
-    if len(entered) == 1 == len(entered[0].queues):
-        return list(entered[0].queues)
-    names = dict.fromkeys(name for ticket in entered for name in ticket.queues)
-    if len(names) == 1:
-        return list(names)
-    oldest = dict.fromkeys(names, (math.inf, 0))
-    for ticket in entered:
-        for name in ticket.queues:
-            oldest[name] = min(oldest[name], pools[name].oldest_partner(ticket, now))
-    places = {name: place for place, name in enumerate(pools)}
-    return sorted(names, key=lambda name: (oldest[name], places[name]))
+def in_turn(entered: list[Ticket]) -> list[list[Ticket]]:
+    """Return the newcomers of one input as they are let in, the queues deciding after each turn.
+
+    All come at once where they enter one and the same queue. Else each comes alone: were all in
+    at once, the queue that decides first could give a later newcomer the opponent who, in another
+    queue, an earlier one comes first for.
+    """
+    if len({ticket.queues for ticket in entered}) > 1 or any(len(t.queues) > 1 for t in entered):
+        return [[ticket] for ticket in entered]
+    return [entered] if entered else []
+
+
+def order_of_queues(turn: list[Ticket], pools: dict[str, Pool], now: float) -> list[str]:
+    """Return the queues to decide: first where a newcomer's partner has waited longest.
+
+    Args:
+        turn: The newcomers of one turn, by `in_turn`: of several queues only if alone.
+        pools: All pools, in the order of configuration.
+        now: The present instant.
+    """
+    newcomer = turn[0]
+    if len(newcomer.queues) == 1:
+        return list(newcomer.queues)
+    oldest = {name: pools[name].oldest_partner(newcomer, now) for name in newcomer.queues}
+    return sorted([name for name in pools if name in oldest], key=oldest.__getitem__)
 
 
 def _place_of(error: BaseException) -> str:

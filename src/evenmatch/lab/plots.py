@@ -321,18 +321,31 @@ def _percent(value: float, _: object = None) -> str:
 
 def draw_svg(name: str, draw: Callable[[Figure], None], height: float = 3.4) -> str:
     """Return a figure as an SVG element whose ids start with `name`, so that a page holds many."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(8.0, height), layout="constrained")
-        FigureCanvasSVG(figure)
-        draw(figure)
-        out = io.StringIO()
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    out = io.StringIO()
+    _save(out, draw, height, format="svg", transparent=True, metadata={"Date": None})
     text = out.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r'\s(xmlns(:\w+)?|width|height)="[^"]*"', "", text, count=4)
     text = re.sub(r'\bid="', f'id="{name}-', text)
     return re.sub(r'(url\(#|href="#)', rf"\1{name}-", text)
+
+
+def draw_png(draw: Callable[[Figure], None], height: float = 3.4) -> bytes:
+    """Return a figure as a PNG file."""
+    out = io.BytesIO()
+    _save(out, draw, height, format="png", dpi=144)
+    return out.getvalue()
+
+
+def _save(
+    out: io.StringIO | io.BytesIO, draw: Callable[[Figure], None], height: float, **options: Any
+) -> None:
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(8.0, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        draw(figure)
+        figure.savefig(out, **options)

@@ -89,8 +89,8 @@ def simulate(
         policy: The policy of every queue: a SPEC such as `window:limit=150`, or a Policy.
         seed: Root of all chance; None takes the scenario's.
         optimum: Whether to add the best that was possible.
-        by: Attributes, or `size`, `queue`, `NAME_decile`, to split waits and quality by; one name
-            or several.
+        by: Attributes, or `size`, `queue`, `queues`, `NAME_decile`, to split waits and quality
+            by; one name or several.
 
     Returns:
         The run. Times in `Run.matches` and `Run.tickets` are those of the arrivals' file.

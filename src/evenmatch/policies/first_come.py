@@ -114,7 +114,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
                 f"{'rules' if queue.rules else 'roles'}: choose greedy"
             )
         sizes = tuple(size for size in range(1, max(form.players) + 1) if form.admits(size))
-        return Layout(form.players, sizes, bool(form.sides), self.shape)
+        return Layout(form.players, sizes, bool(form.insisted), self.shape)
 
     def plan(self, queue: Queue) -> Plan:
         """Return the arrays of the order for a queue.
@@ -160,12 +160,12 @@ class Kinds:
     """The kinds of a queue's tickets as numbers, in the order of the layout.
 
     Args:
-        queue: Names the sides.
+        queue: Names the sides that tickets may insist on.
         layout: Lists the kinds.
     """
 
     def __init__(self, queue: Queue, layout: Layout) -> None:
-        self._labels = {side: label for label, side in enumerate(queue.format.sides, 1)}
+        self._labels = {side: label for label, side in enumerate(queue.format.insisted, 1)}
         self._numbers: dict[Kind, int] = {kind: n for n, kind in enumerate(layout.kinds)}
         self.seats = sum(layout.seats)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evenmatch.cost.divisions import DIVISIONS_MAX
-from evenmatch.cost.objective import Objective
+from evenmatch.cost.objective import Objective, Seating
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -49,11 +49,12 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         Schlup, Automatic Game Matching, algorithm A_G.
 
     Complexity:
-        O(k) per arrival where no rule, side, role or party stands in the way. Sides and parties
-        alone are searched exactly, and so are roles of single players. Where rules compare more
-        than two players, or parties have roles, a search looks at no more than
-        `solvers.fill.STEPS_MAX` pairs and `SEATINGS_MAX` groups, and is made again when one of
-        the tickets that it looked at leaves.
+        O(k) per arrival where no rule, side, role or party stands in the way, and O(k) for each
+        kind of ticket (its size, side and roles) where no rule does. Sides and parties alone are
+        searched exactly, and so are roles of single players. Where rules compare more than two
+        players, or parties have roles, a search looks at no more than `solvers.fill.STEPS_MAX`
+        pairs and `SEATINGS_MAX` groups, and is made again when one of the tickets that it looked
+        at leaves.
     """
 
     fills = False
@@ -90,8 +91,12 @@ class GreedyMatcher(NoJobs):
         self._seatings = _seatings_max(queue, self._objective.rules.depend_on_teams)
         self._pool: dict[int, Ticket] = {}
         self._kinds: dict[int, Kind] = {}
+        # The tickets of each kind, by age; kept where tickets of a kind may stand for each other.
+        self._lines: dict[Kind, dict[int, Ticket]] = {}
+        self._has_lines = not (self._is_plain or queue.rules)
         self._labels = Labels(queue)
-        self._has_roles = bool(queue.format.roles)
+        # Whether kinds do not say it all, so that a full set has to be seated before it will do.
+        self._is_seated = bool(queue.rules or queue.format.roles)
         self._sequences: dict[str, int] = {}
         self._players = 0
         self._timers = Timers()
@@ -112,6 +117,8 @@ class GreedyMatcher(NoJobs):
         self._players += entry.size
         is_return = entry.sequence < self._youngest
         self._youngest = max(self._youngest, entry.sequence)
+        if self._has_lines:
+            self._line_up(entry, is_return)
         if is_return:
             self._pool = dict(sorted(self._pool.items(), key=lambda item: item[1].age_key))
             self._timers.put(entry.sequence, math.inf, (), entry.enqueued_at)
@@ -142,6 +149,21 @@ class GreedyMatcher(NoJobs):
                         self._remove(ticket.sequence)
                     self._refresh()
         return Decision(tuple(groups), self._timers.next())
+
+    def accepts(self, seating: Seating) -> bool:
+        """Return whether a policy takes a legal division; only asked where sets are seated."""
+        del seating
+        return True
+
+    def close(self, sides: frozenset[str]) -> None:
+        """Let no ticket insist on these sides from now on, and on all others."""
+        self._labels.closed = sides
+        self._lines.clear()
+        for sequence, ticket in self._pool.items():
+            self._kinds[sequence] = self._labels.kind_of(ticket)
+            if self._has_lines:
+                self._line_up(ticket, False)
+        self._stale.update(self._pool)
 
     def _group(self, youngest: Ticket, now: float, fired: bool) -> list[Ticket]:
         """Return the longest waiting tickets that a ticket completes a match with now."""
@@ -198,12 +220,36 @@ class GreedyMatcher(NoJobs):
 
     def _soonest(self, ticket: Ticket) -> list[Ticket]:
         """Return the older tickets that may ever play with this one, soonest first."""
+        if self._has_lines:
+            return self._first_of_each_kind(ticket)
         older = list(self._older(ticket))
-        if not self._queue.rules:
-            return older
         ready_at = self._objective.rules.pair_ready_at
         found = [(ready_at(other, ticket), place) for place, other in enumerate(older)]
         return [older[place] for at, place in sorted(found) if at < math.inf]
+
+    def _first_of_each_kind(self, ticket: Ticket) -> list[Ticket]:
+        """Return the older tickets that a match may need, by age: of a kind no more than fit in.
+
+        Without rules tickets of one kind fill a match alike, so the first match in the order of
+        age takes the oldest of each.
+        """
+        key, found = ticket.age_key, []
+        for (size, _), line in self._lines.items():
+            for other in islice(line.values(), self._k // size):
+                if other.age_key >= key:
+                    break
+                found.append(other)
+        found.sort(key=lambda t: t.age_key)
+        return found
+
+    def _line_up(self, entry: Ticket, is_return: bool) -> None:
+        """Put a ticket into the line of its kind."""
+        kind = self._kinds[entry.sequence]
+        line = self._lines.setdefault(kind, {})
+        line[entry.sequence] = entry
+        if is_return:
+            by_age = sorted(line.values(), key=lambda t: t.age_key)
+            self._lines[kind] = {t.sequence: t for t in by_age}
 
     def _budget(self) -> Budget:
         return Budget(self._seatings, STEPS_MAX + len(self._pool))
@@ -233,7 +279,7 @@ class GreedyMatcher(NoJobs):
         def accepts(chosen: list[int]) -> bool:
             group = sorted((tickets[i] for i in chosen), key=lambda t: t.age_key)
             seating = self._objective.seat(group, now=now)
-            return seating is not None and is_due(seating.ready_at)
+            return seating is not None and is_due(seating.ready_at) and self.accepts(seating)
 
         def may_fill(chosen: Mapping[Kind, int], left: Mapping[Kind, int]) -> bool:
             answer = self._labels.may_fill(chosen, left)
@@ -242,7 +288,7 @@ class GreedyMatcher(NoJobs):
 
         kinds = [self._kinds[ticket.sequence] for ticket in tickets]
         problem = Problem(kinds, self._k, may_fill)
-        if self._queue.rules or self._has_roles:
+        if self._is_seated:
             problem = Problem(kinds, self._k, may_fill, fits, accepts)
         found = complete(problem, budget)
         if found is None:
@@ -260,7 +306,12 @@ class GreedyMatcher(NoJobs):
     def _remove(self, sequence: int) -> None:
         ticket = self._pool.pop(sequence)
         del self._sequences[ticket.id]
-        del self._kinds[sequence]
+        kind = self._kinds.pop(sequence)
+        if self._has_lines:
+            line = self._lines[kind]
+            del line[sequence]
+            if not line:
+                del self._lines[kind]
         if not self._kinds:
             self._labels.forget()
         self._groups.pop(sequence, None)

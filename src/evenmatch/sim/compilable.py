@@ -82,6 +82,8 @@ def why_no_parties(queue: Queue, policy: Policy) -> str:
         return "handicaps are stated by the engine"
     if queue.criteria:
         return "criteria are weighed by the engine"
+    if queue.format.sides != queue.format.insisted:
+        return "wishes for sides are granted by the engine"
     return ""
 
 

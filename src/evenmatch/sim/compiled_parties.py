@@ -125,7 +125,7 @@ def ordered_history(
     times = np.fromiter(instants(arrivals, generator(seeds, "times")), dtype=np.float64)
     count = len(times)
     population = Population(arrivals, seeds)
-    kinds = population.class_numbers(count)
+    kinds = population.class_numbers(times)
     classes = arrivals.classes or (ArrivalClass(),)
     sizes: Ints = np.array([each.size for each in classes], dtype=np.int64)[kinds]
     sides: Ints = np.zeros(count, dtype=np.int64)
@@ -142,7 +142,8 @@ def ordered_history(
     history.matches = _matches(divided, history, served, sides)
     history.finish(float(times[-1]) if count else 0.0)
     if history.keeps_tickets:
-        history.tickets = list(islice(Population(arrivals, seeds).tickets(), count))
+        again = Population(arrivals, seeds).tickets(iter(times.tolist()))
+        history.tickets = list(islice(again, count))
     return history
 
 

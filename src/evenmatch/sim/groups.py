@@ -1,4 +1,4 @@
-"""Groups of players by what `--by` names: an attribute, `size`, `queue`, or deciles of a number.
+"""Groups of players by what `--by` names: an attribute, `size`, `queue`, `queues`, or deciles.
 
 `rating_decile` and every other NAME_decile split the counted players by the nine quantiles of the
 number NAME, "1" the lowest; equal values share a decile.
@@ -13,6 +13,8 @@ from evenmatch.model.ticket import Value, attribute_of
 from evenmatch.sim.history import History
 
 DECILE = "_decile"
+FLEXIBLE = "flexible"
+"""The group of players who insist on no side."""
 NONE = "none"
 """The group of players who have no such attribute; it comes last."""
 GROUPS_MAX = 1000
@@ -28,7 +30,8 @@ def groups_of(history: History, attribute: str, first: int = 0) -> dict[str, lis
     Args:
         history: A finished run that kept its tickets, but for `WITHOUT_TICKETS`.
         attribute: What to group by. `queue` is where a player was matched, else where he waited,
-            joined by `+`.
+            joined by `+`; `queues` is where he waited in either case. By `side`, those who insist
+            on none are `flexible`.
         first: Index of the first ticket that counts.
 
     Returns:
@@ -59,6 +62,9 @@ def _values(history: History, attribute: str, first: int) -> list[Value | None]:
     if attribute == "queue":
         counted = range(first, len(history.ids))
         return [_queue_of(history, p) for p in counted for _ in range(history.sizes[p])]
+    if attribute == "queues":
+        counted = range(first, len(history.ids))
+        return ["+".join(history.queues[p]) for p in counted for _ in range(history.sizes[p])]
     values = _attributes(history, attribute, first)
     if values and all(value is None for value in values):
         if not attribute.endswith(DECILE):
@@ -66,7 +72,7 @@ def _values(history: History, attribute: str, first: int) -> list[Value | None]:
         return _deciles(history, attribute.removesuffix(DECILE), first)
     if any(isinstance(value, dict) for value in values):
         raise ConfigError(f"--by {attribute}: it is a map; name a number, a word or a set")
-    return values
+    return [value or FLEXIBLE for value in values] if attribute == "side" else values
 
 
 def _queue_of(history: History, place: int) -> str:

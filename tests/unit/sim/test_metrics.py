@@ -206,6 +206,24 @@ def test_by_queue_is_where_the_match_was_made_or_the_ticket_waited() -> None:
     assert groups == {"main": [2], "main+other": [1], "other": [0]}
 
 
+def test_by_queues_is_where_the_ticket_waited_even_if_it_was_matched() -> None:
+    past = history()
+    enter(past, "a", 0.0, queues=("main", "other"))
+    enter(past, "b", 1.0, queues=("other",))
+    enter(past, "c", 1.0, queues=("main", "other"), size=2)
+    match(past, 2.0, "a", "b", queue="other")
+    past.finish(3.0)
+    assert groups_of(past, "queues") == {"main+other": [0, 2, 2], "other": [1]}
+
+
+def test_by_side_those_who_insist_on_none_are_flexible() -> None:
+    past = history()
+    for name, attributes in (("a", {"side": "B"}), ("b", {"side": ""}), ("c", {})):
+        enter(past, name, 0.0, attributes=attributes)  # type: ignore[arg-type]
+    past.finish(3.0)
+    assert groups_of(past, "side") == {"B": [0], "flexible": [1, 2]}
+
+
 def test_rating_deciles_share_players_evenly_and_keep_ties_together() -> None:
     past = history()
     for place in range(100):

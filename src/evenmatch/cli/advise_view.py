@@ -1,0 +1,294 @@
+"""An advice as a colleague would give it: the answer, the pools, warnings, and what to do."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from evenmatch.cli.advise_words import a_tenth, part, percent, players, seconds
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evenmatch.lab.advise.advice import Advice
+    from evenmatch.lab.advise.cells import Cell
+    from evenmatch.lab.advise.hours import Day
+    from evenmatch.lab.advise.splits import SplitEffect
+
+CELLS_SHOWN = 12
+LINES_MAX = 6
+BAR = 24
+"""Width of the bars of the hours."""
+
+
+def print_advice(out: Console, advice: Advice) -> None:
+    """Print the whole of it."""
+    for line in answer(advice):
+        out.print(line, soft_wrap=True)
+    if advice.rate is not None:
+        _print_cells(out, advice)
+        _print_classes(out, advice)
+    sections = (
+        ("Will the queues stay short?", margins(advice)),
+        ("What each split costs", split_lines(advice)),
+        ("What a flexible player is worth", flexible_lines(advice)),
+        ("Where to cut levels into zones", cut_lines(advice)),
+    )
+    for title, lines in sections:
+        _print_section(out, title, list(lines))
+    if advice.day is not None:
+        _print_section(out, "Hours", list(day_lines(advice, advice.day)))
+    _print_section(out, "How sure this is", list(sources(advice)))
+
+
+def _print_section(out: Console, title: str, lines: Sequence[str]) -> None:
+    if lines:
+        out.print(f"\n{title}", style="bold", soft_wrap=True)
+    for line in lines:
+        out.print(f"  {line}", soft_wrap=True)
+
+
+def answer(advice: Advice) -> Iterator[str]:
+    """Yield the answer in a sentence or two."""
+    if advice.known.pool is None:
+        yield _of_unstable(advice)
+    elif advice.target_wait is not None and not (advice.day and advice.given):
+        yield from _of_target(advice, advice.target_wait)
+    else:
+        yield from _of_players(advice)
+
+
+def _of_unstable(advice: Advice) -> str:
+    text = "No number of players is enough: the queue grows for ever, whoever is served first."
+    share = advice.known.growth
+    if share:
+        text += f" Of every 100 players who search, {100.0 * share:.3g} can never be placed."
+    return text
+
+
+def _of_target(advice: Advice, wait: float) -> Iterator[str]:
+    who, limit = part(advice.percentile), seconds(wait)
+    needed, pooled = advice.players_online, advice.pooled_players
+    about = "about" if advice.known.is_exact else "at least about"
+    count = len(advice.cells)
+    where = "" if count == 1 else f" of each of the {count:,} pools"
+    if needed == 0.0:
+        yield (
+            f"Any number will do: {who} of the players{where} never wait, since they find the "
+            "others waiting. Ask for a higher --percentile."
+        )
+        return
+    if advice.rate is None:
+        yield f"No number of players is enough for {who} of them to be matched within {limit}."
+        return
+    yield (
+        f"You need {about} {players(needed)} players online for {who} of the players{where} to be "
+        f"matched within {limit}."
+    )
+    worst = advice.worst
+    if pooled is not None and needed is not None and worst is not None and pooled < 0.99 * needed:
+        then = advice.worst_wait_if_pooled
+        yield (
+            f"With {players(pooled)} it is {who} of all players together, but then {who} of those "
+            f"in {worst.name} wait longer than {seconds(then)}."
+        )
+
+
+def _of_players(advice: Advice) -> Iterator[str]:
+    who = part(advice.percentile)
+    given = players(advice.players_online)
+    if advice.rate is None:
+        count = len(advice.cells)
+        yield (
+            f"{given} players online are too few for {count:,} "
+            f"pool{'s'[: count != 1]}: on average as many wait in half-filled matches, and hardly "
+            "anybody plays."
+        )
+        return
+    worst = advice.worst
+    assert worst is not None
+    if len(advice.cells) == 1:
+        yield (
+            f"With {given} players online {who} of them are matched within "
+            f"{seconds(advice.pooled.wait)}."
+        )
+        return
+    yield (
+        f"With {given} players online {who} of all players are matched within "
+        f"{seconds(advice.pooled.wait)}; in the worst pool, {worst.name}, within "
+        f"{seconds(worst.figures.wait)}."
+    )
+
+
+def _print_cells(out: Console, advice: Advice) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    heads = ["pool", "share", "online", "mean", "50 %", "90 %", "95 % below"]
+    has_needs = advice.target_wait is not None and len(advice.cells) > 1
+    leaves = advice.base.patience is not None
+    heads += ["matched"] * leaves + ["meets the target with"] * has_needs
+    for head in heads:
+        table.add_column(head, justify="left" if head == "pool" else "right", overflow="fold")
+    groups = grouped(advice.cells)
+    shown = groups if len(groups) <= CELLS_SHOWN else [*groups[: CELLS_SHOWN - 4], *groups[-4:]]
+    for name, cell in shown:
+        figures = cell.figures
+        row = [name, percent(cell.share), players(cell.players_online)]
+        row += [seconds(each) for each in (figures.mean, figures.p50, figures.p90, figures.p95)]
+        row += [percent(figures.matched or 0.0)] * leaves
+        row += [players(cell.needs)] * has_needs
+        table.add_row(*row)
+    out.print()
+    out.print(table)
+    if len(groups) > len(shown):
+        hidden = len(groups) - len(shown)
+        out.print(f"{hidden:,} sizes in between are left out; --json has them all", style="dim")
+
+
+def grouped(cells: Sequence[Cell]) -> list[tuple[str, Cell]]:
+    """Return pools of one size as one line, the largest first."""
+    lines = []
+    ordered = sorted(cells, key=lambda cell: -cell.share)
+    for _, group in itertools.groupby(ordered, key=lambda cell: f"{cell.share:.12g}"):
+        alike = list(group)
+        name = alike[0].name
+        if len(alike) == len(cells) > 1:
+            name = f"each of {len(alike):,} equal pools"
+        elif len(alike) > 1:
+            name += f" (and {len(alike) - 1:,} more like it)"
+        lines.append((name, alike[0]))
+    return lines
+
+
+def _print_classes(out: Console, advice: Advice) -> None:
+    from rich.table import Table
+
+    if not advice.classes:
+        return
+    table = Table(box=None, pad_edge=False)
+    for head in ("who", "share", "mean", "50 %", "90 %", "95 % below"):
+        table.add_column(head, justify="left" if head == "who" else "right")
+    for each in advice.classes:
+        waits = (each.figures.mean, each.figures.p50, each.figures.p90, each.figures.p95)
+        table.add_row(each.name, percent(each.share), *map(seconds, waits))
+    out.print()
+    out.print(table)
+
+
+def margins(advice: Advice) -> Iterator[str]:
+    """Yield every condition of stability, the tightest first."""
+    known = advice.known
+    if not known.margins:
+        if known.stable:
+            yield "Yes, at any number of players: all who wait can play with each other."
+        elif known.stable is None:
+            yield "Theory cannot say it of such teams and parties; --simulate shows it."
+        return
+    tightest = known.margins[0]
+    if known.stable is False:
+        yield "No. These are too many for the others to play with:"
+    elif tightest.margin <= 0.0:
+        yield "Only since players give up; without that the queue would grow for ever:"
+    elif known.stable is None:
+        yield "Each condition holds that theory knows; whether they suffice together it can't say:"
+    else:
+        yield "Yes, as long as each of these holds, the tightest first:"
+    for each in known.margins[: 2 * LINES_MAX]:
+        mark = "!" if each.margin <= 0.0 else "close:" if each.margin < CLOSE else "-"
+        yield f"{mark} {each.text}"
+    if len(known.margins) > 2 * LINES_MAX:
+        yield f"and {len(known.margins) - 2 * LINES_MAX} more; --json has them all"
+
+
+CLOSE = 0.05
+"""Margin, as a share of all players, below which waits are several times as long."""
+
+
+def split_lines(advice: Advice) -> Iterator[str]:
+    """Yield what each split costs, the costliest first."""
+    has_target = advice.target_wait is not None
+    if advice.splits and not has_target and advice.worst is not None:
+        wait = seconds(advice.worst.figures.wait)
+        yield f"counted as players who could be missing while the worst pool still waits {wait}:"
+    for effect in advice.splits[:LINES_MAX]:
+        yield from _split(effect)
+
+
+def _split(effect: SplitEffect) -> Iterator[str]:
+    need = effect.without
+    yield (
+        f"{effect.name} ({effect.options} options): {players(need.saves_players)} players online; "
+        f"without it {players(need.players_online)} would do, and the worst pool would wait "
+        f"{seconds(need.wait)}"
+    )
+    for option, dropped in effect.dropped[:3]:
+        name = f"{effect.name} {option}" if option.isdigit() else option
+        if effect.options > 2:
+            yield (
+                f"  dropping {name} saves {players(dropped.saves_players)}: "
+                f"{players(dropped.players_online)} would do"
+            )
+
+
+def flexible_lines(advice: Advice) -> Iterator[str]:
+    """Yield what players gain who are less particular, and who loses."""
+    for each in advice.flexible[: 2 * LINES_MAX]:
+        saved = f"plays after {seconds(each.wait_if_flexible)} on average, not {seconds(each.wait)}"
+        yield f"a player of {each.who} who takes {each.becomes} {saved}"
+        if each.others:
+            changes = ", ".join(
+                f"{name} {a_tenth(now, then)}"
+                for name, (now, then) in list(each.others.items())[:LINES_MAX]
+            )
+            yield f"  if a tenth of them did so: {changes}"
+    if advice.flexible and not any(each.others for each in advice.flexible):
+        yield "what becomes of the others if many do so, only a simulation can say"
+
+
+def cut_lines(advice: Advice) -> Iterator[str]:
+    """Yield the best cut into each number of zones."""
+    for cut in advice.cuts:
+        starts = (1, *cut.first_levels)
+        ends = (*(start - 1 for start in cut.first_levels), len(advice.base.levels))
+        zones = ", ".join(
+            f"{low}-{high} ({percent(share)})" if low < high else f"{low} ({percent(share)})"
+            for low, high, share in zip(starts, ends, cut.shares, strict=True)
+        )
+        yield (
+            f"{cut.zones} zones: levels {zones}; takes {players(cut.players_online)} players "
+            f"online, and with today's the smallest zone waits {seconds(cut.wait)}"
+        )
+    if advice.cuts:
+        yield "wherever you cut, the mean wait of all players is the same; it is only shared out"
+
+
+def day_lines(advice: Advice, day: Day) -> Iterator[str]:
+    """Yield the hours as bars, and what to do about those that miss the target."""
+    top = max(each.players_online for each in day.hours) or 1.0
+    for each in day.hours:
+        bar = "#" * round(BAR * each.players_online / top)
+        verdict = {None: "", True: "  meets", False: "  misses"}[each.meets]
+        if each.play_minutes is not None:
+            verdict += f"; meets it if they come within {each.play_minutes:.0f} min"
+        yield (
+            f"{each.hour:02}:00 {bar:<{BAR}} {players(each.players_online):>8} online "
+            f"{seconds(each.wait):>8}{verdict}"
+        )
+    if advice.target_wait is None:
+        yield "give --target-wait too, and each hour is compared with it"
+    elif day.shared_minutes is not None:
+        missed = sum(each.meets is False for each in day.hours)
+        yield (
+            f"{missed} of 24 hours miss the target; all their players together could have a shared "
+            f"time to play of {seconds(60.0 * day.shared_minutes)} that meets it"
+        )
+        if day.needed_mean is not None:
+            yield f"every hour meets it with {players(day.needed_mean)} online on average"
+
+
+def sources(advice: Advice) -> Iterator[str]:
+    """Yield how each figure is known."""
+    for each in advice.known.statements:
+        yield f"{each.figure}: {each.source}; {each.text}"

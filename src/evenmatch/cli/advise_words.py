@@ -1,0 +1,60 @@
+"""Numbers of an advice as people read them."""
+
+from __future__ import annotations
+
+import math
+
+MINUTE, HOUR = 60.0, 3600.0
+
+
+def players(count: float | None) -> str:
+    """Return a number of players, rounded, with separators.
+
+    >>> players(3987.03), players(None)
+    ('3,987', 'no number')
+    """
+    if count is None or not math.isfinite(count):
+        return "no number"
+    return f"{count:,.0f}" if count >= 10.0 else f"{count:.2g}"
+
+
+def seconds(wait: float | None) -> str:
+    """Return a wait to three digits, in a unit that people think in.
+
+    >>> seconds(0.0), seconds(59.99), seconds(273.1), seconds(8000.0), seconds(None)
+    ('0 s', '60 s', '4.6 min', '2.2 h', '-')
+    """
+    if wait is None or not math.isfinite(wait):
+        return "-"
+    if wait < 119.5:
+        return f"{wait:.2g} s" if wait < 9.95 else f"{wait:.0f} s"
+    if wait < 2.0 * HOUR:
+        return f"{wait / MINUTE:.1f} min" if wait < 10.0 * MINUTE else f"{wait / MINUTE:.0f} min"
+    return f"{wait / HOUR:.1f} h" if wait < 100.0 * HOUR else f"{wait / HOUR:,.0f} h"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent.
+
+    >>> percent(0.6), percent(0.0333333)
+    ('60 %', '3.33 %')
+    """
+    return f"{100.0 * share:.3g} %"
+
+
+def part(share: float) -> str:
+    """Return a share of players in words where there is one.
+
+    >>> part(0.5), part(0.9)
+    ('half', '90 %')
+    """
+    return "half" if share == 0.5 else percent(share)
+
+
+def a_tenth(before: float | None, after: float | None) -> str:
+    """Return two waits beside each other.
+
+    >>> a_tenth(5.8, 6.08)
+    '5.8 s -> 6.1 s'
+    """
+    return f"{seconds(before)} -> {seconds(after)}"

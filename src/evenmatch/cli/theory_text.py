@@ -1,0 +1,87 @@
+"""Showing the figures of `evenmatch theory` to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+MEANINGS: dict[str, str] = {
+    "mean": "mean wait per player, s",
+    "var": "variance of the wait per player, s^2",
+    "p50": "median wait, s",
+    "p90": "nine of ten wait no longer, s",
+    "p95": "19 of 20 wait no longer, s",
+    "p99": "99 of 100 wait no longer, s",
+    "p_no_wait": "probability that the arrival itself starts the match",
+    "p_match": "probability of a match before patience ends",
+    "time_in_queue": "mean seconds until a match or leaving",
+    "mean_solo": "mean wait of a player who comes alone, s",
+    "mean_party": "mean wait of a party, s",
+    "var_solo": "variance of the wait of those who come alone, s^2",
+    "var_party": "variance of the wait of a party, s^2",
+    "mean_per_party": "mean wait of an arrival, alone or a party, s",
+    "var_printed": "the paper's own variance, which is wrong",
+    "stable": "whether waits stay finite for ever",
+    "margins": "what is left of each condition of stability, per second",
+    "growth": "how fast the starved class grows, per second",
+    "exact": "the same as fractions",
+    "n_opt": "tickets per round that cost least",
+    "r_opt": "brackets per criterion that cost least",
+}
+"""What a figure says, where its key alone would not; whatever formula it comes from."""
+
+LINE_MAX = 100
+"""Characters of a list that still goes on one line."""
+
+
+def lines(figures: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    """Yield a line per figure: key, value, what it means; nested figures as indented blocks.
+
+    Figures in a block repeat those outside it, or are keyed by classes: nothing to explain.
+
+    Args:
+        figures: Values are None, bool, numbers, texts, lists and mappings.
+        indent: Put before every line.
+    """
+    width = max(map(len, figures), default=0)
+    plain = {key: _shown(value) for key, value in figures.items() if not _is_block(value)}
+    value_width = max((len(text) for text in plain.values() if len(text) <= 24), default=0)
+    for key, value in figures.items():
+        meaning = "" if indent else MEANINGS.get(key, "")
+        if key in plain:
+            line = f"{key:<{width}}  {plain[key]:<{value_width}}  {meaning}"
+            yield f"{indent}{line}".rstrip()
+            continue
+        yield f"{indent}{key}:  {meaning}".rstrip()
+        yield from _block(value, indent + "  ")
+
+
+def _block(value: Any, indent: str) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from lines(value, indent)
+        return
+    for each in value:
+        if isinstance(each, Mapping) and not any(map(_is_block, each.values())):
+            yield indent + "  ".join(f"{key}={_shown(part)}" for key, part in each.items())
+        elif _is_block(each):
+            yield from _block(each, indent + "  ")
+        else:
+            yield indent + _shown(each)
+
+
+def _is_block(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool(value)
+    if not isinstance(value, list):
+        return False
+    return any(isinstance(each, Mapping | list) for each in value) or len(_shown(value)) > LINE_MAX
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "undefined"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | Mapping):
+        return ", ".join(map(_shown, value)) or "none"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

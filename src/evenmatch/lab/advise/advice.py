@@ -1,0 +1,355 @@
+"""`evenmatch.advise`: how many players a game needs, or how long those that it has will wait."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from evenmatch.errors import ConfigError
+from evenmatch.lab.advise.base import SECONDS_MAX, PlayerBase
+from evenmatch.lab.advise.cells import (
+    NOTHING,
+    QUANTILES,
+    Cell,
+    Figures,
+    cells_of,
+    finite,
+    names_of,
+    pooled_figures,
+)
+from evenmatch.lab.advise.cuts import Cut, best_cuts
+from evenmatch.lab.advise.flexible import Flexible, flexible_players
+from evenmatch.lab.advise.hours import Day, day_of
+from evenmatch.lab.advise.known import Known, known_of, pool_as_if
+from evenmatch.lab.advise.market import Market
+from evenmatch.lab.advise.pools import Waits
+from evenmatch.lab.advise.splits import Goal, SplitEffect, split_effects
+
+if TYPE_CHECKING:
+    from evenmatch.lab.advise.scenario import PoolScenario
+    from evenmatch.lab.advise.simulated import Mapper, Simulated
+
+PLAYERS_MAX = 1e9
+
+
+@dataclass(frozen=True)
+class ClassWait:
+    """Players of one kind in the smallest pool: their share of all, and their waits in seconds."""
+
+    name: str
+    share: float
+    figures: Figures
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The answer to one question; None stands for what is infinite, unknown or not asked for.
+
+    Args:
+        base: The player base that was asked about.
+        percentile: The share of players whose wait is asked for.
+        target_wait: The wait that they shall keep to, seconds.
+        known: What theory says about a pool.
+        players_online: Given, or the number with whom every pool meets the target.
+        rate: Searches per second of the whole game with that many online.
+        pooled: Waits of a random player of any pool.
+        pooled_players: Players online with whom the percentile over all players, of whatever
+            pool, meets the target.
+        pooled_rate: Searches per second of that many.
+        cells: All pools.
+        classes: Waits by kind of player, in the smallest pool.
+        splits: What each split costs.
+        flexible: What flexible players gain, and who loses.
+        cuts: The best zones of levels.
+        day: The hours.
+        given: Whether `players_online` was given rather than computed.
+        worst_wait_if_pooled: The percentile's wait in the smallest pool with `pooled_players`.
+        simulated: What a simulation of the smallest pool came to.
+    """
+
+    base: PlayerBase
+    percentile: float
+    target_wait: float | None
+    known: Known
+    players_online: float | None
+    rate: float | None
+    pooled: Figures
+    pooled_players: float | None
+    pooled_rate: float | None
+    cells: tuple[Cell, ...] = ()
+    classes: tuple[ClassWait, ...] = ()
+    splits: tuple[SplitEffect, ...] = ()
+    flexible: tuple[Flexible, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    day: Day | None = None
+    given: bool = False
+    worst_wait_if_pooled: float | None = None
+    simulated: Simulated | None = None
+
+    @property
+    def worst(self) -> Cell | None:
+        """Return the pool whose players wait longest: the smallest one."""
+        return min(self.cells, key=lambda cell: cell.share, default=None)
+
+    @property
+    def growth(self) -> float | None:
+        """Return the players per second who can never be placed; None where all can be.
+
+        Those who wait do not play, so that all the others go on searching for a while; it is
+        counted with the players online who are given, as if nobody waited yet.
+        """
+        if self.known.growth is None or self.players_online is None:
+            return None
+        return self.known.growth * self.players_online / self.base.cycle
+
+    def figures(self) -> dict[str, Any]:
+        """Return what `evenmatch advise --json` prints."""
+        base, worst = self.base, self.worst
+        return {
+            "match": {
+                "teams": list(base.teams),
+                "players": base.seats,
+                "length": base.match_length,
+                "idle": base.idle,
+                "patience": base.patience,
+            },
+            "percentile": self.percentile,
+            "target_wait": self.target_wait,
+            "players_online": finite(self.players_online),
+            "rate": finite(self.rate),
+            "stable": self.known.stable,
+            "pooled": {
+                "players_online": finite(self.pooled_players),
+                "rate": finite(self.pooled_rate),
+                "worst_wait": self.worst_wait_if_pooled,
+                "waits": vars(self.pooled),
+            },
+            "worst": None if worst is None else worst.as_json(),
+            "cells": [cell.as_json() for cell in self.cells],
+            "classes": [
+                {"class": each.name, "share": each.share, "waits": vars(each.figures)}
+                for each in self.classes
+            ],
+            "margins": [vars(each) for each in self.known.margins],
+            "splits": [each.as_json() for each in self.splits],
+            "flexible": [each.as_json() for each in self.flexible],
+            "cuts": [each.as_json() for each in self.cuts],
+            "hours": None if self.day is None else self.day.as_json(),
+            "theory": [vars(each) for each in self.known.statements],
+            "growth": self.growth,
+            "simulated": None if self.simulated is None else self.simulated.as_json(),
+        }
+
+
+def advise(
+    base: PlayerBase,
+    *,
+    players_online: float | None = None,
+    target_wait: float | None = None,
+    percentile: float = 0.5,
+    seed: int | None = None,
+) -> Advice:
+    """Say how many players a game needs for a wait, or which waits its players get.
+
+    Args:
+        base: The game's matches and players.
+        players_online: How many are online, in a match, pausing or searching; with `hours`, on
+            average over the day.
+        target_wait: Seconds within which a share of the players of every pool shall be matched.
+            Exactly one of both is given, or with `hours` one or both.
+        percentile: That share, above 0 and below 1.
+        seed: Simulate the smallest pool with this seed, which takes some seconds; None does not.
+
+    Returns:
+        The answer. Its `figures()` are what `evenmatch advise --json` prints.
+
+    Raises:
+        ConfigError: Something cannot be computed as asked; one sentence.
+
+    Source:
+        Xu, Yu and Wu, Rule Designs for Optimal Online Game Matchmaking, for the pools; Little's
+        law for players online.
+
+    >>> round(advise(PlayerBase(teams=(5, 5)), target_wait=60.0).players_online)
+    133
+    """
+    _check(base, players_online, target_wait, percentile)
+    found = _of_known(base, known_of(base), players_online, target_wait, percentile)
+    return found if seed is None else simulate(found, seed)
+
+
+def _of_known(
+    base: PlayerBase,
+    known: Known,
+    players_online: float | None,
+    target_wait: float | None,
+    percentile: float,
+) -> Advice:
+    if known.pool is None:
+        return Advice(
+            base=base,
+            percentile=percentile,
+            target_wait=target_wait,
+            known=known,
+            players_online=players_online,
+            rate=None,
+            pooled=NOTHING,
+            pooled_players=None,
+            pooled_rate=None,
+            given=players_online is not None,
+        )
+    market = Market(base, known.pool)
+    if players_online is None:
+        assert target_wait is not None, "one of both is given"
+        rate = market.rate_for_all(target_wait, percentile)
+        players = market.players_at(rate)
+    else:
+        players, rate = players_online, market.rate_of(players_online) or math.nan
+    found = _answer(market, known, (players, rate), percentile, target_wait)
+    return replace(found, given=players_online is not None)
+
+
+def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
+    """Return an advice with the smallest pool simulated, and its law where theory has none.
+
+    Args:
+        advice: What theory says.
+        seed: Of all chance.
+        map_: Makes the runs, several at a time; see `study.map_all`.
+
+    Raises:
+        MatchmakingError: The pool cannot be simulated.
+    """
+    from evenmatch.lab.advise.simulated import known_by, simulated_pool
+    from evenmatch.lab.study import map_all
+
+    if advice.rate is None:
+        return advice
+    found = simulated_pool(scenario_of(advice, seed), advice.percentile, map_ or map_all)
+    known = known_by(found, advice.known)
+    if known is not advice.known:
+        players = advice.players_online if advice.given else None
+        advice = _of_known(advice.base, known, players, advice.target_wait, advice.percentile)
+    return replace(advice, simulated=found)
+
+
+def scenario_of(advice: Advice, seed: int) -> PoolScenario:
+    """Return the smallest pool as a scenario.
+
+    Args:
+        advice: The advice; where it has no rate, as many search as if nobody waited.
+        seed: Of all chance.
+    """
+    from evenmatch.lab.advise.scenario import PoolScenario
+
+    market = Market(advice.base, advice.known.pool or pool_as_if(advice.base))
+    rate = advice.rate or (advice.players_online or 1_000.0) / advice.base.cycle
+    worst = min(names_of(market), key=lambda each: each[1])
+    return PoolScenario(advice.base, market.smallest * rate, worst[0], seed)
+
+
+def _answer(
+    market: Market,
+    known: Known,
+    online: tuple[float, float],
+    percentile: float,
+    target_wait: float | None,
+) -> Advice:
+    """Return the advice at so many players online and searches per second (nan = none)."""
+    players, rate = online
+    usable = rate if 0.0 < rate < math.inf else None
+    pooled_rate: float | None = usable
+    pooled_players: float | None = players
+    if target_wait is not None:
+        pooled_rate = market.rate_for_most(target_wait, percentile)
+        pooled_players = market.players_at(pooled_rate)
+    worst = None
+    if pooled_rate and math.isfinite(pooled_rate):
+        worst = market.pool.waits(market.smallest * pooled_rate).quantile(percentile)
+    cells = tuple(cells_of(market, usable, percentile, target_wait))
+    goal = _goal(market, players, usable, percentile, target_wait)
+    needed = None
+    if target_wait is not None:
+        needed = market.players_at(market.rate_for_all(target_wait, percentile))
+    return Advice(
+        base=market.base,
+        percentile=percentile,
+        target_wait=target_wait,
+        known=known,
+        players_online=players,
+        rate=usable,
+        pooled=pooled_figures(market, usable, percentile),
+        pooled_players=pooled_players,
+        pooled_rate=pooled_rate,
+        cells=cells,
+        classes=_classes(market, known, usable, percentile),
+        splits=tuple(split_effects(market, goal)) if goal else (),
+        flexible=tuple(flexible_players(market, usable)),
+        cuts=tuple(best_cuts(market, goal)) if goal else (),
+        day=day_of(market, players, percentile, needed) if math.isfinite(players) else None,
+        worst_wait_if_pooled=worst,
+    )
+
+
+def _goal(
+    market: Market,
+    players: float,
+    rate: float | None,
+    percentile: float,
+    target_wait: float | None,
+) -> Goal | None:
+    """Return what is asked of every pool; without a target, the wait of the worst one."""
+    if rate is None:
+        return None
+    wait = target_wait
+    if wait is None:
+        wait = market.pool.waits(market.smallest * rate).quantile(percentile)
+    if not wait:
+        return None
+    needed = market.players_at(market.rate_for_all(wait, percentile))
+    return Goal(wait, percentile, players, needed)
+
+
+def _classes(
+    market: Market, known: Known, rate: float | None, percentile: float
+) -> tuple[ClassWait, ...]:
+    if rate is None:
+        return ()
+    found = []
+    for each in known.classes:
+        own = rate * market.smallest
+        waits = Waits(each.mean / own, each.mean / own, 1.0, each.law, own)
+        quantiles = {name: waits.quantile(part) for name, part in QUANTILES.items()}
+        figures = Figures(waits.mean, **quantiles, wait=waits.quantile(percentile), matched=1.0)
+        found.append(ClassWait(each.name, each.share, figures))
+    return tuple(found)
+
+
+def _check(
+    base: object, players_online: float | None, target_wait: float | None, percentile: float
+) -> None:
+    if not isinstance(base, PlayerBase):
+        raise ConfigError(f"base must be a PlayerBase, got {type(base).__name__}")
+    if not 0.0 < percentile < 1.0:
+        raise ConfigError(
+            f"percentile must be above 0 and below 1 (0.5 is half of the players), got {percentile}"
+        )
+    if players_online is None and target_wait is None:
+        raise ConfigError(
+            "give players online, to learn how long they wait, or a target wait, to learn how "
+            "many players it takes"
+        )
+    if players_online is not None and target_wait is not None and not base.hours:
+        raise ConfigError(
+            "give players online or a target wait, not both; both together are for hours, where "
+            "each hour is compared with the target"
+        )
+    if players_online is not None and not 0.0 < players_online <= PLAYERS_MAX:
+        raise ConfigError(
+            f"players online must be above 0 and at most {PLAYERS_MAX:,.0f}, got {players_online:g}"
+        )
+    if target_wait is not None and not 0.0 < target_wait <= SECONDS_MAX:
+        raise ConfigError(
+            f"target wait must be above 0 s and at most {SECONDS_MAX:g} s, got {target_wait:g}"
+        )

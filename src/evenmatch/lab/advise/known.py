@@ -1,0 +1,311 @@
+"""What theory says about a pool of such players, and where it ends."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import msgspec
+
+from evenmatch.lab.advise.base import ANY, PlayerBase, role_set
+from evenmatch.lab.advise.pools import Law, PatientPool, Pool, ScalingPool, Source
+
+GROUPS = ("parties", "roles", "sides")
+
+
+@dataclass(frozen=True)
+class Margin:
+    """One condition of stability.
+
+    Args:
+        about: `parties`, `roles` or `sides`.
+        text: The condition in words.
+        margin: What is left of it, as a share of all players; a queue is stable if all are > 0.
+    """
+
+    about: str
+    text: str
+    margin: float
+
+
+class Stability(NamedTuple):
+    """Conditions of one kind, and the share of players who cannot be placed; None = unknown."""
+
+    margins: tuple[Margin, ...]
+    growth: float | None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What is known of one figure.
+
+    Args:
+        figure: What it is about: `waits`, `stability`, `players online`.
+        source: How it is known.
+        text: The reason, in a sentence.
+    """
+
+    figure: str
+    source: Source
+    text: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """A pool, and how much of it is certain.
+
+    Args:
+        pool: Its waits; None where they grow for ever.
+        stable: Whether waits stay finite; None where theory cannot say.
+        margins: The conditions for that, the tightest first.
+        statements: What is exact, what a bound, what an estimate.
+        classes: Mean wait and law of each class of players at one player per second in all, with
+            its share; empty where they are not known apart.
+        growth: Of all players who come, the share who can never be placed; None where stable.
+    """
+
+    pool: Pool | None
+    stable: bool | None
+    margins: tuple[Margin, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    classes: tuple[KnownClass, ...] = ()
+    growth: float | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether waits are known to the last digit."""
+        return self.pool is not None and self.pool.of_quantiles == "exact"
+
+
+@dataclass(frozen=True)
+class KnownClass:
+    """Players of one kind.
+
+    Args:
+        name: `solo`, `party of 2`, `side A`, `either side`.
+        share: Share of all players.
+        law: Their waits at a rate of one player of any kind per second.
+        mean: Their mean wait at that rate.
+    """
+
+    name: str
+    share: float
+    law: Law
+    mean: float
+
+
+def known_of(base: PlayerBase) -> Known:
+    """Return what theory says about one pool of such players."""
+    if base.is_plain:
+        return _plain(base)
+    groups = [
+        name
+        for name, is_there in zip(GROUPS, (base.has_parties, base.roles, base.sides), strict=True)
+        if is_there
+    ]
+    if base.patience is None and groups == ["parties"]:
+        if (found := _one_size(base)) is not None:
+            return found
+        if base.teams == (2, 2):
+            return _two_v_two(base)
+    if base.patience is None and groups == ["sides"] and base.teams == (1, 1):
+        return _duel_sides(base)
+    return _stability_only(base, groups)
+
+
+def pool_as_if(base: PlayerBase) -> Pool:
+    """Return the pool as if everybody came alone and could play with everybody."""
+    pool = _plain(alone(base)).pool
+    assert pool is not None, "single players can always be placed"
+    return pool
+
+
+def _plain(base: PlayerBase) -> Known:
+    if base.patience is not None:
+        text = (
+            "any players who wait can play, and each gives up after an exponential time: a chain "
+            f"of {base.seats} states"
+        )
+        pool: Pool = PatientPool(base.seats, base.patience)
+    else:
+        from evenmatch.theory.k_player import k_player
+
+        found = k_player(k=base.seats, rate=1.0)
+        pool = ScalingPool(found.law, found.mean)
+        text = (
+            f"any players who wait can play, so that a pool holds 0 to {base.seats - 1} of them, "
+            "each number as often"
+        )
+    return Known(pool, True, statements=(Statement("waits", "exact", text), _closed_loop()))
+
+
+def _closed_loop() -> Statement:
+    return Statement(
+        "players online",
+        "estimate",
+        "players online = searches per second x (match + idle + time in queue), by Little's law, "
+        "with searches taken as independent; good where few of those online wait",
+    )
+
+
+def _one_size(base: PlayerBase) -> Known | None:
+    """Return what is known where all come in parties of one size; None if they do not."""
+    sizes = [place + 1 for place, share in enumerate(base.parties) if share > 0.0]
+    if len(sizes) > 1:
+        return None
+    (size,) = sizes
+    if any(team % size for team in base.teams):
+        team = next(team for team in base.teams if team % size)
+        text = f"parties of {size} alone never fill a team of {team}"
+        return Known(None, False, (Margin("parties", text, -1.0),), growth=1.0)
+    from evenmatch.theory.k_player import k_player
+
+    count = base.seats // size
+    found = k_player(k=count, rate=1.0 / size)
+    text = f"all come in parties of {size}: a match is any {count} of them"
+    statements = (Statement("waits", "exact", text), _closed_loop())
+    return Known(ScalingPool(found.law, found.mean), True, statements=statements)
+
+
+def _two_v_two(base: PlayerBase) -> Known:
+    from evenmatch.theory.two_v_two import two_v_two
+
+    solo, party = base.parties[0], base.parties[1]
+    found = two_v_two(solo_rate=solo, party_rate=party / 2.0, order="fifo")
+    text = "two against two with solos and duos, longest waiting first: an exact finite chain"
+    assert found.law_solo is not None
+    assert found.law_party is not None
+    classes = (
+        KnownClass("solo", solo, found.law_solo, found.law_solo.mean),
+        KnownClass("party of 2", party, found.law_party, found.law_party.mean),
+    )
+    statements = (Statement("waits", "exact", text), _closed_loop())
+    return Known(ScalingPool(found.law, found.mean), True, (), statements, classes)
+
+
+def _duel_sides(base: PlayerBase) -> Known:
+    from evenmatch.theory.sides import sides
+    from evenmatch.theory.sides_law import sides_law
+
+    a, b = (name for name in base.sides if name != ANY)
+    rates = {
+        "a": base.sides[a],
+        "b": base.sides[b],
+        "flexible": base.sides.get(ANY, 0.0),
+    }
+    margins = _side_margins(base).margins
+    found = sides(**rates)
+    if not found.stable:
+        return Known(None, False, margins, growth=found.growth)
+    law = sides_law(**rates)
+    classes = tuple(
+        KnownClass(name, share, each, each.mean)
+        for name, share, each in (
+            (f"side {a}", rates["a"], law.a),
+            (f"side {b}", rates["b"], law.b),
+            ("either side", rates["flexible"], law.flexible),
+        )
+    )
+    text = "duels with sides, longest waiting first: an exact chain, each class 0 or exponential"
+    statements = (Statement("waits", "exact", text), _closed_loop())
+    pool = ScalingPool(law.everybody, law.everybody.mean)
+    return Known(pool, True, margins, statements, classes)
+
+
+def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
+    """Return margins, the bound of the mean, and waits as if everybody could play together."""
+    readers = {"parties": _party_margins, "roles": _role_margins, "sides": _side_margins}
+    found = [readers[name](base) for name in groups]
+    margins = tuple(sorted((m for each in found for m in each.margins), key=lambda m: m.margin))
+    if margins and margins[0].margin <= 0.0 and base.patience is None:
+        return Known(None, False, margins, growth=max(each.growth or 0.0 for each in found))
+    # Conditions of parties, roles and sides are each necessary; together they may not suffice.
+    is_decided = len(groups) == 1 and found[0].growth is not None
+    bound = (base.seats - 1) / 2.0
+    what = " and ".join(groups)
+    statements = (
+        Statement(
+            "mean wait",
+            "bound",
+            f"with {what} no rule makes the mean less than {bound:g} / (players per second of the "
+            "pool), what it is where any players can play",
+        ),
+        Statement(
+            "percentiles of the wait",
+            "estimate",
+            f"theory ends here: they are those of a pool where any players can play, and {what} "
+            "make them longer; simulate",
+        ),
+        _closed_loop(),
+    )
+    plain = pool_as_if(base)
+    assert isinstance(plain, ScalingPool | PatientPool)
+    pool = replace(
+        plain,
+        of_mean="bound" if base.patience is None else "estimate",
+        of_quantiles="estimate",
+    )
+    stable: bool | None = True if is_decided or base.patience is not None else None
+    return Known(pool, stable, margins, statements)
+
+
+def alone(base: PlayerBase) -> PlayerBase:
+    """Return the same base where everybody comes alone and takes everything."""
+    return msgspec.structs.replace(base, parties=(1.0,), roles={}, role_shares={}, sides={})
+
+
+def _party_margins(base: PlayerBase) -> Stability:
+    """Return conditions on the sizes of parties, which are known for equal teams of up to 12."""
+    from evenmatch.theory.stability import K_MAX, team_stability
+
+    size = base.teams[0]
+    if len(set(base.teams)) > 1 or size > K_MAX:
+        return Stability((), None)
+    # Parties per second at one player per second, so that margins are parties per player.
+    rates = [share / (place + 1) for place, share in enumerate(base.parties)]
+    while not rates[-1]:
+        rates.pop()
+    found = team_stability(k=size, rates=tuple(rates))
+    margins = [Margin("parties", per_100(each.text), float(each.margin)) for each in found.margins]
+    return Stability(tuple(margins), found.growth or 0.0)
+
+
+def _role_margins(base: PlayerBase) -> Stability:
+    sets = [list(role_set(name, base.roles)) for name in base.role_shares]
+    return _slots("roles", base.roles, sets, list(base.role_shares.values()))
+
+
+def _side_margins(base: PlayerBase) -> Stability:
+    named = [name for name in base.sides if name != ANY]
+    slots = dict(zip(named, base.teams, strict=True))
+    sets = [named if name == ANY else [name] for name in base.sides]
+    return _slots("sides", slots, sets, list(base.sides.values()))
+
+
+def _slots(
+    about: str, slots: dict[str, int], sets: list[list[str]], shares: list[float]
+) -> Stability:
+    from evenmatch.theory.role_stability import role_stability
+
+    found = role_stability(slots=slots, role_sets=sets, rates=shares)
+    margins = []
+    for each in found.margins:
+        text = per_100(each.text)
+        if about == "sides":
+            text = text.replace("players who queue only for", "players who insist on")
+        margins.append(Margin(about, text, float(each.margin)))
+    return Stability(tuple(margins), found.growth or 0.0)
+
+
+def per_100(text: str) -> str:
+    """Return a sentence about rates, at one player per second in all, as one about shares.
+
+    >>> per_100("duos exceed solos by 0.05/s")
+    'duos exceed solos by 5 per 100 players'
+    """
+    return re.sub(
+        r"([0-9.]+(?:e-?[0-9]+)?)/s",
+        lambda found: f"{100.0 * float(found[1]):.4g} per 100 players",
+        text,
+    )

@@ -1,0 +1,167 @@
+"""An advice drawn: waits over players online, and what each split adds to the players needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenmatch.errors import ConfigError
+from evenmatch.lab.advise.advice import Advice
+from evenmatch.lab.advise.market import Market
+from evenmatch.lab.plots import COLORS, SOFT, as_file, draw_png, draw_svg
+from evenmatch.lab.report import check_installed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+POINTS = 60
+REACH = 8.0
+"""How far from the answer the curves go, down and up."""
+SHARES = {0.5: "half below", 0.9: "90 % below", 0.95: "95 % below"}
+FORMATS = (".svg", ".png")
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a plot that cannot be drawn, before the work rather than after it.
+
+    Raises:
+        ConfigError: The file's name says neither SVG nor PNG.
+        NotSupported: Drawing needs packages that are not installed.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise ConfigError(f"--plot: {path} must end in .svg or .png")
+    check_installed("--plot")
+
+
+def write_plot(advice: Advice, path: Path) -> bool:
+    """Draw an advice into a file.
+
+    Args:
+        advice: What is drawn.
+        path: Ends in .svg or .png.
+
+    Returns:
+        Whether there was anything to draw: not where waits grow for ever, or too few are online.
+
+    Raises:
+        ConfigError: The file cannot be written.
+    """
+    if advice.known.pool is None or advice.rate is None or advice.players_online is None:
+        return False
+    market = Market(advice.base, advice.known.pool)
+    rungs = _rungs(market, advice)
+    height = 3.4 + (0.9 + 0.38 * len(rungs) if len(rungs) > 1 else 0.0)
+    paint = _painter(market, advice, rungs)
+    try:
+        if path.suffix.lower() == ".png":
+            path.write_bytes(draw_png(paint, height))
+        else:
+            path.write_text(as_file(draw_svg("advice", paint, height)), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
+    return True
+
+
+def _painter(
+    market: Market, advice: Advice, rungs: list[tuple[str, float]]
+) -> Callable[[Figure], None]:
+    def paint(figure: Figure) -> None:
+        if len(rungs) < 2:
+            _paint_waits(figure.subplots(), market, advice)
+            return
+        above, below = figure.subplots(2, 1, height_ratios=[3.4, 0.9 + 0.38 * len(rungs)])
+        _paint_waits(above, market, advice)
+        _paint_rungs(below, rungs, advice)
+
+    return paint
+
+
+def _paint_waits(axes: Axes, market: Market, advice: Advice) -> None:
+    answer = advice.players_online
+    assert answer is not None, "there is something to draw"
+    pooled = advice.pooled_players or answer
+    low, high = min(answer, pooled) / REACH, max(answer, pooled) * REACH
+    online = np.geomspace(low, high, POINTS)
+    rates = [market.rate_of(float(players)) for players in online]
+    shares = dict(SHARES)
+    shares.setdefault(advice.percentile, f"{100.0 * advice.percentile:g} % below")
+    for color, share in zip(COLORS, sorted(shares), strict=False):
+        waits = [
+            None if rate is None else market.pool.waits(market.smallest * rate).quantile(share)
+            for rate in rates
+        ]
+        _line(axes, online, waits, color=color, label=f"{shares[share]}, worst pool")
+    if len(market.sizes) > 1:
+        waits = [None if rate is None else market.quantile(rate, advice.percentile)
+                 for rate in rates]  # fmt: skip
+        label = f"{shares[advice.percentile]}, all pools together"
+        _line(axes, online, waits, color=COLORS[3], label=label, dashed=True)
+    if advice.target_wait is not None:
+        axes.axhline(advice.target_wait, color=SOFT, lw=1.0, ls=":")
+        axes.annotate("target", (high, advice.target_wait), (0, 3), color=SOFT, ha="right",
+                      textcoords="offset points")  # fmt: skip
+    axes.axvline(answer, color=SOFT, lw=1.0, ls=":")
+    axes.annotate(f"{answer:,.0f} online", (answer, 0.02), (4, 0), color=SOFT,
+                  xycoords=("data", "axes fraction"), textcoords="offset points")  # fmt: skip
+    axes.set(xscale="log", yscale="log", xlabel="players online", ylabel="wait")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(_time)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9)
+
+
+def _line(
+    axes: Axes,
+    online: np.ndarray[tuple[int], np.dtype[np.float64]],
+    waits: list[float | None],
+    *,
+    color: str,
+    label: str,
+    dashed: bool = False,
+) -> None:
+    """Draw a curve where there is a wait above 0, which a logarithmic axis can show."""
+    known = [value if value else math.nan for value in waits]
+    if not all(math.isnan(value) for value in known):
+        axes.plot(online, known, color=color, label=label, ls="--" if dashed else "-")
+
+
+def _time(value: float, _: object = None) -> str:
+    if value < 120.0:
+        return f"{value:g} s"
+    return f"{value / 60.0:g} min" if value < 7200.0 else f"{value / 3600.0:g} h"
+
+
+def _rungs(market: Market, advice: Advice) -> list[tuple[str, float]]:
+    """Return the players needed with no split, the first, the first two, and so on."""
+    worst = advice.worst
+    wait = advice.target_wait or (worst.figures.wait if worst else None)
+    if not wait or not market.base.splits:
+        return []
+    rungs = []
+    for count in range(len(market.base.splits) + 1):
+        some = market.with_splits(market.base.splits[:count])
+        name = f"and {market.base.splits[count - 1].name}" if count else "nothing splits them"
+        rungs.append((name, some.players_at(some.rate_for_all(wait, advice.percentile))))
+    return rungs
+
+
+def _paint_rungs(axes: Axes, rungs: list[tuple[str, float]], advice: Advice) -> None:
+    names = [name for name, _ in rungs]
+    values = [value for _, value in rungs]
+    axes.barh(names, values, color=COLORS[0], height=0.6)
+    for place, value in enumerate(values):
+        axes.annotate(f"{value:,.0f}", (value, place), (4, 0), va="center", color=SOFT,
+                      textcoords="offset points")  # fmt: skip
+    axes.invert_yaxis()
+    axes.margins(x=0.12)
+    axes.grid(visible=False, axis="y")
+    limit = advice.target_wait or (advice.worst.figures.wait if advice.worst else None) or 0.0
+    axes.set_title(
+        f"players online that every pool needs for {_time(float(f'{limit:.3g}'))} "
+        f"({100.0 * advice.percentile:g} % below)"
+    )
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")

@@ -1,0 +1,224 @@
+"""What is known about one pool: the wait of a random player at a given rate.
+
+Without patience all times of a pool are inversely proportional to its rate, so that one law, at a
+rate of one player per second, says it all. Players who give up after a time of their own set a
+scale, and then each rate has a law of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from evenmatch.theory.k_player import KPlayer
+
+Floats = NDArray[np.float64]
+Source = Literal["exact", "bound", "estimate", "simulated"]
+"""How a figure is known: `exact`, from theory; `bound`, no rule makes it less; `estimate`, as if
+everybody could play with everybody; `simulated`, with an interval."""
+RATE_MIN, RATE_MAX = 1e-9, 1e9
+"""Players per second between which a pool's rate is looked for."""
+ROUNDS_MAX = 200
+PRECISION = 1e-13
+NO_WAIT = 1e-12
+"""Part of the mean below which a wait is none."""
+
+
+class Law(Protocol):
+    """A law of waits."""
+
+    def cdf(self, seconds: Floats, /) -> Floats:
+        """Return the probabilities of at most these."""
+        ...
+
+    def quantile(self, p: float, /) -> float:
+        """Return the least value with at least this probability of at most it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Waits:
+    """The wait of a random player of a pool; it is 0 for who completes a match.
+
+    Args:
+        mean: Mean wait of those who are matched, seconds.
+        in_queue: Mean time in the queue of everybody, matched or not, seconds.
+        matched: Share of players who are matched before they give up.
+        law: Of the waits of those who are matched, at the rate `scale`.
+        scale: By which its times are divided.
+    """
+
+    mean: float
+    in_queue: float
+    matched: float
+    law: Law = field(repr=False)
+    scale: float = 1.0
+
+    def quantile(self, share: float) -> float | None:
+        """Return the seconds within which a share of all players is matched; None if never."""
+        if share >= self.matched:
+            return None if self.matched < 1.0 else math.inf
+        found = self.law.quantile(share / self.matched) / self.scale
+        # Where exactly this share never waits, rounding must not make it wait a little.
+        return found if found > NO_WAIT * self.mean else 0.0
+
+
+class Pool(Protocol):
+    """A pool of players that come at any rate."""
+
+    @property
+    def of_mean(self) -> Source:
+        """Return how the mean is known."""
+        ...
+
+    @property
+    def of_quantiles(self) -> Source:
+        """Return how the quantiles are known."""
+        ...
+
+    def waits(self, rate: float) -> Waits:
+        """Return the waits at so many players per second, > 0."""
+        ...
+
+    def within(self, rates: Floats, wait: float) -> Floats:
+        """Return the share of players who are matched within a wait, at each of the rates."""
+        ...
+
+    def rate_for(self, wait: float, share: float) -> float:
+        """Return the least rate at which a share of players waits no longer than `wait`.
+
+        It is inf if there is none, and 0.0 if that share never waits at any rate.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ScalingPool:
+    """A pool without patience.
+
+    Args:
+        law: Waits at a rate of one player per second.
+        mean: The mean wait at that rate.
+        of_mean: How the mean is known.
+        of_quantiles: How the law is known.
+    """
+
+    law: Law
+    mean: float
+    of_mean: Source = "exact"
+    of_quantiles: Source = "exact"
+    _quantiles: dict[float, float] = field(default_factory=dict, compare=False, repr=False)
+
+    def waits(self, rate: float) -> Waits:
+        """Return the waits at so many players per second."""
+        mean = self.mean / rate
+        return Waits(mean, mean, 1.0, self, rate)
+
+    def cdf(self, seconds: Floats) -> Floats:
+        """Return the probabilities of waiting at most so long at a rate of 1."""
+        return self.law.cdf(seconds)
+
+    def quantile(self, p: float) -> float:
+        """Return a quantile of the law at a rate of 1, computed once."""
+        found = self._quantiles.get(p)
+        if found is None:
+            found = self._quantiles[p] = float(self.law.quantile(p))
+        return found
+
+    def within(self, rates: Floats, wait: float) -> Floats:
+        """Return the share of players who are matched within a wait, at each of the rates."""
+        return self.law.cdf(rates * wait)
+
+    def rate_for(self, wait: float, share: float) -> float:
+        """Return the quantile at a rate of 1 over the wait that is asked for."""
+        return self.quantile(share) / wait
+
+
+@dataclass(frozen=True)
+class PatientPool:
+    """A pool whose players give up after exponential times, and any of whom can play together.
+
+    Args:
+        k: Players of a match.
+        patience: Mean seconds until a player gives up.
+        of_mean: How the mean is known.
+        of_quantiles: How the law is known.
+    """
+
+    k: int
+    patience: float
+    of_mean: Source = "exact"
+    of_quantiles: Source = "exact"
+    _known: dict[float, KPlayer] = field(default_factory=dict, compare=False, repr=False)
+
+    def waits(self, rate: float) -> Waits:
+        """Return the waits at so many players per second."""
+        found = self._at(rate)
+        assert found.p_match is not None
+        assert found.time_in_queue is not None
+        return Waits(found.mean, found.time_in_queue, found.p_match, found.law)
+
+    def within(self, rates: Floats, wait: float) -> Floats:
+        """Return the share of players who are matched within a wait, at each of the rates."""
+        return np.array([self._within(float(rate), wait) for rate in rates])
+
+    def rate_for(self, wait: float, share: float) -> float:
+        """Return the rate; more players always wait less."""
+        if self._within(RATE_MIN, wait) >= share:
+            return 0.0
+        low, high = RATE_MIN, self.k / wait
+        while self._within(high, wait) < share:
+            low, high = high, 4.0 * high
+            if high > RATE_MAX:
+                return math.inf
+        return solve_increasing(lambda rate: self._within(rate, wait), share, low, high)
+
+    def _within(self, rate: float, wait: float) -> float:
+        found = self._at(rate)
+        return (found.p_match or 0.0) * float(found.law.cdf(np.float64(wait)))
+
+    def _at(self, rate: float) -> KPlayer:
+        from evenmatch.theory.k_player import k_player
+
+        found = self._known.get(rate)
+        if found is None:
+            found = k_player(k=self.k, rate=rate, patience_rate=1.0 / self.patience)
+            self._known[rate] = found
+        return found
+
+
+def solve_increasing(
+    function: Callable[[float], float], wanted: float, low: float, high: float
+) -> float:
+    """Return where an increasing function reaches a value, to 13 digits.
+
+    It draws a straight line between the ends of a bracket, and halves the bracket where that
+    gains little (the Illinois rule).
+
+    Args:
+        function: Increasing between the ends.
+        wanted: The value.
+        low: Where the function is at most the value, >= 0.
+        high: Where it is at least the value.
+    """
+    below, above = function(low) - wanted, function(high) - wanted
+    if below >= 0.0:
+        return low
+    for turn in range(ROUNDS_MAX):
+        if above <= 0.0 or high - low <= PRECISION * high:
+            break
+        at = high - above * (high - low) / (above - below)
+        if turn % 3 == 2 or not low < at < high:
+            at = 0.5 * (low + high)
+        value = function(at) - wanted
+        if value < 0.0:
+            low, below, above = at, value, above if turn % 3 == 2 else 0.5 * above
+        else:
+            high, above, below = at, value, below if turn % 3 == 2 else 0.5 * below
+    return high

@@ -1,0 +1,242 @@
+"""The simulation where theory ends: one pool, the longest waiting first, in several runs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenmatch.config import parse_scenario
+from evenmatch.lab.advise.cells import QUANTILES
+from evenmatch.lab.advise.known import Known, KnownClass, Statement
+from evenmatch.lab.advise.pools import Floats, ScalingPool
+from evenmatch.lab.advise.scenario import PoolScenario
+from evenmatch.lab.simulate import simulate
+from evenmatch.lab.study import map_all, mean_and_width
+from evenmatch.sim.history import MATCHED
+from evenmatch.sim.metrics import waits_of
+
+RUNS = 8
+UNNAMED = "flexible"
+"""What a run calls tickets without a side."""
+Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure with the half-width of its 95 % confidence interval; None where there is none."""
+
+    value: float | None
+    half_width: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Empirical:
+    """The law of waits that were seen.
+
+    Args:
+        waits: In ascending order, seconds at a rate of one player per second.
+    """
+
+    waits: Floats = field(repr=False)
+
+    def cdf(self, seconds: Floats, /) -> Floats:
+        """Return the shares of waits up to these."""
+        places = np.searchsorted(self.waits, np.asarray(seconds), side="right")
+        shares: Floats = places / len(self.waits)
+        return shares
+
+    def quantile(self, p: float, /) -> float:
+        """Return the least wait up to which a share `p` of them is."""
+        place = int(np.ceil(p * len(self.waits) - 1e-9)) - 1
+        return float(self.waits[min(max(place, 0), len(self.waits) - 1)])
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What the runs came to.
+
+    Args:
+        policy: That decided.
+        rate: Players per second.
+        runs: How many runs.
+        players: Players counted in all of them.
+        figures: `mean`, `p50`, `p90`, `p95`, `wait` (of the percentile) in seconds, and
+            `matched`; quantiles are of all players, matched or not.
+        classes: Mean wait by kind of player, seconds.
+        law: All waits of those who were matched, at one player per second.
+        by_class: Shares and waits of the kinds likewise.
+    """
+
+    policy: str
+    rate: float
+    runs: int
+    players: int
+    figures: dict[str, Interval]
+    classes: dict[str, Interval]
+    law: Empirical = field(repr=False)
+    by_class: dict[str, tuple[float, Empirical]] = field(repr=False, default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures by name; every one is {value, half_width}."""
+        return {
+            "policy": self.policy,
+            "rate": self.rate,
+            "runs": self.runs,
+            "players": self.players,
+            "waits": {name: vars(each) for name, each in self.figures.items()},
+            "classes": {name: vars(each) for name, each in self.classes.items()},
+        }
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run to make, small enough to send to another process."""
+
+    pool: PoolScenario
+    child: int
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Waits of the players of one run, and whether they were matched, by kind."""
+
+    waits: Floats
+    matched: np.ndarray[Any, np.dtype[np.bool_]]
+    kinds: list[str]
+
+
+def simulated_pool(pool: PoolScenario, percentile: float, map_: Mapper = map_all) -> Simulated:
+    """Simulate a pool.
+
+    Args:
+        pool: What is simulated.
+        percentile: The share of players whose wait is asked for.
+        map_: Makes the runs, several at a time.
+
+    Raises:
+        MatchmakingError: The pool cannot be simulated.
+    """
+    seen: list[_Seen] = map_(_run, [_Run(pool, child) for child in range(RUNS)])
+    parts = {**QUANTILES, "wait": percentile}
+    figures = {"mean": _interval([_mean(each) for each in seen])}
+    for name, part in parts.items():
+        figures[name] = _interval([_quantile(each, part) for each in seen])
+    figures["matched"] = _interval([float(each.matched.mean()) for each in seen])
+    names = sorted({kind for each in seen for kind in each.kinds})
+    classes = {name: _interval([_mean(each, name) for each in seen]) for name in names}
+    return Simulated(
+        policy=pool.policy,
+        rate=pool.rate,
+        runs=len(seen),
+        players=sum(len(each.waits) for each in seen),
+        figures=figures,
+        classes=classes,
+        law=_law(seen, pool.rate),
+        by_class={
+            name: (
+                sum(each.kinds.count(name) for each in seen) / sum(len(e.kinds) for e in seen),
+                _law(seen, pool.rate, name),
+            )
+            for name in names
+        },
+    )
+
+
+def known_by(simulated: Simulated, known: Known) -> Known:
+    """Return what is known of a pool with the simulated law in place of the estimate.
+
+    Without patience all times scale with the rate, so the law that was seen at one rate holds at
+    each; with patience only at that one, and nothing is replaced.
+    """
+    mean = simulated.figures["mean"].value
+    if known.is_exact or not isinstance(known.pool, ScalingPool) or mean is None:
+        return known
+    text = (
+        f"{simulated.runs} runs of {simulated.policy}, {simulated.players:,} players in all; "
+        "without patience waits are inversely proportional to the rate, so that one law is enough"
+    )
+    others = tuple(each for each in known.statements if each.figure == "players online")
+    classes = tuple(
+        KnownClass(name, share, law, float(law.waits.mean()))
+        for name, (share, law) in simulated.by_class.items()
+    )
+    return replace(
+        known,
+        pool=ScalingPool(simulated.law, mean * simulated.rate, "simulated", "simulated"),
+        statements=(
+            *(each for each in known.statements if each.source == "bound"),
+            Statement("waits", "simulated", text),
+            *others,
+        ),
+        classes=classes,
+    )
+
+
+def _run(run: _Run) -> _Seen:
+    pool = run.pool
+    seeds = np.random.SeedSequence(pool.seed, spawn_key=(run.child,))
+    with tempfile.TemporaryDirectory() as folder:
+        csv = pool.csv(run.child)
+        if csv is not None:
+            (Path(folder) / "arrivals.csv").write_text(csv, encoding="utf-8")
+        scenario = parse_scenario(pool.toml(csv and "arrivals.csv"), folder)
+        by = [] if pool.by is None else [pool.by]
+        history = simulate(scenario, seed=seeds, by=by).history
+    first = history.first_counted
+    sizes = np.asarray(history.sizes[first:], dtype=np.int64)
+    states = np.frombuffer(bytes(history.states), dtype=np.uint8)[first:]
+    waits = np.repeat(waits_of(history)[first:], sizes)
+    kinds: list[str] = []
+    for ticket in history.tickets[first:] if pool.by else ():
+        kinds.extend(_kinds_of(pool, ticket))
+    return _Seen(waits, np.repeat(states == MATCHED, sizes), kinds)
+
+
+def _kinds_of(pool: PoolScenario, ticket: Any) -> list[str]:
+    """Return the kind of each player of a ticket, as people call it."""
+    size = len(ticket.players)
+    if pool.by == "size":
+        return ["solo" if size == 1 else f"party of {size}"] * size
+    if pool.by == "side":
+        side = ticket.attributes.get("side", "")
+        return [f"side {side}" if side else "either side"] * size
+    found = []
+    for player in ticket.players:
+        takes = player.attributes.get("takes") or ticket.attributes.get("takes")
+        found.append("any role" if takes == "any" else str(takes))
+    return found
+
+
+def _interval(values: Sequence[float | None]) -> Interval:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return Interval(None, None)
+    return Interval(*mean_and_width(known))
+
+
+def _mean(seen: _Seen, kind: str | None = None) -> float | None:
+    chosen = seen.matched
+    if kind is not None:
+        chosen = chosen & (np.array(seen.kinds) == kind)
+    return float(seen.waits[chosen].mean()) if chosen.any() else None
+
+
+def _quantile(seen: _Seen, part: float) -> float | None:
+    """Return the wait within which a share of all players is matched."""
+    share = float(seen.matched.mean())
+    if part > share:
+        return None
+    return float(np.quantile(seen.waits[seen.matched], min(part / share, 1.0)))
+
+
+def _law(seen: Sequence[_Seen], rate: float, kind: str | None = None) -> Empirical:
+    parts = []
+    for each in seen:
+        chosen = each.matched if kind is None else each.matched & (np.array(each.kinds) == kind)
+        parts.append(each.waits[chosen])
+    return Empirical(np.sort(np.concatenate(parts)) * rate)

@@ -1,0 +1,227 @@
+"""Matches of k players in the order of arrival: the whole law of a player's wait.
+
+Players arrive one by one by a Poisson process, and the k-th starts the match. The number of
+waiting players is uniform on 0 .. k-1, so an arrival waits for m more, m uniform on 0 .. k-1: a
+mixture of Erlang laws with an atom of 1/k at 0. Which k of the waiting players would be taken does
+not matter: nobody is ever left.
+
+With patience, each waiting player leaves at the rate `patience_rate`. The number of waiting
+players is then a birth and death chain that falls from k-1 to 0 at a match.
+
+Source:
+    Xu, Yu, Wu, Rule Designs for Optimal Online Game Matchmaking, Lemma 1, eq. (1) and (2). The
+    variance, the law and patience are not in the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaincc
+
+from evenmatch.errors import ConfigError
+from evenmatch.theory.chain import rational
+from evenmatch.theory.waiting_law import PHASES_MAX, Floats, PhaseTypeLaw, WaitingLaw
+
+K_MAX = 100_000
+
+
+@dataclass(frozen=True)
+class ErlangMixture(WaitingLaw):
+    """The wait for m more arrivals, m uniform on 0 .. k-1.
+
+    Args:
+        k: Players of a match, >= 1.
+        rate: Players per second, > 0.
+
+    Complexity:
+        O(k) per wait asked for, by incomplete gamma functions.
+    """
+
+    k: int
+    rate: float
+
+    @property
+    def p_no_wait(self) -> float:
+        """Return the probability of no wait at all, 1/k."""
+        return 1.0 / self.k
+
+    @property
+    def mean(self) -> float:
+        """Return the mean wait in seconds."""
+        return (self.k - 1) / (2.0 * self.rate)
+
+    @property
+    def var(self) -> float:
+        """Return the variance in s^2."""
+        return (self.k - 1) * (self.k + 7) / 12.0 / self.rate**2
+
+    def survival(self, seconds: ArrayLike) -> Floats:
+        """Return the probability of waiting longer than `seconds`, for an array of any shape."""
+        expected = np.maximum(np.asarray(seconds, dtype=np.float64) * self.rate, 0.0)
+        total = np.zeros(expected.shape)
+        for first in range(1, self.k, 1024):
+            arrivals = np.arange(first, min(first + 1024, self.k))
+            total += gammaincc(arrivals, expected[..., None]).sum(axis=-1)
+        found: Floats = total / self.k
+        return found
+
+    def density(self, seconds: ArrayLike) -> Floats:
+        """Return the density per second, for `seconds` > 0; the atom at 0 is not in it."""
+        expected = np.maximum(np.asarray(seconds, dtype=np.float64) * self.rate, 0.0)
+        # The Erlang densities of 1 .. k-1 arrivals are the terms of a Poisson law's cdf.
+        found: Floats = (
+            self.rate / self.k * gammaincc(self.k - 1, expected)
+            if self.k > 1
+            else np.zeros(expected.shape)
+        )
+        return found
+
+
+@dataclass(frozen=True)
+class KPlayer:
+    """The wait of a random player; see `k_player`.
+
+    Attributes:
+        mean: Seconds; with patience, of the players who get a match, as `simulate` counts.
+        var: s^2.
+        p50, p90, p95, p99: Quantiles, s.
+        p_no_wait: Probability that an arriving player starts the match.
+        p_match: Probability of a match before patience ends; None without patience.
+        time_in_queue: Mean seconds until a match or leaving, of all; None without patience.
+        law: The law of the wait, of the players who get a match.
+        exact: Figures as fractions, without patience.
+    """
+
+    mean: float
+    var: float
+    p50: float
+    p90: float
+    p95: float
+    p99: float
+    p_no_wait: float
+    p_match: float | None
+    time_in_queue: float | None
+    law: WaitingLaw = field(repr=False, compare=False)
+    exact: dict[str, str] = field(default_factory=dict)
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures under the keys of `evenmatch theory k_player`."""
+        names = ["mean", "var", "p50", "p90", "p95", "p99", "p_no_wait"]
+        if self.p_match is not None:
+            names += ["p_match", "time_in_queue"]
+        shown: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return {**shown, "exact": self.exact} if self.exact else shown
+
+
+def k_player(*, k: int, rate: float, patience_rate: float | None = None) -> KPlayer:
+    """Return the law of the wait in one pool of players that start as soon as they are k.
+
+    Args:
+        k: Players of a match, >= 1.
+        rate: Players per second, > 0.
+        patience_rate: At which each waiting player leaves, per second: 1 / mean patience; None or
+            0 for players who wait for ever.
+
+    Raises:
+        ConfigError: A number is out of range.
+
+    Complexity:
+        O(k) per quantile; with patience O(k^3).
+
+    Source:
+        Xu, Yu, Wu, eq. (1): the mean is (k-1) / (2 rate).
+
+    >>> found = k_player(k=10, rate=1.0)
+    >>> found.mean, found.var, round(found.p90, 7)
+    (4.5, 12.75, 9.4346017)
+    >>> round(k_player(k=10, rate=0.05, patience_rate=1 / 120).p_match, 6)
+    0.244825
+    """
+    _check(k, rate, patience_rate)
+    if patience_rate:
+        p_no_wait, time_in_queue, law = _with_patience(k, rate, patience_rate)
+        return _answer(law, p_no_wait, p_match=k * p_no_wait, time_in_queue=time_in_queue)
+    mixture = ErlangMixture(k, rate)
+    exact = {
+        "mean": (k - 1) / (2 * rational(rate)),
+        "var": Fraction((k - 1) * (k + 7), 12) / rational(rate) ** 2,
+        "p_no_wait": Fraction(1, k),
+    }
+    return _answer(
+        mixture,
+        mixture.p_no_wait,
+        p_match=None if patience_rate is None else 1.0,
+        time_in_queue=None if patience_rate is None else mixture.mean,
+        exact={name: str(value) for name, value in exact.items()},
+    )
+
+
+def _answer(law: WaitingLaw, p_no_wait: float, **more: Any) -> KPlayer:
+    return KPlayer(
+        mean=law.mean,
+        var=law.var,
+        p50=law.quantile(0.5),
+        p90=law.quantile(0.9),
+        p95=law.quantile(0.95),
+        p99=law.quantile(0.99),
+        p_no_wait=p_no_wait,
+        law=law,
+        **more,
+    )
+
+
+def _with_patience(k: int, rate: float, patience_rate: float) -> tuple[float, float, PhaseTypeLaw]:
+    """Return the share of arrivals that start a match, the mean time in queue of all, the law."""
+    a = patience_rate / rate
+    # In logarithms: the shares of a thin pool leave the range of floats. What flows up through
+    # n is what leaves above it and every match: pi_n = pi_{k-1} + (n + 1) a pi_{n+1}.
+    log_pi = np.zeros(k)
+    for n in reversed(range(k - 1)):
+        log_pi[n] = np.logaddexp(0.0, math.log((n + 1) * a) + log_pi[n + 1])
+    log_pi -= np.logaddexp.reduce(log_pi)
+    time_in_queue = float(np.exp(log_pi) @ np.arange(k)) / rate
+    # h_m is the chance of a match for one who waits with m others, and gain_m = h_{m+1}/h_m - 1.
+    gain = np.zeros(k)
+    for m in range(k - 1):
+        before = gain[m - 1] if m else 0.0
+        gain[m] = a + m * a * before / (1.0 + before)
+    log_h = -np.cumsum(np.log1p(gain)[::-1])[::-1]
+    law = _of_the_matched(log_pi + log_h, gain[: k - 1], rate, patience_rate)
+    return float(np.exp(log_pi[-1])), time_in_queue, law
+
+
+def _of_the_matched(
+    log_start: Floats, gain: Floats, rate: float, patience_rate: float
+) -> PhaseTypeLaw:
+    """Return the law of the wait of those who get a match.
+
+    Given that a match comes, moves towards it are likelier by the ratio of the chances of a match
+    after and before them, others less, and leaving has probability 0 (Doob's transform).
+    """
+    start = np.exp(log_start - np.logaddexp.reduce(log_start))[:-1]
+    others = np.arange(len(gain))
+    up, down = rate * (1.0 + gain), others[1:] * patience_rate / (1.0 + gain[:-1])
+    exits = np.zeros(len(gain))
+    exits[-1:] = up[-1:]
+    return PhaseTypeLaw(start, np.diag(up[:-1], 1) + np.diag(down, -1), exits)
+
+
+def _check(k: int, rate: float, patience_rate: float | None) -> None:
+    if not 1 <= k <= K_MAX:
+        raise ConfigError(f"k must be from 1 to {K_MAX:,}, got {k}")
+    if not (0.0 < rate < math.inf):
+        raise ConfigError(f"rate must be > 0 players per second and finite, got {rate:g}")
+    if patience_rate is None:
+        return
+    if not (0.0 <= patience_rate < math.inf):
+        raise ConfigError(
+            f"patience_rate must be >= 0 per second and finite, got {patience_rate:g}"
+        )
+    if patience_rate and k > PHASES_MAX:
+        raise ConfigError(f"with patience k must be at most {PHASES_MAX:,}, got {k}; simulate")

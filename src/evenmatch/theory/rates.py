@@ -1,0 +1,70 @@
+"""Rates as exact numbers: .1 per second means one tenth, not the float next to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from evenmatch.errors import ConfigError
+from evenmatch.theory.chain import rational
+
+RATE_MIN, RATE_MAX = 1e-12, 1e12
+"""Between these a rate may lie, if it is not 0."""
+
+Exact = dict[str, Any]
+"""Figures as texts "p/q": one for a number, a mapping of them for a mapping."""
+
+
+def exact_rate(name: str, value: Any) -> Fraction:
+    """Return a rate as the fraction that its decimal digits say.
+
+    Args:
+        name: What the rate is called in the error.
+        value: Per second: 0, or from `RATE_MIN` to `RATE_MAX`; int, float or Fraction.
+
+    Raises:
+        ConfigError: It is no such number.
+
+    >>> exact_rate("rate", 0.1)
+    Fraction(1, 10)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+        raise ConfigError(f"{name} must be a number per second, got {str(value)[:64]!r}")
+    if value != 0 and not (RATE_MIN <= value <= RATE_MAX):
+        allowed = f"0 or from {RATE_MIN:g} to {RATE_MAX:g} per second"
+        shown = value if isinstance(value, int) else float(value)
+        raise ConfigError(f"{name} must be {allowed}, got {str(shown)[:64]}")
+    return value if isinstance(value, Fraction) else rational(float(value))
+
+
+def exact_rates(rates: dict[str, Any]) -> list[Fraction]:
+    """Return rates as fractions, at least one of them positive.
+
+    Raises:
+        ConfigError: A rate is out of range, or all are 0.
+    """
+    found = [exact_rate(name, value) for name, value in rates.items()]
+    if not any(found):
+        raise ConfigError(f"{', '.join(rates)} must not all be 0: nobody would come")
+    return found
+
+
+def shown(value: Fraction | float) -> str:
+    """Return a rate as people write it: at most six digits, no needless zeros.
+
+    >>> shown(Fraction(1, 20)), shown(0.3333333333)
+    ('0.05', '0.333333')
+    """
+    return f"{float(value):.6g}" if math.isfinite(value) else "infinite"
+
+
+def joined(names: Iterable[str]) -> str:
+    """Return names as a phrase.
+
+    >>> joined(["a"]), joined(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *first, last = list(names)
+    return f"{', '.join(first)} and {last}" if first else last

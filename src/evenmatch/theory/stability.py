@@ -1,0 +1,216 @@
+"""Whether parties can always be put into whole teams.
+
+Parties of 1..k come to a mode of k against k. Where some sizes come too often for the others to
+complete them, no order of service can place all, and their pool grows for ever. The rates that can
+be placed are sums of the partitions of k; `cones` gives their conditions.
+
+That they are necessary is plain conservation of parties. That they suffice, for rules that start
+a match whenever one can start, is what simulations showed, near the boundary of k = 5 as well; it
+is not proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import linprog
+
+from evenmatch.errors import ConfigError
+from evenmatch.theory.cones import Vector, facets, partitions
+from evenmatch.theory.rates import exact_rates, shown
+
+K_MAX = 12
+NAMES = (
+    *("solos", "duos", "trios", "quads", "fives", "sixes"),
+    *("sevens", "eights", "nines", "tens", "elevens", "twelves"),
+)
+NOTES = {
+    "any": "",
+    "mirrored": "the same party sizes on both sides leave these conditions as they are, and made "
+    "waits 1.9 to 2.5 times as long where that was simulated",
+    "unmixed": "each size fills teams alone, so sizes that do not divide k can never play",
+}
+
+
+@dataclass(frozen=True)
+class TeamMargin:
+    """One condition of stability.
+
+    Attributes:
+        coefficients: By party size from 1: the sum of coefficient times rate must be > 0.
+        margin: That sum, per second.
+        text: The same in words.
+    """
+
+    coefficients: Vector
+    margin: Fraction
+    text: str
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        return {
+            "coefficients": list(self.coefficients),
+            "margin": float(self.margin),
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True)
+class TeamStability:
+    """Whether waits stay finite where parties of 1..k play k against k.
+
+    Attributes:
+        stable: Whether the rates are inside all conditions.
+        kind: `transient` outside of one, `null recurrent` on a boundary, None where stable.
+        growth: Players per second that cannot be placed, at the least; 0 on a boundary, None
+            where stable.
+        starved: Parties per second that cannot be placed, by size; on a boundary 0 for the sizes
+            that must not become more.
+        margins: All conditions, worst first; none where any rates can be placed.
+        mean_floor: No rule has a mean wait per player below it: (2k - 1) / (2 player rate).
+        note: What the shape changes.
+    """
+
+    stable: bool
+    kind: str | None
+    growth: float | None
+    starved: dict[str, float]
+    margins: tuple[TeamMargin, ...]
+    mean_floor: float
+    note: str
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        return {**vars(self), "margins": [each.figures() for each in self.margins]}
+
+
+def team_stability(
+    *,
+    k: int,
+    rates: tuple[float, ...],
+    shape: Literal["any", "mirrored", "unmixed"] = "any",
+) -> TeamStability:
+    """Return whether parties of 1..k can always be put into matches of k against k.
+
+    Args:
+        k: Players of a team, from 1 to `K_MAX`.
+        rates: Parties per second of size 1, 2, ..., at most k of them; >= 0.
+        shape: `any` mixes sizes within a team; `mirrored` asks for the same sizes on both sides;
+            `unmixed` for one size within a team.
+
+    Raises:
+        ConfigError: A number is out of range.
+
+    Complexity:
+        Some 0.1 s at k = 12; see `cones.facets`.
+
+    >>> team_stability(k=3, rates=(0.4, 0.45)).margins[0].text
+    'duos exceed solos by 0.05/s'
+    """
+    if not 1 <= k <= K_MAX:
+        raise ConfigError(f"k must be a whole number from 1 to {K_MAX}, got {k}")
+    if shape not in NOTES:
+        raise ConfigError(f"shape must be one of {', '.join(NOTES)}, got {str(shape)[:64]!r}")
+    if not 1 <= len(rates) <= k:
+        raise ConfigError(
+            f"rates must be from 1 to k = {k} numbers, by party size, got {len(rates)}"
+        )
+    given = exact_rates({f"rate of {NAMES[i]}": rate for i, rate in enumerate(rates)})
+    sizes = tuple(i + 1 for i, rate in enumerate(given) if rate)
+    coming = [given[size - 1] for size in sizes]
+    margins = sorted(_margins(k, sizes, coming, shape), key=lambda each: each.margin)
+    worst = margins[0].margin if margins else Fraction(1)
+    starved = {} if worst > 0 else _starved(k, sizes, coming, shape)
+    if worst == 0:
+        starved = {name: 0.0 for each in margins if not each.margin for name in _right(each)}
+    players = sum(size * rate for size, rate in zip(sizes, coming, strict=True))
+    return TeamStability(
+        stable=worst > 0,
+        kind=None if worst > 0 else "transient" if worst < 0 else "null recurrent",
+        growth=None if worst > 0 else _players(starved),
+        starved=starved,
+        margins=tuple(margins),
+        mean_floor=float((2 * k - 1) / (2 * players)),
+        note=NOTES[shape],
+    )
+
+
+def _margins(k: int, sizes: tuple[int, ...], rates: list[Fraction], shape: str) -> list[TeamMargin]:
+    if shape == "unmixed":
+        return [
+            TeamMargin(
+                tuple(-int(i + 1 == size) for i in range(k)),
+                -rate,
+                f"{NAMES[size - 1]} cannot fill a team of {k} alone, and {shown(rate)}/s come",
+            )
+            for size, rate in zip(sizes, rates, strict=True)
+            if k % size
+        ]
+    found, conditions = [], facets(k, sizes)
+    for facet in conditions:
+        value = sum((x * rate for x, rate in zip(facet, rates, strict=True)), Fraction(0))
+        is_balance = tuple(-x for x in facet) in conditions
+        if is_balance and value > 0:
+            continue  # its opposite says it
+        whole = [0] * k
+        for size, x in zip(sizes, facet, strict=True):
+            whole[size - 1] = x
+        sentence = _sentence(whole, value, k)
+        if is_balance:
+            sentence += ", and would have to be exactly as many for ever"
+        found.append(TeamMargin(tuple(whole), value, sentence))
+    return found
+
+
+def _sentence(coefficients: Sequence[int], margin: Fraction, k: int) -> str:
+    more = _sum_of([max(x, 0) for x in coefficients])
+    less = _sum_of([max(-x, 0) for x in coefficients])
+    if not more:
+        return f"{less} cannot fill a team of {k}, and {shown(-margin)}/s come"
+    if margin < 0:
+        more, less = less, more
+    if margin == 0:
+        return f"{less} are not fewer than {more}"
+    return f"{more} exceed {less} by {shown(abs(margin))}/s"
+
+
+def _sum_of(coefficients: Sequence[int]) -> str:
+    parts = [
+        name if x == 1 else f"{x} {name}" for name, x in zip(NAMES, coefficients, strict=False) if x
+    ]
+    return " + ".join(parts)
+
+
+def _right(margin: TeamMargin) -> list[str]:
+    """Return the sizes on the side of a condition that must not become more."""
+    return [name for name, x in zip(NAMES, margin.coefficients, strict=False) if x < 0]
+
+
+def _players(starved: dict[str, float]) -> float:
+    return round(sum((NAMES.index(name) + 1) * rate for name, rate in starved.items()), 12)
+
+
+def _starved(k: int, sizes: tuple[int, ...], rates: list[Fraction], shape: str) -> dict[str, float]:
+    """Return the parties per second that are left when as many players as possible are placed."""
+    if shape == "unmixed":
+        teams = [
+            tuple(k // size if i == j else 0 for j in range(len(sizes)))
+            for i, size in enumerate(sizes)
+            if k % size == 0
+        ]
+    else:
+        teams = partitions(k, sizes)
+    total = float(sum(rates))
+    left = np.array([float(rate) / total for rate in rates])
+    if teams:
+        made = linprog(-np.ones(len(teams)), A_ub=np.array(teams).T, b_ub=left).x
+        left = left - np.array(teams).T @ made
+    return {
+        NAMES[size - 1]: round(float(share) * total, 12)
+        for size, share in zip(sizes, left, strict=True)
+        if share > 1e-9
+    }
