@@ -23,8 +23,8 @@ SHIFT = 0.1
 """The share of a class that becomes flexible where it is asked who loses."""
 OPTIONS_MAX = 12
 """Options of a split for which it is computed, the smallest first."""
-GRAPH_MAX = 20
-"""Pools of duels up to which it is computed who loses."""
+GRAPH_MAX = 10
+"""Pools of duels up to which it is computed who loses: any set of them may be waiting."""
 PANELS, NODES = 400, 8
 TAIL = 1e-12
 

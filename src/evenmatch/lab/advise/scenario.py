@@ -13,7 +13,7 @@ from evenmatch.lab.advise.base import ANY, PlayerBase, role_set
 
 MATCHES = 750
 """Matches of one run."""
-TICKETS_MIN, TICKETS_MAX = 2_000, 20_000
+TICKETS_MIN, TICKETS_MAX = 5_000, 20_000
 WARMUP = 0.2
 """Share of a run that is simulated and not counted, while the pool fills up."""
 PARTY_TRIES = 10_000
