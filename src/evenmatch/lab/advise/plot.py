@@ -149,9 +149,16 @@ def _rungs(market: Market, advice: Advice) -> list[tuple[str, float]]:
     rungs = []
     for count in range(len(market.base.splits) + 1):
         some = market.with_splits(market.base.splits[:count])
-        name = f"and {market.base.splits[count - 1].name}" if count else "all together"
+        name = _rung(count, market)
         rungs.append((name, some.players_at(some.rate_for_all(wait, advice.percentile))))
     return rungs
+
+
+def _rung(count: int, market: Market) -> str:
+    if not count:
+        return "all together"
+    name = market.base.splits[count - 1].name
+    return f"split by {name}" if count == 1 else f"and by {name}"
 
 
 def _paint_rungs(axes: Axes, rungs: list[tuple[str, float]], advice: Advice) -> None:
