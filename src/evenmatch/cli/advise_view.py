@@ -224,7 +224,7 @@ def margins(advice: Advice) -> Iterator[str]:
     else:
         yield "Yes, as long as each of these holds, the tightest first:"
     for each in known.margins[: 2 * LINES_MAX]:
-        mark = "!" if each.margin <= 0.0 else "close:" if each.margin < CLOSE else "-"
+        mark = "!" if each.margin <= 0.0 else "close:" if each.margin <= CLOSE else "-"
         yield f"{mark} {each.text}"
     if len(known.margins) > 2 * LINES_MAX:
         yield f"and {len(known.margins) - 2 * LINES_MAX} more; --json has them all"
@@ -270,9 +270,10 @@ def flexible_lines(advice: Advice) -> Iterator[str]:
                 f"{name} {a_tenth(now, then)}"
                 for name, (now, then) in list(each.others.items())[:LINES_MAX]
             )
-            yield f"  if a tenth of them did so: {changes}"
+            seen = " (simulated)" if each.others_source == "simulated" else ""
+            yield f"  if a tenth of them did so{seen}: {changes}"
     if advice.flexible and not any(each.others for each in advice.flexible):
-        yield "what becomes of the others if many do so, only a simulation can say"
+        yield "what becomes of the others if many do so, --simulate shows"
 
 
 def cut_lines(advice: Advice) -> Iterator[str]:

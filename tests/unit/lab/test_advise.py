@@ -9,12 +9,14 @@ import pytest
 
 from evenmatch import PlayerBase, Split, advise
 from evenmatch.errors import ConfigError
+from evenmatch.lab.advise import advice, scenario
 from evenmatch.lab.advise.advice import scenario_of
 from evenmatch.lab.advise.cuts import even_cut
 from evenmatch.lab.advise.flexible import mean_of_least
 from evenmatch.lab.advise.known import known_of, per_100
 from evenmatch.lab.advise.market import Market
 from evenmatch.lab.advise.pools import PatientPool, ScalingPool, solve_increasing
+from evenmatch.lab.advise.shifted import SharedPools
 from evenmatch.lab.advise.simulated import simulated_pool
 from evenmatch.theory.k_player import k_player
 from evenmatch.theory.two_v_two import two_v_two
@@ -307,9 +309,9 @@ def test_simulated_sides_wait_as_theory_says() -> None:
         _agrees(seen.classes[each.name], each.figures.mean)
 
 
-def test_a_simulation_takes_the_place_of_an_estimate() -> None:
-    from evenmatch.lab.advise import advice
-
+def test_a_simulation_takes_the_place_of_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("TICKETS_MIN", "TICKETS_MAX"):
+        monkeypatch.setattr(scenario, limit, 1_000)
     base = PlayerBase(
         teams=(2, 2), roles={"lead": 1, "aid": 1}, role_shares={"lead": 0.3, "aid": 0.3, "any": 0.4}
     )
@@ -317,11 +319,27 @@ def test_a_simulation_takes_the_place_of_an_estimate() -> None:
     found = advice.simulate(guessed, 14, in_a_row)
     assert {each.source for each in found.known.statements} >= {"bound", "simulated"}
     assert found.players_online > guessed.players_online
-    assert 0.0 < found.players_half_width < 0.2 * found.players_online
+    assert 0.0 < found.players_half_width < 0.5 * found.players_online
     assert {each.name for each in found.classes} == {"lead", "aid", "any role"}
+    (flexible,) = found.flexible
+    assert flexible.becomes == "any role"
+    assert flexible.wait_if_flexible < flexible.wait
+    assert flexible.others.keys() == {"lead", "aid", "any role"}
     # The needed rate is the simulated wait's, scaled.
     seen = found.simulated
     assert found.rate == pytest.approx(seen.rate * seen.law.quantile(0.5) / seen.rate / 60.0)
+
+
+def test_simulated_pools_that_share_players_are_the_zones_of_theory() -> None:
+    shared = SharedPools(
+        PlayerBase(teams=(1, 1)), Split("zone", {"junior": 0.6, "expert": 0.4}), 1.0, 15
+    )
+    assert shared.shifting == "expert"
+    seen = simulated_pool(shared, 0.5, in_a_row)
+    exact = zones(junior=0.6, expert=0.36, flexible=0.04)
+    _agrees(seen.classes["junior"], exact.mean_junior)
+    _agrees(seen.classes["expert"], exact.mean_expert)
+    assert seen.classes["any zone"].value < seen.classes["expert"].value
 
 
 def _agrees(interval, value: float) -> None:

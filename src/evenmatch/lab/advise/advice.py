@@ -237,17 +237,20 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
     Raises:
         MatchmakingError: The pool cannot be simulated.
     """
+    from evenmatch.lab.advise.shifted import shifted
     from evenmatch.lab.advise.simulated import known_by, simulated_pool
     from evenmatch.lab.study import map_all
 
     if advice.rate is None:
         return advice
-    found = simulated_pool(scenario_of(advice, seed), advice.percentile, map_ or map_all)
+    pool, mapper = scenario_of(advice, seed), map_ or map_all
+    found = simulated_pool(pool, advice.percentile, mapper)
     known = known_by(found, advice.known)
     if known is not advice.known:
         players = advice.players_online if advice.given else None
         advice = _of_known(advice.base, known, players, advice.target_wait, advice.percentile)
-    return replace(advice, simulated=found)
+    advice = replace(advice, simulated=found)
+    return replace(advice, flexible=tuple(shifted(advice, pool, found, mapper)))
 
 
 def scenario_of(advice: Advice, seed: int) -> PoolScenario:
