@@ -477,6 +477,9 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "players": "Seats per team, or a list for uneven teams: `[1, 4]`.",
         "sides": "Names of the teams in output order; a ticket may insist on one by its attribute "
         "`side`.",
+        "side_choice": "What a ticket's `side` is: `insist`, no match puts it on another side; "
+        "`prefer`, a wish that is granted where the match allows it; the summary then says how "
+        "many players are `off_side`.",
         "players_min": "Fewest players of a team, or a list with one number a team; without it "
         "matches are full.",
         "roles": "Seats of each role in every team, such as `{tank = 1, dps = 2}`; they sum to the "
@@ -571,7 +574,10 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
 _REQUIRED = {"CriterionShape": ("attribute",), "RuleShape": ("attribute", "limit")}
 """Keys that the shape may lack, and the meaning may not."""
 _ALLOWED: dict[str, dict[str, Any]] = {
-    "QueueShape": {"on_deadline": queue_model.OnDeadline},
+    "QueueShape": {
+        "on_deadline": queue_model.OnDeadline,
+        "side_choice": queue_model.SideChoice,
+    },
     "CriterionShape": {"kind": queue_model.CriterionKind},
     "RuleShape": {"kind": queue_model.RuleKind},
 }

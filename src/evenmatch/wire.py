@@ -124,7 +124,8 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     `roles`, in queues that have them, names the role of each of `players`.
     `region`, in queues that compare latencies, is the best one for all, and `latency_delta` says by
     team and player how many milliseconds it is above the player's own best. `hosts`, in queues that
-    ask for them, are the players who reach everyone, best first.
+    ask for them, are the players who reach everyone, best first. `off_side`, where there is any,
+    names the tickets that are on another side than they asked for.
     """
 
     match: str
@@ -142,6 +143,7 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     region: str | UnsetType = UNSET
     latency_delta: tuple[tuple[float, ...], ...] | UnsetType = UNSET
     hosts: tuple[str, ...] | UnsetType = UNSET
+    off_side: tuple[str, ...] | UnsetType = UNSET
 
 
 class FeedMatch(MatchState, frozen=True, gc=False):
@@ -287,6 +289,7 @@ def match_state(match: Match, assignment: dict[str, str] | None = None) -> Match
         match.region or UNSET,
         match.latency_delta or UNSET,
         UNSET if match.hosts is None else match.hosts,
+        match.off_side or UNSET,
     )
 
 
@@ -308,6 +311,7 @@ def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> Fee
         match.region or UNSET,
         match.latency_delta or UNSET,
         UNSET if match.hosts is None else match.hosts,
+        match.off_side or UNSET,
         seq,
     )
 

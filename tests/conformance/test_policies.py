@@ -38,6 +38,9 @@ SPECS = [
     "closest_random:every=3,limit=100",
     "closest_random:every=3.3,limit=200,candidates=2",
     "adaptive_brackets",
+    "adaptive_sides",
+    "adaptive_sides:span=3",
+    "adaptive_sides:span=5,reserve=0.3,reopen=0.5",
     "adaptive_brackets:width=50,split_at=2,merge_below=1,frame=3",
     "adaptive_brackets:width=200,split_at=1,merge_below=1,frame=2.7",
     "weighted",
@@ -80,6 +83,9 @@ SPECS = [
     "difference_wait",
     "difference_wait:factor=0",
     "difference_wait:factor=8,origin=pair,power=2",
+    "patient",
+    "imbalance_threshold",
+    "imbalance_threshold:delta=0.2",
 ]
 
 

@@ -178,6 +178,8 @@ def _format(format_: Format) -> str:
     else:
         seats = f"{len(sizes)} teams of {', '.join(map(str, sizes))} players"
     named = f", named {', '.join(format_.sides)}" if format_.sides else ""
+    if format_.side_choice == "prefer":
+        named += ", which players may wish for"
     allowed = format_.party_sizes or tuple(range(1, max(sizes) + 1))
     if format_.is_duel:
         return f"{seats}{named}."

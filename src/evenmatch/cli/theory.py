@@ -28,11 +28,19 @@ Formula = Callable[..., Result | Mapping[str, Any]]
 FORMULAS: dict[str, str] = {
     "schlup": "evenmatch.theory.schlup:schlup",
     "floor": "evenmatch.theory.floor:floor",
+    "k_player": "evenmatch.theory.k_player:k_player",
+    "two_v_two": "evenmatch.theory.two_v_two:two_v_two",
     "sides": "evenmatch.theory.sides:sides",
     "zones": "evenmatch.theory.zones:zones",
     "graph": "evenmatch.theory.graph:compatibility_graph",
+    "graph_laws": "evenmatch.theory.graph_laws:graph_laws",
+    "flexibility": "evenmatch.theory.flexibility:flexibility",
+    "zone_cuts": "evenmatch.theory.zone_cuts:zone_cuts",
     "team_stability": "evenmatch.theory.stability:team_stability",
     "role_stability": "evenmatch.theory.role_stability:role_stability",
+    "wu": "evenmatch.theory.wu:wu",
+    "skill_mdp": "evenmatch.theory.skill_mdp:skill_mdp",
+    "recommend_window": "evenmatch.theory.recommend_window:recommend_window",
 }
 """Name -> module and function. Its keyword parameters are the keys; their types say how to read
 the values, and those without default must be given."""
@@ -52,7 +60,8 @@ def theory(
 
     Args:
         name: `schlup`, the formulas of "Automatic Game Matching" (costs per match), or `floor`,
-            the least that any policy without foreknowledge pays.
+            the least that any policy without foreknowledge pays; how long players wait for
+            matches of `k_player`, or in `two_v_two` with parties.
         settings: Texts key=value; an unknown key is answered with those that are allowed.
             Lists are a,b,c; `file=F.json` names a file where a model needs more than a line.
         as_json: Print one JSON object and nothing else.

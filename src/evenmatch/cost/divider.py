@@ -25,6 +25,8 @@ from evenmatch.model.ticket import Ticket
 
 Teams = tuple[tuple[Ticket, ...], ...]
 """Tickets by team."""
+Wanted = tuple[int | None, ...]
+"""The team in which each party has to be, or None."""
 
 FEW = 1_000
 """Divisions that are all looked at, where each of them is found by a walk."""
@@ -43,6 +45,7 @@ class Divider:
 
     def __init__(self, form: Format) -> None:
         self._sides = form.sides
+        self._may_insist = bool(form.insisted)
         self._roles = form.roles
         self._room = Room(form.players, form.least, bool(form.sides))
 
@@ -82,7 +85,7 @@ class Divider:
         """
         sizes = tuple([ticket.size for ticket in tickets])
         if len(self._room.seats) == 2 and len(sizes) <= MASKED_MAX:
-            found = two_teams(sizes, self._room, self._wanted(tickets))
+            found = two_teams(sizes, self._room, self._wanted(tickets, self._room))
             return self._legal(tickets, found), True
         walk = self._walk(tickets, self._room, 0)
         few = min(FEW, CELLS_MAX // max(1, sum(sizes)))
@@ -113,7 +116,8 @@ class Divider:
         team_of = np.repeat(np.arange(len(table.layout)), table.layout)
         starts = np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.intp)
         at, own = place[starts], np.array(sizes)
-        wanted = np.array([-1 if w is None else w for w in self._wanted(tickets)])
+        kept = self._wanted(tickets, self._room)
+        wanted = np.array([-1 if team is None else team for team in kept])
         one, two = np.triu_indices(len(sizes), 1)
         team = team_of[at]
         fits = (own[one] == own[two]) & (team[one] != team[two])
@@ -136,16 +140,32 @@ class Divider:
             return None
         return tuple([assigned(team, self._roles) or () for team in teams])
 
-    def _wanted(self, tickets: Sequence[Ticket]) -> tuple[int | None, ...]:
-        """Return the team that each ticket insists on."""
+    def _wanted(self, tickets: Sequence[Ticket], room: Room, bots: int = 0) -> Wanted:
+        """Return the team in which each ticket has to be: its side, where it insists on one.
+
+        Where sides are wishes, these are granted one after the other, those of larger parties
+        first and then by age, each unless it would leave no division.
+        """
         if not self._sides:
             return (None,) * len(tickets)
         names = [side_of(ticket) for ticket in tickets]
-        return tuple([self._sides.index(name) if name else None for name in names])
+        wishes = tuple([self._sides.index(name) if name else None for name in names])
+        if self._may_insist or next(self._walk_of(tickets, room, bots, wishes), None) is not None:
+            return wishes
+        granted: Wanted = (None,) * len(tickets)
+        for party in sorted(range(len(tickets)), key=lambda party: -tickets[party].size):
+            more = (*granted[:party], wishes[party], *granted[party + 1 :])
+            if next(self._walk_of(tickets, room, bots, more), None) is not None:
+                granted = more
+        return granted
 
     def _walk(self, tickets: Sequence[Ticket], room: Room, bots: int) -> Iterator[Division]:
+        return self._walk_of(tickets, room, bots, self._wanted(tickets, room, bots))
+
+    def _walk_of(
+        self, tickets: Sequence[Ticket], room: Room, bots: int, wanted: Wanted
+    ) -> Iterator[Division]:
         sizes = [ticket.size for ticket in tickets]
-        wanted = self._wanted(tickets)
         if not self._roles:
             return divisions(sizes, room, wanted, spare=bots)
         fit = RoleFit(tickets, self._roles)

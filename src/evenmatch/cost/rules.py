@@ -52,7 +52,7 @@ class Rules:
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
-        self.sides = queue.format.sides
+        self.sides = queue.format.insisted
         self._rules = [
             Limit(rule, _when(rule), queue.name, comparison_of(rule, queue)) for rule in queue.rules
         ]
@@ -60,7 +60,7 @@ class Rules:
         self._is_duel = queue.format.is_duel
         # Between two players every kind of gap is the plain difference.
         self._duel = [(c, c.rule.accept == "either", _is_plain(c.rule)) for c in self._rules]
-        self.are_none = not (queue.rules or self.sides or queue.format.roles)
+        self.are_none = not (queue.rules or queue.format.sides or queue.format.roles)
         self.limits = tuple(each for each in self._rules if _is_numeric(each.rule))
 
     @property

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import get_args
 
 from evenmatch.cost.valid_kinds import Fault
-from evenmatch.model.queue import Format
+from evenmatch.model.queue import Format, SideChoice
 
 SEATS_MAX = 1000
 ROLES_MAX = 12
@@ -67,6 +68,11 @@ def _fault_of_sides(form: Format) -> Fault:
     if form.sides and len(form.sides) != len(form.players):
         teams = f"each of the {len(form.players)} teams"
         return "sides", f"must name {teams}, got {len(form.sides)} names"
+    if form.side_choice not in get_args(SideChoice):
+        allowed = ", ".join(get_args(SideChoice))
+        return "side_choice", f'must be one of {allowed}, got "{form.side_choice}"'
+    if form.side_choice == "prefer" and not form.sides:
+        return "side_choice", "says what a wish for a side is; name the sides, or leave it out"
     return None
 
 

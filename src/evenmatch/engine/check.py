@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from operator import attrgetter
 
+from evenmatch.cost.divider import Teams
 from evenmatch.cost.handicap import points_given
 from evenmatch.cost.objective import Seating
+from evenmatch.cost.rules import side_of
 from evenmatch.cost.venue import Venue
 from evenmatch.engine.jobs import Plan
 from evenmatch.engine.pool import Pool
@@ -97,6 +99,7 @@ def describe(
 ) -> Match:
     """Return the match that a division makes now, with its cost, handicap and venue."""
     given, venues = pool.queue.handicap, pool.objective.venues
+    form = pool.queue.format
     venue = NOWHERE if venues.are_none else venues.of(seating.teams)
     return Match(
         match_id,
@@ -113,7 +116,19 @@ def describe(
         region=venue.region,
         latency_delta=venue.delta,
         hosts=venue.hosts,
+        off_side=None if form.insisted == form.sides else off_side(form.sides, seating.teams),
     )
+
+
+def off_side(sides: tuple[str, ...], teams: Teams) -> tuple[str, ...] | None:
+    """Return the tickets that are on another side than they asked for; None if none is."""
+    found = [
+        ticket.id
+        for name, team in zip(sides, teams, strict=True)
+        for ticket in team
+        if side_of(ticket) not in ("", name)
+    ]
+    return tuple(found) or None
 
 
 def unseated(form: Format) -> str:

@@ -31,6 +31,7 @@ FIGURES: Sequence[tuple[str, str, str, int]] = (
     ("cancelled", "cancelled", "", -1),
     ("unfinished", "unfinished", "", -1),
     ("merged", "merged (already waiting)", "", 0),
+    ("off_side", "players on another side than asked", "", -1),
     ("optimum_cost", "cost of the best possible", "", 0),
     ("optimum_cost_immediate", "the same, bots at once", "", 0),
     ("ratio", "cost, times the best possible", "", -1),

@@ -108,8 +108,8 @@ def _bots(queue: Queue) -> tuple[float, float] | None:
 
 def _sides_and_owners(queue: Queue, own: Sequence[Arrival]) -> tuple[Floats, Floats]:
     """Return codes of the sides, if no two tickets may share one, and of lone players."""
-    is_named = bool(queue.format.sides) and max(queue.format.players) == 1
-    codes = {name: float(code) for code, name in enumerate(["", *queue.format.sides])}
+    is_named = bool(queue.format.insisted) and max(queue.format.players) == 1
+    codes = {name: float(code) for code, name in enumerate(["", *queue.format.insisted])}
     sides = np.array([codes[side_of(each.ticket)] if is_named else 0.0 for each in own])
     parties = [each.ticket.players for each in own]
     return sides, codes_of(

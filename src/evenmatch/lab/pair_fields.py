@@ -146,8 +146,8 @@ def last_instants(queue: Queue, own: Sequence[Arrival], times: Floats, end: floa
 
 
 def _sides_and_owners(queue: Queue, own: Sequence[Arrival]) -> tuple[Floats, Floats]:
-    names = [side_of(each.ticket) if queue.format.sides else "" for each in own]
-    codes = {name: float(code) for code, name in enumerate(["", *queue.format.sides])}
+    names = [side_of(each.ticket) if queue.format.insisted else "" for each in own]
+    codes = {name: float(code) for code, name in enumerate(["", *queue.format.insisted])}
     sides = np.array([codes[name] for name in names])
     return sides, codes_of([each.ticket.players[0].id for each in own])
 

@@ -27,6 +27,7 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         region: Where it is played: the best region for all; None where none is compared or common.
         latency_delta: By team and player, milliseconds above the player's own best region.
         hosts: Ids of players who reach everyone, best first; None where no host is asked for.
+        off_side: Ids of the tickets that are on another side than they asked for; None if none is.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     region: str | None = None
     latency_delta: tuple[tuple[float, ...], ...] | None = None
     hosts: tuple[str, ...] | None = None
+    off_side: tuple[str, ...] | None = None
 
 
 class OpenMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

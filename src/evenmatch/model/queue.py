@@ -41,6 +41,7 @@ Pairs = Literal["enemies", "teammates", "all", "region"]
 NUMERIC = ("spread", "mean_gap", "imbalance")
 """Kinds of criteria and rules that compare numbers; between two players all are the gap."""
 OnDeadline = Literal["bots", "expire", "keep"]
+SideChoice = Literal["insist", "prefer"]
 RECENT = "recent"
 """The attribute that says whom a player met last; the engine fills it in where a queue asks."""
 
@@ -56,6 +57,8 @@ class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             tuple means that only full matches start. `least` has the numbers in either case.
         roles: Names of the roles in a team and how many players each takes, which add up to the
             seats of every team; empty means that the game has none.
+        side_choice: What a ticket's `side` is: with `insist` no match puts it on another side;
+            with `prefer` it is a wish, granted where the match allows it.
     """
 
     players: tuple[int, ...] = (1, 1)
@@ -63,6 +66,12 @@ class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     party_sizes: tuple[int, ...] = ()
     players_min: tuple[int, ...] = ()
     roles: tuple[tuple[str, int], ...] = ()
+    side_choice: SideChoice = "insist"
+
+    @property
+    def insisted(self) -> tuple[str, ...]:
+        """Return the sides that tickets may insist on: none where a side is only a wish."""
+        return self.sides if self.side_choice == "insist" else ()
 
     @property
     def k(self) -> int:

@@ -53,6 +53,9 @@ class ArrivalClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     Args:
         rate: Tickets of this class per second.
         share: Fraction of all tickets; the shares of all classes sum to 1.
+        drift: Pairs (instant in seconds, rate or share then), by ascending time: what the class
+            becomes along straight lines, beginning with its rate or share at 0; constant after
+            the last.
         size: Players per ticket.
         queues: Where the tickets wait; empty means the first queue.
         attributes: Facts of each ticket; they go before drawn attributes of the same name.
@@ -60,9 +63,23 @@ class ArrivalClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     rate: float | None = None
     share: float | None = None
+    drift: tuple[tuple[float, float], ...] = ()
     size: int = 1
     queues: tuple[str, ...] = ()
     attributes: dict[str, Value] = {}
+
+    def amount(self, at: float) -> float:
+        """Return the rate or share at an instant.
+
+        >>> ArrivalClass(rate=1.0, drift=((10.0, 3.0),)).amount(5.0)
+        2.0
+        """
+        since, amount = 0.0, (self.rate if self.share is None else self.share) or 0.0
+        for until, then in self.drift:
+            if at < until:
+                return amount + (then - amount) * (at - since) / (until - since)
+            since, amount = until, then
+        return amount
 
 
 class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -105,7 +122,7 @@ class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def total_rate(self) -> float:
-        """Return the tickets per second of all classes together; of a ramp, those at first."""
+        """Return the tickets per second of all classes together; what changes, as at first."""
         if self.world is not None:
             return self.world.ticket_rate
         rates = [each.rate for each in self.classes if each.rate is not None]

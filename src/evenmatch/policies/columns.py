@@ -52,7 +52,7 @@ class Columns:
             )
         self._queue = queue.name
         self._criteria = queue.criteria
-        self._sides = {name: float(code) for code, name in enumerate(queue.format.sides, 1)}
+        self._sides = {name: float(code) for code, name in enumerate(queue.format.insisted, 1)}
         self._same = [rule for rule in queue.rules if rule.kind == "same"]
         self._gated = [rule for rule in queue.rules if is_gated(rule)]
         self._compared = [rule for rule in queue.rules if rule.kind != "same"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evenmatch.cost.divisions import DIVISIONS_MAX
-from evenmatch.cost.objective import Objective
+from evenmatch.cost.objective import Objective, Seating
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -95,7 +95,8 @@ class GreedyMatcher(NoJobs):
         self._lines: dict[Kind, dict[int, Ticket]] = {}
         self._has_lines = not (self._is_plain or queue.rules)
         self._labels = Labels(queue)
-        self._has_roles = bool(queue.format.roles)
+        # Whether kinds do not say it all, so that a full set has to be seated before it will do.
+        self._is_seated = bool(queue.rules or queue.format.roles)
         self._sequences: dict[str, int] = {}
         self._players = 0
         self._timers = Timers()
@@ -148,6 +149,21 @@ class GreedyMatcher(NoJobs):
                         self._remove(ticket.sequence)
                     self._refresh()
         return Decision(tuple(groups), self._timers.next())
+
+    def accepts(self, seating: Seating) -> bool:
+        """Return whether a policy takes a legal division; only asked where sets are seated."""
+        del seating
+        return True
+
+    def close(self, sides: frozenset[str]) -> None:
+        """Let no ticket insist on these sides from now on, and on all others."""
+        self._labels.closed = sides
+        self._lines.clear()
+        for sequence, ticket in self._pool.items():
+            self._kinds[sequence] = self._labels.kind_of(ticket)
+            if self._has_lines:
+                self._line_up(ticket, False)
+        self._stale.update(self._pool)
 
     def _group(self, youngest: Ticket, now: float, fired: bool) -> list[Ticket]:
         """Return the longest waiting tickets that a ticket completes a match with now."""
@@ -263,7 +279,7 @@ class GreedyMatcher(NoJobs):
         def accepts(chosen: list[int]) -> bool:
             group = sorted((tickets[i] for i in chosen), key=lambda t: t.age_key)
             seating = self._objective.seat(group, now=now)
-            return seating is not None and is_due(seating.ready_at)
+            return seating is not None and is_due(seating.ready_at) and self.accepts(seating)
 
         def may_fill(chosen: Mapping[Kind, int], left: Mapping[Kind, int]) -> bool:
             answer = self._labels.may_fill(chosen, left)
@@ -272,7 +288,7 @@ class GreedyMatcher(NoJobs):
 
         kinds = [self._kinds[ticket.sequence] for ticket in tickets]
         problem = Problem(kinds, self._k, may_fill)
-        if self._queue.rules or self._has_roles:
+        if self._is_seated:
             problem = Problem(kinds, self._k, may_fill, fits, accepts)
         found = complete(problem, budget)
         if found is None:

@@ -103,7 +103,7 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
             check_priced(queue, "group_price", " or give theta")
         if queue.format.k == 2:
             return
-        if queue.format.sides:
+        if queue.format.insisted:
             raise ConfigError(
                 f"group_price knows sides only between two players; queue {queue.name} has "
                 f"{len(queue.format.players)}: choose greedy"

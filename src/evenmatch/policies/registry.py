@@ -19,6 +19,7 @@ from evenmatch.policies.base import FunctionPolicy, Policy
 
 POLICIES: dict[str, str] = {
     "adaptive_brackets": "AdaptiveBrackets",
+    "adaptive_sides": "AdaptiveSides",
     "closest_random": "ClosestRandom",
     "delay_greedy": "DelayGreedy",
     "difference_wait": "DifferenceWait",
@@ -26,8 +27,10 @@ POLICIES: dict[str, str] = {
     "gap_value": "GapValue",
     "greedy": "Greedy",
     "group_price": "GroupPrice",
+    "imbalance_threshold": "ImbalanceThreshold",
     "lookahead": "Lookahead",
     "multi_queue": "MultiQueue",
+    "patient": "Patient",
     "periodic": "Periodic",
     "price": "Price",
     "rolling": "Rolling",

@@ -118,7 +118,7 @@ def check_priced(queue: Queue, policy: str, instead: str = "") -> None:
 
 def check_without_rules(queue: Queue, policy: str) -> None:
     """Raise ConfigError if a queue has rules or sides."""
-    if queue.rules or queue.format.sides:
+    if queue.rules or queue.format.insisted:
         which = "rules" if queue.rules else "sides"
         raise ConfigError(
             f"policy {policy} knows neither rules nor sides; queue {queue.name} has {which}: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import tee
 from pathlib import Path
 
 import numpy as np
@@ -76,8 +77,8 @@ def _drawn(
     arrivals: Arrivals, seeds: np.random.SeedSequence, base_dir: Path | None
 ) -> Iterator[Arrival]:
     population = Population(arrivals, seeds, base_dir)
-    times = instants(arrivals, generator(seeds, "times"))
-    tickets, patience = population.tickets(), population.patience()
+    times, ahead = tee(instants(arrivals, generator(seeds, "times")))
+    tickets, patience = population.tickets(ahead), population.patience()
     # The times come first in zip: when they end, no further ticket is drawn.
     for at, ticket, wait in zip(times, tickets, patience, strict=False):
         yield Arrival(at, ticket, None if wait is None else at + wait)

@@ -141,4 +141,6 @@ class History:
                 row["latency_delta"] = [list(team) for team in match.latency_delta]
             if match.hosts is not None:
                 row["hosts"] = list(match.hosts)
+            if match.off_side is not None:
+                row["off_side"] = list(match.off_side)
             yield row

@@ -10,6 +10,8 @@ What counts, and for whom:
 - `cost_per_player` divides by the people in the matches counted; bots are no people.
 - `cost_waiting` is what the tickets without a match (unfinished, cancelled, expired) waited until
   they ended or the run did, at the price of the first of their queues.
+- `off_side`, where a queue takes sides as wishes, are the players of counted tickets who were
+  placed on another side than they asked for.
 - `var` is the population variance; quantiles interpolate linearly (numpy's default). Figures of
   nothing are null.
 """
@@ -46,7 +48,8 @@ def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ())
     first = history.first_counted
     states = np.frombuffer(bytes(history.states), dtype=np.uint8)[first:]
     sizes = np.asarray(history.sizes[first:], dtype=np.int64)
-    waits = waits_of(history)[first:]
+    all_waits = waits_of(history)
+    waits = all_waits[first:]
     matched = states == MATCHED
     numbers = sorted({number for number in history.match_of[first:] if number >= 0})
     matches = [history.matches[number] for number in numbers]
@@ -68,10 +71,14 @@ def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ())
         "cancelled": int((states == CANCELLED).sum()),
         "unfinished": int((states == WAITING).sum()),
     }
+    off_side = None
+    if any(queue.format.side_choice == "prefer" for queue in queues):
+        off_side = _off_side(history, first)
+        summary["off_side"] = sum(history.sizes[place] for place in off_side)
     if by := list(by):
         summary["by"] = {
             attribute: {
-                value: _group(history, places, waits, first)
+                value: _group(history, places, all_waits, off_side)
                 for value, places in groups_of(history, attribute, first).items()
             }
             for attribute in by
@@ -121,12 +128,23 @@ def _cost_waiting(history: History, queues: Sequence[Queue], first: int) -> floa
     )
 
 
-def _group(history: History, places: list[int], waits: Floats, first: int) -> dict[str, Any]:
+def _off_side(history: History, first: int) -> frozenset[int]:
+    """Return the places of counted tickets that are on another side than they asked for."""
+    places = (history.index[name] for match in history.matches for name in match.off_side or ())
+    return frozenset(place for place in places if place >= first)
+
+
+def _group(
+    history: History, places: list[int], waits: Floats, off_side: frozenset[int] | None
+) -> dict[str, Any]:
     """Return players, wait and quality of one group; `places` has an entry for each player."""
     matched = [place for place in places if history.match_of[place] >= 0]
     qualities = [history.matches[history.match_of[place]].quality for place in matched]
-    return {
+    group: dict[str, Any] = {
         "players": len(places),
-        "wait": wait_figures(waits[np.asarray(matched, dtype=np.int64) - first]),
+        "wait": wait_figures(waits[np.asarray(matched, dtype=np.int64)]),
         "quality": quality_figures([quality for quality in qualities if quality is not None]),
     }
+    if off_side is not None:
+        group["off_side"] = sum(place in off_side for place in places)
+    return group

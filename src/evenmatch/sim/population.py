@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.scenario import ArrivalClass, Arrivals, Distribution
 from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.sim.drift import drifting_kinds, has_drift
 from evenmatch.sim.seeds import generator
 from evenmatch.sim.tables import open_table, value_of
 
@@ -53,9 +54,14 @@ class Population:
         )
         self._sides: Iterator[Value] = self._stream(SIDE) if SIDE in drawn else repeat("")
 
-    def tickets(self) -> Iterator[NewTicket]:
-        """Yield tickets without end, numbered from 0, of the classes in their proportions."""
-        for number, kind in enumerate(self._kinds()):
+    def tickets(self, times: Iterator[float] | None = None) -> Iterator[NewTicket]:
+        """Yield tickets, numbered from 0, of the classes in their proportions.
+
+        Args:
+            times: When they arrive, where proportions change over time; then there are as many
+                tickets as times, else tickets have no end.
+        """
+        for number, kind in enumerate(self._kinds(times)):
             yield self._ticket(str(number), kind)
 
     def attributes(self) -> dict[str, Value]:
@@ -81,6 +87,22 @@ class Population:
         """Return the first values of a drawn number, as the players of `tickets` have them."""
         return np.array(list(islice(self._stream(name), count)), dtype=np.float64)
 
+    def class_numbers(self, times: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the class of each of the first `tickets`, as its place in the scenario.
+
+        Args:
+            times: When they arrive, ascending.
+        """
+        numbers = islice(self._numbers(iter(times.tolist())), len(times))
+        return np.fromiter(numbers, dtype=np.int64, count=len(times))
+
+    def sides(self, count: int) -> list[Value]:
+        """Return the drawn sides of the first `tickets`, "" for those who are flexible.
+
+        It takes them away from `tickets`.
+        """
+        return list(islice(self._sides, count))
+
     def patience(self) -> Iterator[float | None]:
         """Yield the seconds from arrival until each ticket cancels, or None for never."""
         distribution = self._arrivals.patience
@@ -93,14 +115,20 @@ class Population:
         sampler = _sampler(self._arrivals.attributes[name], self._base_dir)
         return _values(sampler, generator(self._seeds, f"attribute {name}"))
 
-    def _kinds(self) -> Iterator[_Kind]:
+    def _kinds(self, times: Iterator[float] | None) -> Iterator[_Kind]:
         classes = self._arrivals.classes or (ArrivalClass(share=1.0),)
         kinds = [_Kind.of(each, self._names) for each in classes]
-        if len(kinds) == 1:
-            return repeat(kinds[0])
+        return (kinds[number] for number in self._numbers(times))
+
+    def _numbers(self, times: Iterator[float] | None) -> Iterator[int]:
+        classes = self._arrivals.classes
+        if len(classes) < 2:
+            return repeat(0)
+        rng = generator(self._seeds, "classes")
+        if times is not None and has_drift(classes):
+            return drifting_kinds(classes, times, rng)
         parts = [(each.rate if each.share is None else each.share) or 0.0 for each in classes]
-        indices = _indices(generator(self._seeds, "classes"), tuple(parts), len(kinds))
-        return (kinds[index] for index in indices)
+        return _indices(rng, tuple(parts), len(classes))
 
     def _ticket(self, number: str, kind: _Kind) -> NewTicket:
         facts = {**self.party_attributes(), **kind.facts}

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.model.scenario import Arrivals
+from evenmatch.sim.drift import inverse_of_lines
 
 Floats = NDArray[np.float64]
 CHUNK = 4096
@@ -51,6 +52,8 @@ def _chunks(
         return _moved(rng, _inverse_of_ramp(arrivals))
     if arrivals.process == "hourly":
         return _moved(rng, _inverse_of_hours(arrivals.hours, arrivals.total_rate))
+    if any(each.drift and each.rate is not None for each in arrivals.classes):
+        return _moved(rng, inverse_of_lines(arrivals.classes))
     rate = arrivals.total_rate
     if day and arrivals.world is not None:
         return _moved(rng, _inverse_of_hours(day, rate, arrivals.world.hour * HOUR))

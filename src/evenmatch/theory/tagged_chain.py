@@ -138,7 +138,7 @@ def tagged_chain(
 
     Raises:
         ConfigError: A rate or size is out of range, the rule returns what is no set of indices,
-            or its pool has no limit, or a party may wait for ever; then simulate.
+            or its pool has no limit; then simulate.
 
     Complexity:
         As `chain.stationary`, on a state per place; fractions grow with every elimination, and

@@ -15,14 +15,13 @@ Source:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.chain import rational
+from evenmatch.theory.rates import exact_rates
 from evenmatch.theory.tagged_chain import Pool, Rule, TaggedChain, tagged_chain
 from evenmatch.theory.two_v_two_formulas import (
     ORDERS,
@@ -150,8 +149,9 @@ def two_v_two(
     >>> found.exact["mean"], found.exact["var"], round(found.p50, 7)
     ('3/2', '53/12', 0.6089477)
     """
-    _check(solo_rate, party_rate, order)
-    lambda1, lambda2 = rational(solo_rate), rational(party_rate)
+    if order not in ORDERS:
+        raise ConfigError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")
+    lambda1, lambda2 = exact_rates({"solo_rate": solo_rate, "party_rate": party_rate})
     chain = tagged_chain(
         {"solo": 1, "party": 2}, {"solo": lambda1, "party": lambda2}, rule_of(order), exact=True
     )
@@ -211,13 +211,3 @@ def _note(
             "grows like 1 / solo_rate"
         )
     return None
-
-
-def _check(solo_rate: float, party_rate: float, order: str) -> None:
-    for name, rate in (("solo_rate", solo_rate), ("party_rate", party_rate)):
-        if not (0.0 <= rate < math.inf):
-            raise ConfigError(f"{name} must be >= 0 per second and finite, got {rate:g}")
-    if not (solo_rate or party_rate):
-        raise ConfigError("solo_rate or party_rate must be > 0 per second, got 0 and 0")
-    if order not in ORDERS:
-        raise ConfigError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")

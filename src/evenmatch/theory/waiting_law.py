@@ -157,8 +157,7 @@ class PhaseTypeLaw(WaitingLaw):
     @cached_property
     def var(self) -> float:
         """Return the variance in s^2."""
-        squares = np.linalg.solve(-self._generator, 2.0 * self._times)
-        return float(self.start @ squares) - self.mean**2
+        return float(self.start @ self._until_exit(2.0 * self._times)) - self.mean**2
 
     def survival(self, seconds: ArrayLike) -> Floats:
         """Return the probability of waiting longer than `seconds`, for an array of any shape."""
@@ -178,7 +177,26 @@ class PhaseTypeLaw(WaitingLaw):
     @cached_property
     def _times(self) -> Floats:
         """The mean time from each phase to the exit."""
-        return np.asarray(np.linalg.solve(-self._generator, np.ones(len(self.start))), np.float64)
+        return self._until_exit(np.ones(len(self.start)))
+
+    def _until_exit(self, rewards: Floats) -> Floats:
+        """Return what is earned from each phase on, at `rewards` per second.
+
+        Phases are eliminated without a subtraction, as in `chain.until_exit`, since a matrix of
+        rates that are far apart looks singular.
+        """
+        moves, exits, earned = self.moves.copy(), self.exits.copy(), rewards.copy()
+        totals = np.zeros(len(exits))
+        for n in reversed(range(len(exits))):
+            totals[n] = moves[n, :n].sum() + exits[n]
+            through = moves[:n, n] / totals[n]
+            moves[:n, :n] += np.outer(through, moves[n, :n])
+            exits[:n] += through * exits[n]
+            earned[:n] += through * earned[n]
+        found = np.zeros(len(exits))
+        for n in range(len(exits)):
+            found[n] = (earned[n] + moves[n, :n] @ found[:n]) / totals[n]
+        return found
 
     @cached_property
     def _rate(self) -> float:

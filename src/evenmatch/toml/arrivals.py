@@ -8,23 +8,19 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import ARRIVALS_MAX, ArrivalClass, Arrivals, Distribution, Process
-from evenmatch.toml.decode import RATES, SECONDS, Bounds, Place, suggestion
+from evenmatch.model.scenario import ARRIVALS_MAX, Arrivals, Distribution, Process
+from evenmatch.toml.classes import RAMP_RATES, RESERVED, build_classes, mean_total
+from evenmatch.toml.decode import RATES, SECONDS, Place
 from evenmatch.toml.distributions import (
     build_distribution,
-    build_fact,
     build_patience,
     locate_file,
 )
-from evenmatch.toml.shapes import ArrivalsShape, ClassShape, DistributionShape
+from evenmatch.toml.shapes import ArrivalsShape, DistributionShape
 from evenmatch.toml.world import build_world
 
-CLASSES_MAX = 100
 ATTRIBUTES_MAX = 64
-SHARES_SLACK = 1e-6
 HOURS = 24
-RAMP_RATES = Bounds(0.0, RATES.high, RATES.unit)
-SHARES = Bounds(1e-9, 1.0)
 # What each process takes beside count, duration, columns, classes and patience, which all take.
 KEYS: dict[str, tuple[str, ...]] = {
     "poisson": ("rate",),
@@ -34,14 +30,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "world": ("world",),
     "file": ("file",),
 }
-RATED = ("poisson", "hourly")
-"""Processes whose rate may be given class by class."""
-
 GIVEN_BY_WORLD = ("region", "latency")
 """Attributes that belong together, so that none of them can be drawn by itself."""
-
-RESERVED = ("ticket", "at", "size", "player", "queues", "roles", "leaves_at")
-"""Columns of arrivals that are not attributes, so that no such attribute can be drawn."""
 
 
 def build_arrivals(
@@ -76,7 +66,7 @@ def build_arrivals(
         duration=_duration(shape, process, until),
         file=None if shape.file is None else locate_file(shape.file, base_dir, at.at("file")),
         columns=_columns(shape.columns, at.at("columns")),
-        classes=_build_classes(shape, queues, at.at("classes")),
+        classes=build_classes(shape, queues, at.at("classes")),
         attributes=_build_attributes(attributes, base_dir),
         patience=(
             None
@@ -199,6 +189,8 @@ def _mean_rate(built: Arrivals) -> float:
         return ((built.rate or 0.0) + (built.to or 0.0)) / 2.0
     if built.process == "hourly" and not built.total_rate:
         return sum(built.hours) / HOURS
+    if built.process == "poisson" and built.classes and built.rate is None and built.duration:
+        return mean_total(built.classes, built.duration)
     return built.total_rate
 
 
@@ -228,80 +220,3 @@ def _build_attributes(
     return {
         name: build_distribution(shape, base_dir, at.at(name)) for name, shape in shapes.items()
     }
-
-
-def _build_classes(
-    shape: ArrivalsShape, queues: tuple[Queue, ...], at: Place
-) -> tuple[ArrivalClass, ...]:
-    classes = shape.classes
-    if classes and (shape.process == "file" or shape.file is not None):
-        at.refuse("do not go with a file, whose rows say it all")
-    if len(classes) > CLASSES_MAX:
-        at.refuse(f"must be given at most {CLASSES_MAX} times, got {len(classes)}")
-    _check_amounts(shape, at)
-    return tuple(_build_class(each, queues, at.at(i)) for i, each in enumerate(classes))
-
-
-def _check_amounts(shape: ArrivalsShape, at: Place) -> None:
-    """Refuse classes that mix rates with shares, or whose shares do not sum to 1."""
-    classes = shape.classes
-    for index, each in enumerate(classes):
-        if (each.rate is None) == (each.share is None):
-            at.at(index).refuse("must have either a rate or a share")
-        if each.rate is not None:
-            at.at(index).at("rate").within(each.rate, RATES)
-        else:
-            at.at(index).at("share").within(each.share or 0.0, SHARES)
-    shares = [each.share for each in classes if each.share is not None]
-    if not shares and classes:
-        if (shape.process or "poisson") not in RATED:
-            at.refuse(f'must have shares, not rates, with process = "{shape.process}"')
-        if shape.rate is not None:
-            at.refuse("have rates of their own, so leave arrivals.rate out or give shares")
-    elif len(shares) != len(classes):
-        at.refuse("must either all have a rate or all have a share")
-    elif shares and abs(math.fsum(shares) - 1.0) > SHARES_SLACK:
-        at.refuse(f"have shares that sum to {math.fsum(shares):g}; they must sum to 1")
-
-
-def _build_class(shape: ClassShape, queues: tuple[Queue, ...], at: Place) -> ArrivalClass:
-    known = {queue.name: queue for queue in queues}
-    for index, name in enumerate(shape.queues):
-        here = at.at("queues").at(index)
-        if name not in known:
-            hint = suggestion(name, known) or ";"
-            here.refuse(f'= "{name}" is not a queue{hint} queues are {", ".join(known)}')
-        if name in shape.queues[:index]:
-            here.refuse(f'repeats "{name}"')
-    entered = [known[name] for name in shape.queues] or [queues[0]]
-    if len({queue.group for queue in entered}) > 1:
-        at.at("queues").refuse("are of different groups; only queues of one group share players")
-    for queue in entered:
-        _check_class_fits(shape, queue, at)
-    return ArrivalClass(
-        rate=shape.rate,
-        share=shape.share,
-        size=shape.size,
-        queues=shape.queues,
-        attributes={
-            name: build_fact(value, at.at("attributes").at(name))
-            for name, value in shape.attributes.items()
-        },
-    )
-
-
-def _check_class_fits(shape: ClassShape, queue: Queue, at: Place) -> None:
-    if not queue.format.admits(shape.size):
-        allowed = queue.format.party_sizes or tuple(range(1, max(queue.format.players) + 1))
-        sizes = ", ".join(map(str, allowed[:10])) + (", ..." if len(allowed) > 10 else "")
-        at.at("size").refuse_value(f'a size that queue "{queue.name}" admits: {sizes}', shape.size)
-    for name in shape.attributes:
-        if not name or name in RESERVED:
-            elsewhere = "; roles come from a recording with a column roles" * (name == "roles")
-            at.at("attributes").refuse(
-                f'cannot hold "{name}"; reserved are {", ".join(RESERVED)}{elsewhere}'
-            )
-    side = shape.attributes.get("side", "")
-    if side != "" and queue.format.sides and side not in queue.format.sides:
-        sides = ", ".join(queue.format.sides)
-        at.at("attributes").at("side").refuse_value(f"one of {sides}, or empty", side)

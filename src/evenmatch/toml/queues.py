@@ -10,7 +10,7 @@ from typing import cast, get_args
 
 import msgspec
 
-from evenmatch.model.queue import Format, Handicap, OnDeadline, Queue, default_policy
+from evenmatch.model.queue import Format, Handicap, OnDeadline, Queue, SideChoice, default_policy
 from evenmatch.toml.constraints import ReadTable, build_criterion, build_rule
 from evenmatch.toml.decode import Place
 from evenmatch.toml.shapes import HandicapShape, QueueShape
@@ -101,7 +101,15 @@ def build_format(shape: QueueShape, at: Place) -> Format:
     if shape.roles == {}:
         at.at("roles").refuse("must name at least one role; leave it out for a game without roles")
     roles = tuple((shape.roles or {}).items())
-    return Format(players, shape.sides, shape.party_sizes or (), least, roles)
+    choice = at.at("side_choice").one_of(shape.side_choice, get_args(SideChoice))
+    return Format(
+        players,
+        shape.sides,
+        shape.party_sizes or (),
+        least,
+        roles,
+        cast(SideChoice, choice),
+    )
 
 
 def _players_min(shape: QueueShape, players: tuple[int, ...], at: Place) -> tuple[int, ...]:

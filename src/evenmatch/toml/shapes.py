@@ -20,6 +20,10 @@ Texts = Annotated[tuple[str, ...], Meta(description="a list of texts")]
 Pairs = Annotated[
     tuple[tuple[float, float], ...], Meta(description="a list of pairs [wait in seconds, limit]")
 ]
+Path = Annotated[
+    tuple[tuple[float, float], ...],
+    Meta(description="a list of pairs [instant in seconds, rate or share]"),
+]
 Names = Annotated[dict[str, str], Meta(description="a table of names, ours = theirs")]
 Counts = Annotated[dict[str, int], Meta(description="a table of whole numbers, role = players")]
 Fact = float | str | tuple[str, ...]
@@ -113,6 +117,7 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     players_min: Whole | Wholes | None = None
     roles: Counts | None = None
     sides: Texts = ()
+    side_choice: Text = "insist"
     party_sizes: Wholes | None = None
     wait_max: Number | None = None
     wait_price: Number | None = None
@@ -146,6 +151,7 @@ class ClassShape(_Shape, frozen=True, kw_only=True):
 
     rate: Number | None = None
     share: Number | None = None
+    drift: Path = ()
     size: Whole = 1
     queues: Texts = ()
     attributes: Facts = {}

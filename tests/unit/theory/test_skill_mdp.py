@@ -257,7 +257,7 @@ def test_figures_are_those_of_the_command() -> None:
     figures = skill_mdp(types=(0.0, 1.0), n=1, alpha=4.0, cap=3).figures()
     names = "cost wait imbalance greedy patient static_threshold pool_threshold batch"
     assert set(names.split()) < figures.keys()
-    assert {"pool": [1, 1], "match": None} in figures["policy"]
+    assert {"pool": [1, 1], "match": []} in figures["policy"]
     assert {"pool": [2, 1], "match": [2, 0]} in figures["policy"]
     assert figures["states"] == 10
 

@@ -19,6 +19,10 @@ class Labels:
     Without roles a kind's label is the team that a ticket insists on, -1 if none. With roles it is
     a number for that team and the sets of roles that the ticket's players accept.
 
+    `closed` are the sides on which no ticket insists now: whoever asks for one is like a flexible
+    ticket. Where sides are wishes, all are closed; a policy may set others, before it asks for
+    kinds again.
+
     Args:
         queue: Gives seats, sides and roles.
     """
@@ -28,6 +32,7 @@ class Labels:
         self._seats = form.players
         self._k = form.k
         self._sides = form.sides
+        self.closed = frozenset(form.sides).difference(form.insisted)
         self._roles = form.roles
         self._role_seats = tuple([count * len(form.players) for _, count in form.roles])
         self._numbers: dict[tuple[int, Masks], int] = {}
@@ -36,7 +41,7 @@ class Labels:
     def kind_of(self, ticket: Ticket) -> Kind:
         """Return a ticket's size and label."""
         side = side_of(ticket) if self._sides else ""
-        team = self._sides.index(side) if side else -1
+        team = self._sides.index(side) if side and side not in self.closed else -1
         if not self._roles:
             return ticket.size, team
         masks = Counter([mask_of(player, self._roles) for player in ticket.players])

@@ -1,0 +1,158 @@
+"""`adaptive_sides`: players choose their side as long as enough of them do not mind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from evenmatch.cost.objective import Seating
+from evenmatch.cost.rules import side_of
+from evenmatch.errors import ConfigError
+from evenmatch.model.match import OpenMatch
+from evenmatch.model.queue import Format, Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Matcher, Memory
+from evenmatch.policies.greedy import GreedyMatcher
+
+SPAN_MAX = 1_000_000.0
+"""Largest `span`."""
+
+
+class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
+    """Honour the sides that players ask for while the queue can bear it; else place them freely.
+
+    A side's *spare* is 1 - (share of the players who ask for it) / (its share of the seats). With
+    two equal sides that is flexible + other - own, so flexible - |a - b| for the crowded side, as
+    shares of all players: at 0 or below, those who insist on the crowded side wait longer and
+    longer. Shares are measured at arrivals, by players, with weights that fall by 1/e over `span`
+    players; before anybody came, all count as flexible.
+
+    A side whose spare falls below `reserve` is closed: whoever asks for it, those who wait
+    included, is matched as if he were flexible. It is open again from a spare of `reopen` on.
+    Tickets are matched like `greedy` does it, and a wish for an open side is always kept. Even a
+    closed side is given to those who ask for it where the match allows it, for the queue says that
+    sides are wishes: `side_choice = "prefer"`. The summary counts the others as `off_side`.
+
+    When to use:
+        Where players may choose a side and what they like changes: over the day, after a patch,
+        with the map. Insisting on sides makes waits grow without end as soon as more want the
+        crowded side than others and flexible players together; this gives up wishes only then.
+
+    Args:
+        reserve: Spare below which a side is closed, in [-1, 1]; at -1 none ever is. The mean wait
+            for a crowded side is about 1 / (spare x players per second).
+        reopen: Spare from which on it is open again, >= reserve, in [-1, 1].
+        span: Players over which the measure forgets; >= 1. Its noise is about 0.7 / sqrt(span).
+
+    Source:
+        Xu, Yu, Wu, Rule Designs for Optimal Online Game Matchmaking, (12) and section VI, which
+        leaves adaptive rules to the future.
+
+    Complexity:
+        That of `greedy`; all who wait are looked at again when a side is closed or opened.
+    """
+
+    fills = False
+
+    reserve: float = 0.1
+    reopen: float = 0.2
+    span: float = 500.0
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        """Return a matcher for a queue whose sides are wishes."""
+        del seed
+        if queue.format.side_choice != "prefer":
+            raise ConfigError(
+                "adaptive_sides places players against their wish at times; give queue "
+                f'{queue.name} sides and side_choice = "prefer"'
+            )
+        if not -1.0 <= self.reserve <= 1.0:
+            raise ConfigError(f"adaptive_sides: reserve must be -1 to 1, got {self.reserve}")
+        if not self.reserve <= self.reopen <= 1.0:
+            raise ConfigError(
+                f"adaptive_sides: reopen must be reserve ({self.reserve}) to 1, got {self.reopen}"
+            )
+        if not 1.0 <= self.span <= SPAN_MAX:
+            raise ConfigError(
+                f"adaptive_sides: span must be 1 to {SPAN_MAX:,.0f} players, got {self.span}"
+            )
+        return AdaptiveSidesMatcher(queue, Wishes(queue.format, self, memory or {}))
+
+
+class Wishes:
+    """What share of the players asks for each side, and which sides are closed.
+
+    Args:
+        form: Seats and sides.
+        chosen: When sides are closed and opened.
+        memory: What was measured before a restart.
+    """
+
+    def __init__(self, form: Format, chosen: AdaptiveSides, memory: Memory) -> None:
+        self._chosen = chosen
+        self._sides = form.sides
+        self._parts = [seats / form.k for seats in form.players]
+        self._shares: list[float] = list(memory.get("shares", [0.0] * len(form.sides)))
+        self._newest: int = memory.get("newest", 0)
+        self.closed: frozenset[str] = frozenset(memory.get("closed", ()))
+
+    def spares(self) -> Sequence[float]:
+        """Return each side's spare."""
+        return [1.0 - s / part for s, part in zip(self._shares, self._parts, strict=True)]
+
+    def note(self, ticket: Ticket) -> bool:
+        """Count a ticket unless it was counted before; return whether a side closed or opened."""
+        if ticket.sequence <= self._newest:
+            return False
+        self._newest = ticket.sequence
+        wish = side_of(ticket)
+        kept = (1.0 - 1.0 / self._chosen.span) ** ticket.size
+        self._shares = [
+            kept * share + (1.0 - kept) * (side == wish)
+            for side, share in zip(self._sides, self._shares, strict=True)
+        ]
+        before = self.closed
+        self.closed = frozenset(
+            side
+            for side, spare in zip(self._sides, self.spares(), strict=True)
+            if spare < (self._chosen.reopen if side in before else self._chosen.reserve)
+        )
+        return self.closed != before
+
+    def memory(self) -> Memory:
+        """Return the measure and the closed sides."""
+        closed = [side for side in self._sides if side in self.closed]
+        return {"shares": self._shares, "newest": self._newest, "closed": closed}
+
+
+class AdaptiveSidesMatcher(GreedyMatcher):
+    """`greedy` among tickets that insist on open sides only."""
+
+    def __init__(self, queue: Queue, wishes: Wishes) -> None:
+        super().__init__(queue)
+        self._wishes = wishes
+        if not queue.format.solo_only:
+            # Where parties do not fit otherwise, the best division may break any wish. So each
+            # is looked at, and tickets of a kind cannot stand for each other.
+            self._is_seated, self._has_lines = True, False
+        self.close(wishes.closed)
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        """Count a ticket and take it in."""
+        if isinstance(entry, Ticket) and self._wishes.note(entry):
+            self.close(self._wishes.closed)
+        super().enter(entry, now)
+
+    def accepts(self, seating: Seating) -> bool:
+        """Return whether a division keeps every wish for an open side."""
+        closed = self._wishes.closed
+        return all(
+            side_of(ticket) in ("", name) or side_of(ticket) in closed
+            for name, team in zip(self._queue.format.sides, seating.teams, strict=True)
+            for ticket in team
+        )
+
+    def memory(self) -> Memory:
+        """Return what was measured, and which sides are closed."""
+        return self._wishes.memory()

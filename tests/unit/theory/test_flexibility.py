@@ -1,0 +1,94 @@
+import pytest
+
+from evenmatch.errors import ConfigError
+from evenmatch.theory.flexibility import flexibility, with_flexible
+from evenmatch.theory.graph import compatibility_graph
+from evenmatch.theory.sides import sides
+from evenmatch.theory.zones import zones
+
+SIDES = [("a", "b"), ("a", "both"), ("b", "both"), ("both", "both")]
+ZONES = [("junior", "junior"), ("expert", "expert")]
+
+
+def test_flexible_side_is_the_flexible_class_of_sides() -> None:
+    rates = {"a": 0.4, "b": 0.3, "both": 0.3}
+    found = flexibility(rates=rates, edges=SIDES, share=0.25)
+    now = sides(a=0.4, b=0.3, flexible=0.3)
+    gain = found.classes["a"]
+    assert (found.mean, gain.mean) == (now.mean, now.mean_a)
+    assert gain.mean_flexible == now.mean_flexible
+    assert gain.improvement == pytest.approx(now.improvement_a)
+    then = sides(a=0.3, b=0.3, flexible=0.4)
+    assert gain.others["a"] == pytest.approx(then.mean_a)
+    assert gain.others["flexible a"] == pytest.approx(then.mean_flexible)
+    # Side b and those who were flexible before lose their scarce opponents' haste.
+    assert gain.losers == ("b", "both")
+
+
+def test_flexible_players_gain_nothing_by_being_flexible() -> None:
+    gain = flexibility(rates={"a": 0.4, "b": 0.3, "both": 0.3}, edges=SIDES).classes["both"]
+    assert (gain.improvement, gain.losers) == (1.0, ())
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_flexible_expert_is_the_flexible_class_of_zones(share) -> None:
+    found = flexibility(rates={"junior": 0.5, "expert": 0.5}, edges=ZONES, share=share)
+    gain = found.classes["expert"]
+    then = zones(junior=0.5, expert=0.5 * (1 - share), flexible=0.5 * share)
+    assert gain.mean_flexible == 0.25
+    assert gain.others["expert"] == pytest.approx(then.mean_expert, rel=1e-12)
+    assert gain.others["flexible expert"] == pytest.approx(then.mean_flexible, rel=1e-12)
+    assert gain.losers == ("expert",)  # those who stay experts, as the reference says
+
+
+def test_class_may_accept_some_classes_only() -> None:
+    rates = {"low": 1.0, "middle": 1.0, "high": 0.5}
+    loops = [(name, name) for name in rates]
+    found = flexibility(rates=rates, edges=loops, accepts={"high": ["middle"]})
+    rates_, edges, free = with_flexible(rates, loops, "high", ["middle"], 0.0)
+    assert (free, rates_[free]) == ("flexible high", 0.0)
+    assert {pair for pair in edges if free in pair} == {
+        ("middle", free),
+        ("high", free),
+        (free, free),
+    }
+    single = compatibility_graph(rates=rates_, edges=edges).means[free]
+    assert found.classes["high"].mean_flexible == single
+    assert single > flexibility(rates=rates, edges=loops).classes["high"].mean_flexible
+
+
+def test_class_that_never_plays_does_if_it_is_flexible() -> None:
+    gain = flexibility(rates={"a": 1, "b": 0}, edges=[("a", "a"), ("b", "b")]).classes["b"]
+    assert (gain.mean, gain.mean_flexible, gain.improvement) == (None, 0.5, None)
+
+
+def test_name_of_the_flexible_class_is_free() -> None:
+    rates = {"a": 1.0, "flexible a": 1.0}
+    pairs = [("a", "a"), ("flexible a", "flexible a")]
+    assert with_flexible(rates, pairs, "a", list(rates), 0.5)[2] == "flexible a'"
+
+
+def test_unstable_graph_has_no_gains() -> None:
+    found = flexibility(rates={"a": 2, "b": 1}, edges=[("a", "b")])
+    assert (found.stable, found.mean, found.classes) == (False, None, {})
+    assert found.figures()["classes"] == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"share": 0}, r"share must be in \(0, 1\], got 0"),
+        ({"accepts": {"z": []}}, "accepts must give lists of classes that have rates by class"),
+        ({"accepts": {"junior": ["z"]}}, "accepts must give lists of classes that have rates"),
+        ({"accepts": ["junior"]}, "accepts must give lists of classes by class"),
+    ],
+)
+def test_bad_settings_are_one_sentence(more, sentence) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        flexibility(rates={"junior": 0.5, "expert": 0.5}, edges=ZONES, **more)
+
+
+def test_too_many_classes_are_refused() -> None:
+    rates = {str(i): 1.0 for i in range(31)}
+    with pytest.raises(ConfigError, match="at most 30 classes here, got 31"):
+        flexibility(rates=rates, edges=[(name, name) for name in rates])
