@@ -37,7 +37,8 @@ def reproduce(
 
     Args:
         paper: `schlup` (Automatic Game Matching), `gamedev` (the thread "Matching players in an
-            online 1vs1 game") or `galactron` (the blog on the matchmaking of Awesomenauts).
+            online 1vs1 game"), `galactron` (the blog on the matchmaking of Awesomenauts) or `wu`
+            (Dynamic Matching With Teams).
         quick: Take fewer and shorter sequences: a minute or two rather than many.
         json: Print one JSON object and nothing else.
         out: Write report.html, rows.csv and rows.json into this folder, and figures and scenarios

@@ -38,6 +38,9 @@ FORMULAS: dict[str, str] = {
     "zone_cuts": "evenmatch.theory.zone_cuts:zone_cuts",
     "team_stability": "evenmatch.theory.stability:team_stability",
     "role_stability": "evenmatch.theory.role_stability:role_stability",
+    "wu": "evenmatch.theory.wu:wu",
+    "skill_mdp": "evenmatch.theory.skill_mdp:skill_mdp",
+    "recommend_window": "evenmatch.theory.recommend_window:recommend_window",
 }
 """Name -> module and function. Its keyword parameters are the keys; their types say how to read
 the values, and those without default must be given."""

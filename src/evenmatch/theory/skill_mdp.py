@@ -87,11 +87,8 @@ class SkillPolicies:
     policy: tuple[Choice, ...]
 
     def figures(self) -> dict[str, Any]:
-        """Return what `evenmatch theory skill_mdp --json` prints."""
-        table = [
-            {"pool": list(pool), "match": None if match is None else list(match)}
-            for pool, match in self.policy
-        ]
+        """Return what `evenmatch theory skill_mdp --json` prints; who waits has an empty match."""
+        table = [{"pool": list(pool), "match": list(match or ())} for pool, match in self.policy]
         return {**vars(self), "policy": table}
 
 

@@ -22,6 +22,7 @@ TITLES = {
     "schlup": "Automatic Game Matching, done again",
     "gamedev": "Matching players in an online 1vs1 game, done again",
     "galactron": "The matchmaking of Awesomenauts (Galactron), done again",
+    "wu": "Dynamic Matching With Teams, done again",
 }
 
 

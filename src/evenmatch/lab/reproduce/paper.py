@@ -32,8 +32,9 @@ PAPERS: dict[str, Callable[[Effort], list[Part]]] = {
     ],
     "gamedev": lambda effort: [*population(effort), *examples(effort), recorded(effort)],
     "galactron": lambda effort: _galactron(effort),
+    "wu": lambda effort: _wu(effort),
 }
-LATER = ("wu", "xu")
+LATER = ("xu",)
 
 Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Calls a function with each of the items and returns the results in their order."""
@@ -67,6 +68,13 @@ def _galactron(effort: Effort) -> list[Part]:
     from evenmatch.lab.reproduce.galactron.parts import galactron
 
     return galactron(effort)
+
+
+def _wu(effort: Effort) -> list[Part]:
+    # Loaded here: it brings scipy, which the other papers do without.
+    from evenmatch.lab.reproduce.wu.parts import wu
+
+    return wu(effort)
 
 
 def parts_of(paper: str, effort: Effort, only: Sequence[str] = ()) -> list[Part]:
