@@ -98,7 +98,13 @@ class NaivePool:
         sizes = range(1, max(self.form.players) + 1)
         waiting = Counter(map(kind, self.waiting))
         solos = sum(ticket.size == 1 for ticket in self.waiting)
-        oldest = min(self.waiting, key=age, default=None)
+        # On its own a size that divides no team never plays, so nobody waits for it.
+        players = [
+            ticket
+            for ticket in self.waiting
+            if self.shape != "unmixed" or self.form.players[0] % ticket.size == 0
+        ]
+        oldest = min(players, key=age, default=None)
 
         def is_allowed(some: tuple[Ticket, ...]) -> bool:
             if self.order == "head_of_line" and oldest not in some:
@@ -116,7 +122,8 @@ class NaivePool:
             if self.order == "smallest":
                 return by_size(some, sizes), by_age(some)
             if self.order == "max_weight":
-                return -sum(waiting[kind(ticket)] for ticket in some), by_age(some)
+                weight = sum(waiting[kind(ticket)] * ticket.size for ticket in some)
+                return -weight, by_size(some, sizes[::-1]), by_age(some)
             return (by_age(some),)
 
         found = min(filter(is_allowed, self.feasible(self.form.k)), key=preference, default=())

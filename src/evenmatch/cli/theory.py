@@ -33,6 +33,7 @@ FORMULAS: dict[str, str] = {
     "sides": "evenmatch.theory.sides:sides",
     "zones": "evenmatch.theory.zones:zones",
     "graph": "evenmatch.theory.graph:compatibility_graph",
+    "graph_laws": "evenmatch.theory.graph_laws:graph_laws",
     "flexibility": "evenmatch.theory.flexibility:flexibility",
     "zone_cuts": "evenmatch.theory.zone_cuts:zone_cuts",
     "team_stability": "evenmatch.theory.stability:team_stability",

@@ -21,7 +21,8 @@ from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.arrivals import arrivals_of, recorded
-from evenmatch.sim.compilable import why_engine
+from evenmatch.sim.compilable import Ordered, why_engine
+from evenmatch.sim.groups import WITHOUT_TICKETS
 from evenmatch.sim.history import History
 from evenmatch.sim.metrics import Summary, summarize
 from evenmatch.sim.simulator import Simulator
@@ -114,12 +115,10 @@ def simulate(
         queues[0].name,
         warmup=world.warmup,
         offset=stream.offset,
-        keeps_tickets=bool(split_by) or optimum,
+        keeps_tickets=optimum or not set(split_by) <= WITHOUT_TICKETS,
     )
     if arrivals is None and not why_engine(world, queues, chosen := resolve(queues[0])):
-        from evenmatch.sim.compiled_run import compiled_history
-
-        compiled_history(world, queues[0], chosen, seeds, history)
+        _run_compiled(world, queues[0], chosen, seeds, history)
     else:
         simulator = Simulator(
             queues,
@@ -134,6 +133,25 @@ def simulate(
     if optimum:
         summary.update(_optimum_of(history, world, summary))
     return Run(history, summary, queues)
+
+
+def _run_compiled(
+    world: Scenario,
+    queue: Queue,
+    chosen: Policy,
+    seeds: np.random.SeedSequence,
+    history: History,
+) -> None:
+    """Fill in the history of a scenario that needs no engine."""
+    # Loaded here, since loading either's kernels takes longer than most runs by the engine.
+    if isinstance(chosen, Ordered):
+        from evenmatch.sim.compiled_parties import ordered_history
+
+        ordered_history(world, queue, chosen, seeds, history)
+    else:
+        from evenmatch.sim.compiled_run import compiled_history
+
+        compiled_history(world, queue, chosen, seeds, history)
 
 
 def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str, float | None]:

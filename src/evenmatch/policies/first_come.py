@@ -8,7 +8,7 @@ import numpy as np
 from evenmatch.cost.rules import side_of
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.solvers.orders.lines import KIND, NONE, PACK, SEQUENCE, put, widened
@@ -19,6 +19,8 @@ from evenmatch.solvers.orders.sets import SETS_MAX, Kind, Layout, Shape
 SLOTS = 64
 """Room of a new pool; it doubles when it is full."""
 THETA_MAX = 1_000_000
+MIRRORED_MAX, MIRRORED_MAX_OF_MORE = 16, 6
+"""Players of a match of two or of more teams all of whose divisions the engine looks at."""
 
 
 class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,13 +36,16 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
     - `largest`: a set with the most parties of the largest size, then of the next, and so on.
     - `smallest`: a set with the most single players, then of pairs, and so on.
     - `head_of_line`: only sets with the longest waiting party of all, the first by age of them;
-      others wait for it, even if they could play.
-    - `max_weight`: the set with the largest sum over its parties of how many of their kind wait.
+      others wait for it, even if they could play. A party that never can holds nobody up.
+    - `max_weight`: the set with the largest sum over its parties of the players who wait in
+      parties of the same size and side; of equal ones the one that `largest` prefers.
     - `reserve`: as `largest`, but a team of single players alone is made only while `theta` of
       them or more wait: fewer are kept back for larger parties, whom nobody else can fill up.
 
     Among the sets that an order likes equally the first by age is taken, and always the longest
-    waiting of each size (`lifo`: the shortest waiting).
+    waiting of each size (`lifo`: the shortest waiting). The order says who plays; the engine then
+    divides them into teams by the best split, which need not be the teams of `packing`, nor those
+    of `unmixed` where the same parties can be divided otherwise (from four against four on).
 
     When to use:
         Where only waiting counts and parties of several sizes share a queue. `oldest` has nearly
@@ -54,9 +59,10 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         order: As above.
         theta: For `reserve`: the single players who must wait before a team of them is made.
-        shape: `any`; `mirrored`: all teams of a match have the same party sizes; `unmixed`: each
-            team has parties of one size only, so sizes that do not divide a team never play. A
-            team of solos may meet a team of pairs: for pools apart give each size its own queue.
+        shape: `any`; `mirrored`: all teams of a match have the same party sizes, which stands for
+            a rule `party_parity` with limit 0; `unmixed`: each team has parties of one size only,
+            so sizes that do not divide a team never play. A team of solos may meet a team of
+            pairs: for pools apart give each size its own queue.
 
     Source:
         Xu, Yu, Wu, Rule Designs for Optimal Online Game Matchmaking, section III, for two against
@@ -79,6 +85,22 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
         del seed
         return FirstComeMatcher(Kinds(queue, self.layout(queue)), self.plan(queue), memory or {})
 
+    def rules(self, queue: Queue) -> tuple[Rule, ...]:
+        """Return the rule that mirrored teams are: no difference of party sizes.
+
+        Raises:
+            ConfigError: The teams are more or larger than can always be divided so.
+        """
+        form = queue.format
+        if self.shape != "mirrored" or form.solo_only or len(form.players) == 1:
+            return ()
+        if form.k > (MIRRORED_MAX if len(form.players) == 2 else MIRRORED_MAX_OF_MORE):
+            raise ConfigError(
+                f"first_come: mirrored is for two teams with {MIRRORED_MAX} players in all, or "
+                f"more teams with {MIRRORED_MAX_OF_MORE}; queue {queue.name} has {form.k}"
+            )
+        return (Rule("party_parity"),)
+
     def layout(self, queue: Queue) -> Layout:
         """Return who fits into a match.
 
@@ -92,7 +114,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
                 f"{'rules' if queue.rules else 'roles'}: choose greedy"
             )
         sizes = tuple(size for size in range(1, max(form.players) + 1) if form.admits(size))
-        return Layout(form.players, sizes, bool(form.sides), self.shape)
+        return Layout(form.players, sizes, bool(form.insisted), self.shape)
 
     def plan(self, queue: Queue) -> Plan:
         """Return the arrays of the order for a queue.
@@ -101,6 +123,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
             ConfigError: A parameter is out of range, or the queue is not one for it.
         """
         self._check()
+        self.rules(queue)
         layout = self.layout(queue)
         alike = "packing" if self.order == "packing" else "mirrored"
         if alike in (self.order, self.shape) and len(set(layout.seats)) > 1:
@@ -137,12 +160,12 @@ class Kinds:
     """The kinds of a queue's tickets as numbers, in the order of the layout.
 
     Args:
-        queue: Names the sides.
+        queue: Names the sides that tickets may insist on.
         layout: Lists the kinds.
     """
 
     def __init__(self, queue: Queue, layout: Layout) -> None:
-        self._labels = {side: label for label, side in enumerate(queue.format.sides, 1)}
+        self._labels = {side: label for label, side in enumerate(queue.format.insisted, 1)}
         self._numbers: dict[Kind, int] = {kind: n for n, kind in enumerate(layout.kinds)}
         self.seats = sum(layout.seats)
 

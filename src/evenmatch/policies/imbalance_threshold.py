@@ -34,7 +34,8 @@ class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):
     When to use:
         Even teams at the least cost of waiting and imbalance together, for skill of a few types
         and for ratings. Give the queue a `wait_max` for those who are hard to match. In duels
-        `price` and `gap_value` look at waits, too; with rules, sides or roles choose `rolling`.
+        `price` and `gap_value` cost as little on skill of an even density, and less on ratings,
+        for they see who is rare. With rules, sides or roles choose `rolling`.
 
     Args:
         delta: The largest imbalance that is accepted, as the criterion gives it: in [0, 1] on a

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from evenmatch.cost.rules import Rules
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Scenario
+from evenmatch.model.scenario import Arrivals, Distribution, Scenario
 from evenmatch.policies.base import Policy
 from evenmatch.solvers.kernel import HAS_NUMBA, is_cached
 
 if TYPE_CHECKING:
     from evenmatch.policies.steps import Steps
+    from evenmatch.solvers.orders.packs import Plan
+    from evenmatch.solvers.orders.sets import Layout
 
 FEW = 10_000
 """Tickets that the engine simulates in the time in which kernels are loaded."""
+SIDE = "side"
 
 
 @runtime_checkable
@@ -32,6 +35,19 @@ class Stepped(Protocol):
 
     def numbers(self, queue: Queue) -> dict[int, float]:
         """Return its parameters by place."""
+        ...
+
+
+@runtime_checkable
+class Ordered(Protocol):
+    """A policy that serves parties in an order, in compiled code."""
+
+    def layout(self, queue: Queue) -> Layout:
+        """Return who fits into a match."""
+        ...
+
+    def plan(self, queue: Queue) -> Plan:
+        """Return the arrays of its order."""
         ...
 
 
@@ -54,11 +70,28 @@ def why_not(queue: Queue, policy: Policy) -> str:
     return ""
 
 
-def _is_ready() -> bool:
-    """Return whether the compiled loop is at hand without waiting for numba or its compiler."""
-    if "evenmatch.solvers.steps.play" in sys.modules:
+def why_no_parties(queue: Queue, policy: Policy) -> str:
+    """Return why a run of parties in an order is not compiled; "" if it can be."""
+    if not isinstance(policy, Ordered):
+        return f"policy {queue.policy} serves in no order"
+    if queue.wait_max is not None or queue.accept is not None or queue.exclusive_match:
+        return "deadlines, ready-checks and running matches are kept by the engine"
+    if queue.format.is_variable:
+        return "matches of fewer players are started by the engine"
+    if queue.handicap is not None:
+        return "handicaps are stated by the engine"
+    if queue.criteria:
+        return "criteria are weighed by the engine"
+    if queue.format.sides != queue.format.insisted:
+        return "wishes for sides are granted by the engine"
+    return ""
+
+
+def _is_ready(module: str, kernel: str) -> bool:
+    """Return whether a compiled loop is at hand without waiting for numba or its compiler."""
+    if f"evenmatch.solvers.{module}" in sys.modules:
         return True
-    return "numba" in sys.modules and is_cached("play")
+    return "numba" in sys.modules and is_cached(module.rpartition(".")[2], kernel)
 
 
 def why_engine(world: Scenario, queues: tuple[Queue, ...], policy: Policy) -> str:
@@ -72,18 +105,52 @@ def why_engine(world: Scenario, queues: tuple[Queue, ...], policy: Policy) -> st
         return "arrivals are recorded"
     if arrivals.process == "world":
         return "parties come from all over the world"
-    if arrivals.classes or arrivals.patience is not None:
-        return "tickets of several kinds, or with patience"
+    if arrivals.patience is not None:
+        return "tickets have patience"
     if world.until is not None:
         return "the run ends before its tickets do"
+    if isinstance(policy, Ordered):
+        reason = _why_other_parties(arrivals, queues[0]) or why_no_parties(queues[0], policy)
+        is_ready = _is_ready("orders.arrivals", "play_parties")
+    else:
+        reason = _why_other_tickets(arrivals, queues[0]) or why_not(queues[0], policy)
+        is_ready = _is_ready("steps.play", "play")
+    if reason:
+        return reason
+    count = arrivals.count if arrivals.count is not None else FEW
+    return "few tickets" if count < FEW and not is_ready else ""
+
+
+def _why_other_tickets(arrivals: Arrivals, queue: Queue) -> str:
+    """Return why arrivals are no single players with drawn numbers; "" if they are."""
+    if arrivals.classes:
+        return "tickets of several kinds"
     drawn = arrivals.attributes
-    for criterion in queues[0].criteria:
+    for criterion in queue.criteria:
         kind = drawn[criterion.attribute].kind if criterion.attribute in drawn else "none"
         if kind not in ("uniform", "normal", "exponential"):
             return f"attribute {criterion.attribute} is not drawn from a continuous distribution"
-    if reason := why_not(queues[0], policy):
-        return reason
-    count = arrivals.count if arrivals.count is not None else FEW
-    if count < FEW and not _is_ready():
-        return "few tickets"
     return ""
+
+
+def _why_other_parties(arrivals: Arrivals, queue: Queue) -> str:
+    """Return why arrivals are no parties that the queue takes as they come; "" if they are."""
+    for each in arrivals.classes:
+        if not queue.format.admits(each.size) or each.queues not in ((), (queue.name,)):
+            return "the engine says which classes are refused"
+        if not _is_side(each.attributes.get(SIDE, ""), queue):
+            return "the engine says which sides are refused"
+    if not arrivals.classes and not queue.format.admits(1):
+        return "the engine says which parties are refused"
+    drawn = arrivals.attributes.get(SIDE)
+    if drawn is not None and queue.format.sides and not _are_sides(drawn, queue):
+        return "the engine says which sides are refused"
+    return ""
+
+
+def _are_sides(drawn: Distribution, queue: Queue) -> bool:
+    return drawn.kind == "choice" and all(_is_side(value, queue) for value in drawn.values)
+
+
+def _is_side(value: object, queue: Queue) -> bool:
+    return not queue.format.sides or value in ("", *queue.format.sides)

@@ -20,12 +20,15 @@ NONE = "none"
 GROUPS_MAX = 1000
 """Most groups of one attribute; a number with more values wants deciles."""
 
+WITHOUT_TICKETS = frozenset({"size", "queue"})
+"""What a history can be split by that has not kept its tickets."""
+
 
 def groups_of(history: History, attribute: str, first: int = 0) -> dict[str, list[int]]:
     """Return the counted players by group: the index of each one's ticket.
 
     Args:
-        history: A finished run that kept its tickets.
+        history: A finished run that kept its tickets, but for `WITHOUT_TICKETS`.
         attribute: What to group by. `queue` is where a player was matched, else where he waited,
             joined by `+`; `queues` is where he waited in either case. By `side`, those who insist
             on none are `flexible`.

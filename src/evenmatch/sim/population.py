@@ -87,6 +87,22 @@ class Population:
         """Return the first values of a drawn number, as the players of `tickets` have them."""
         return np.array(list(islice(self._stream(name), count)), dtype=np.float64)
 
+    def class_numbers(self, times: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the class of each of the first `tickets`, as its place in the scenario.
+
+        Args:
+            times: When they arrive, ascending.
+        """
+        numbers = islice(self._numbers(iter(times.tolist())), len(times))
+        return np.fromiter(numbers, dtype=np.int64, count=len(times))
+
+    def sides(self, count: int) -> list[Value]:
+        """Return the drawn sides of the first `tickets`, "" for those who are flexible.
+
+        It takes them away from `tickets`.
+        """
+        return list(islice(self._sides, count))
+
     def patience(self) -> Iterator[float | None]:
         """Yield the seconds from arrival until each ticket cancels, or None for never."""
         distribution = self._arrivals.patience
@@ -102,14 +118,17 @@ class Population:
     def _kinds(self, times: Iterator[float] | None) -> Iterator[_Kind]:
         classes = self._arrivals.classes or (ArrivalClass(share=1.0),)
         kinds = [_Kind.of(each, self._names) for each in classes]
-        if len(kinds) == 1:
-            return repeat(kinds[0])
+        return (kinds[number] for number in self._numbers(times))
+
+    def _numbers(self, times: Iterator[float] | None) -> Iterator[int]:
+        classes = self._arrivals.classes
+        if len(classes) < 2:
+            return repeat(0)
+        rng = generator(self._seeds, "classes")
         if times is not None and has_drift(classes):
-            drifting = drifting_kinds(classes, times, generator(self._seeds, "classes"))
-            return (kinds[index] for index in drifting)
+            return drifting_kinds(classes, times, rng)
         parts = [(each.rate if each.share is None else each.share) or 0.0 for each in classes]
-        indices = _indices(generator(self._seeds, "classes"), tuple(parts), len(kinds))
-        return (kinds[index] for index in indices)
+        return _indices(rng, tuple(parts), len(classes))
 
     def _ticket(self, number: str, kind: _Kind) -> NewTicket:
         facts = {**self.party_attributes(), **kind.facts}

@@ -53,13 +53,14 @@ class GraphWaits:
         mean: Mean wait of a player.
         means: Mean wait by class. That of a class with rate 0 is what a single such player would
             wait; None where he would never play.
+        var, vars: Variances of the same.
         p_no_wait: Probability by class that a newcomer plays at once. Over all players it is 1/2:
             each match has one who waited and one who did not.
         margins: The tightest conditions, worst first: how many more players may meet a set of
             classes than there are in it. Those that are sums of others are left out. Classes with
             a loop never violate one.
         independent_sets: Sets of classes that may wait together, the size of the problem.
-        exact: Mean, means and p_no_wait as fractions, where they were computed so.
+        exact: Those figures as fractions, where they were computed so.
     """
 
     stable: bool
@@ -68,6 +69,8 @@ class GraphWaits:
     starved: tuple[str, ...]
     mean: float | None
     means: dict[str, float | None] | None
+    var: float | None
+    vars: dict[str, float | None] | None
     p_no_wait: dict[str, float | None] | None
     margins: tuple[Margin, ...]
     independent_sets: int
@@ -104,8 +107,7 @@ def compatibility_graph(
     '121/116'
     """
     names, fractions, neighbours = read_graph(rates, edges)
-    playing = _that_ever_play(fractions, neighbours)
-    parts = _components(fractions, neighbours, playing)
+    parts = components(fractions, neighbours)
     sizes = [sum(level.size for level in levels(part)) for _, part in parts]
     margins = [each for at, part in parts for each in tightest(part, [names[i] for i in at])]
     margins.sort(key=lambda each: (each.margin, len(each.classes), each.classes))
@@ -114,19 +116,21 @@ def compatibility_graph(
         return _unstable(margins, grown, sum(sizes))
     in_fractions = _use_fractions(exact, max(sizes))
     waits = [solve_exactly(part) if in_fractions else solve(part) for _, part in parts]
-    found = _by_class(names, [at for at, _ in parts], waits)
-    mean = _mean(dict(zip(names, fractions, strict=True)), found["means"])
+    by_class = _by_class(names, [at for at, _ in parts], waits)
+    found = _of_players(dict(zip(names, fractions, strict=True)), by_class)
     return GraphWaits(
         stable=True,
         kind=None,
         growth=None,
         starved=(),
-        mean=float(mean),
-        means=_floats(found["means"]),
-        p_no_wait=_floats(found["p_no_wait"]),
+        mean=float(found.mean),
+        means=_floats(by_class["means"]),
+        var=float(found.var),
+        vars=_floats(found.vars),
+        p_no_wait=_floats(by_class["p_no_wait"]),
         margins=tuple(margins[:MARGINS_SHOWN]),
         independent_sets=sum(sizes),
-        exact=_texts(mean, found) if in_fractions else {},
+        exact=_texts(found, by_class) if in_fractions else {},
     )
 
 
@@ -146,6 +150,8 @@ def _unstable(
         starved=tuple(sorted(starved)),
         mean=None,
         means=None,
+        var=None,
+        vars=None,
         p_no_wait=None,
         margins=tuple(margins[:MARGINS_SHOWN]),
         independent_sets=sets,
@@ -199,10 +205,12 @@ def _that_ever_play(rates: list[Fraction], neighbours: list[int]) -> list[int]:
     return [i for i, met in enumerate(neighbours) if rates[i] or met & coming]
 
 
-def _components(
-    rates: list[Fraction], neighbours: list[int], playing: list[int]
-) -> list[tuple[list[int], Component]]:
-    """Return the parts of the graph that do not touch each other, with their classes."""
+def components(rates: list[Fraction], neighbours: list[int]) -> list[tuple[list[int], Component]]:
+    """Return the parts of the graph that do not touch each other, with their classes.
+
+    Classes that would never play are left out.
+    """
+    playing = _that_ever_play(rates, neighbours)
     kept = {old: new for new, old in enumerate(playing)}
     inner = [sum(1 << kept[j] for j in playing if neighbours[i] >> j & 1) for i in playing]
     found = []
@@ -224,36 +232,55 @@ def _use_fractions(exact: bool | None, largest: int) -> bool:
     return largest <= EXACT_SETS if exact is None else exact
 
 
-def _by_class(
-    names: list[str], places: list[list[int]], waits: list[Waits]
-) -> dict[str, dict[str, Fraction | float | None]]:
-    means: dict[str, Fraction | float | None] = dict.fromkeys(names)
-    p_no_wait: dict[str, Fraction | float | None] = dict.fromkeys(names)
+Figures = dict[str, Fraction | float | None]
+
+
+@dataclass(frozen=True)
+class _OfPlayers:
+    mean: Fraction | float
+    var: Fraction | float
+    vars: Figures
+
+
+def _by_class(names: list[str], places: list[list[int]], waits: list[Waits]) -> dict[str, Figures]:
+    keys = ("means", "squares", "p_no_wait")
+    found: dict[str, Figures] = {key: dict.fromkeys(names) for key in keys}
     for at, part in zip(places, waits, strict=True):
-        for i, mean, chance in zip(at, part.means, part.p_no_wait, strict=True):
-            means[names[i]], p_no_wait[names[i]] = mean, chance
-    return {"means": means, "p_no_wait": p_no_wait}
+        for key in keys:
+            for i, value in zip(at, getattr(part, key), strict=True):
+                found[key][names[i]] = value
+    return found
 
 
-def _mean(
-    rates: dict[str, Fraction], means: dict[str, Fraction | float | None]
-) -> Fraction | float:
-    """Return the mean over players, by their rates; classes that never come count nothing."""
-    waiting: Fraction | float = Fraction(0)
-    for name, rate in rates.items():
-        mean = means[name]
-        if mean is not None and rate:
-            waiting += rate * mean
-    return waiting / sum(rates.values())
+def _of_players(rates: dict[str, Fraction], by_class: dict[str, Figures]) -> _OfPlayers:
+    """Return mean and variance over players, by rates; classes that never come count nothing."""
+    total = sum(rates.values())
+    moments: list[Fraction | float] = []
+    for key in ("means", "squares"):
+        moment: Fraction | float = Fraction(0)
+        for name, rate in rates.items():
+            value = by_class[key][name]
+            if value is not None and rate:
+                moment += rate * value
+        moments.append(moment / total)
+    mean, square = moments
+    variances = {
+        name: None if mean is None or square is None else square - mean**2
+        for (name, mean), square in zip(
+            by_class["means"].items(), by_class["squares"].values(), strict=True
+        )
+    }
+    return _OfPlayers(mean, square - mean**2, variances)
 
 
-def _floats(values: dict[str, Fraction | float | None]) -> dict[str, float | None]:
+def _floats(values: Figures) -> dict[str, float | None]:
     return {name: None if value is None else float(value) for name, value in values.items()}
 
 
-def _texts(mean: Fraction | float, found: dict[str, dict[str, Fraction | float | None]]) -> Exact:
-    classes = {
-        key: {name: str(value) for name, value in values.items() if isinstance(value, Fraction)}
-        for key, values in found.items()
+def _texts(found: _OfPlayers, by_class: dict[str, Figures]) -> Exact:
+    classes = {"means": by_class["means"], "vars": found.vars, "p_no_wait": by_class["p_no_wait"]}
+    texts = {
+        key: {name: str(value) for name, value in values.items() if value is not None}
+        for key, values in classes.items()
     }
-    return {"mean": str(Fraction(mean)), **classes}
+    return {"mean": str(found.mean), "var": str(found.var), **texts}

@@ -17,6 +17,17 @@ and the players of class j who wait, L_j(I) = rate(j) W_j(I) in weight, follow
 Then E[T_j] = sum W_j / sum pi. Written with W_j, not L_j, it holds for classes of rate 0 as well:
 they get the wait that a single such player would have.
 
+The second moment is not in the sources. Whom a player waits for does not depend on those of his
+class who come after him, if they may not play him; so the number of his class whom he leaves
+behind has, given his wait T, the law of Poisson arrivals in T, and its factorial moments give those
+of T (the distributional form of Little's law). Differentiating the recursion twice in the rate of
+j gives E[T_j^2] = sum V_j / sum pi with
+
+    V_j(I) [rate(E(I)) - rate(I')] = sum over i in I of rate(i) V_j(I - i) + 2 W_j(I).
+
+A player whose class has a loop waits as one of a class of rate 0 with the same opponents and no
+loop would; the recursion is the same.
+
 Source:
     P. Moyal, A. Busic and J. Mairesse, A product form for the general stochastic matching model
     (the law of the states, and that it exists if and only if all brackets are positive); C. Comte,
@@ -26,6 +37,7 @@ Source:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -66,11 +78,25 @@ class Waits:
 
     Attributes:
         means: Mean wait of each class.
+        squares: Mean square of the wait of each class.
         p_no_wait: Probability that a newcomer of each class finds an opponent at once.
+        total: The sum of pi, so that 1 / total is the probability that nobody waits.
     """
 
     means: Sequence[Fraction | float]
+    squares: Sequence[Fraction | float]
     p_no_wait: Sequence[Fraction | float]
+    total: Fraction | float
+
+
+@dataclass(frozen=True)
+class _Level:
+    """Independent sets of one size, and their weights: pi (m,), W and V (m, classes)."""
+
+    masks: Masks
+    pi: Floats
+    waits: Floats
+    squares: Floats
 
 
 def levels(component: Component) -> Iterator[Masks]:
@@ -111,42 +137,39 @@ def solve(component: Component) -> Waits:
     """
     n = len(component.rates)
     rates = np.array([float(rate) for rate in component.rates])
-    pi, waits = np.ones(1), np.zeros((1, n))
-    total, sums, found = 0.0, np.zeros(n), np.zeros(n)
-    before: Masks = np.zeros(0, dtype=np.int64)
-    for level in levels(component):
-        inside = (level[:, None] >> np.arange(n)) & 1 == 1
-        if level[0]:
-            pi, waits = _next_level(component, (before, pi, waits), (level, inside), rates)
-        total += float(pi.sum())
-        sums += waits.sum(axis=0)
+    total, found = 0.0, np.zeros(n)
+    sums, squares = np.zeros(n), np.zeros(n)
+    level = _Level(np.zeros(1, np.int64), np.ones(1), np.zeros((1, n)), np.zeros((1, n)))
+    for masks in levels(component):
+        level = _grown(component, level, masks, rates) if masks[0] else level
+        total += float(level.pi.sum())
+        sums += level.waits.sum(axis=0)
+        squares += level.squares.sum(axis=0)
         for j, bits in enumerate(component.neighbours):
-            found[j] += float(pi[level & bits != 0].sum())
-        before = level
-    return Waits((sums / total).tolist(), (found / total).tolist())
+            found[j] += float(level.pi[masks & bits != 0].sum())
+    return Waits(
+        (sums / total).tolist(), (squares / total).tolist(), (found / total).tolist(), total
+    )
 
 
-def _next_level(
-    component: Component,
-    before: tuple[Masks, Floats, Floats],
-    level: tuple[Masks, NDArray[np.bool_]],
-    rates: Floats,
-) -> tuple[Floats, Floats]:
-    """Return pi and W of the sets of one size from those that are one smaller."""
-    smaller, pi_before, waits_before = before
-    masks, inside = level
-    pi, waits = np.zeros(masks.size), np.zeros(inside.shape)
+def _grown(component: Component, before: _Level, masks: Masks, rates: Floats) -> _Level:
+    """Return the weights of the sets of one size from those that are one smaller."""
+    inside = (masks[:, None] >> np.arange(len(rates))) & 1 == 1
+    pi = np.zeros(masks.size)
+    waits, squares = np.zeros(inside.shape), np.zeros(inside.shape)
     for i, rate in enumerate(rates):
         rows = np.flatnonzero(inside[:, i])
-        rest = np.searchsorted(smaller, masks[rows] ^ (1 << i))
-        pi[rows] += rate * pi_before[rest]
-        waits[rows] += rate * waits_before[rest]
-        waits[rows, i] += pi_before[rest]
+        rest = np.searchsorted(before.masks, masks[rows] ^ (1 << i))
+        pi[rows] += rate * before.pi[rest]
+        waits[rows] += rate * before.waits[rest]
+        waits[rows, i] += before.pi[rest]
+        squares[rows] += rate * before.squares[rest]
     bracket = _brackets(component, inside, rates)
     pi /= bracket
     loops = np.array([bits >> i & 1 == 1 for i, bits in enumerate(component.neighbours)])
     waits += np.where(inside & ~loops, pi[:, None], 0.0)
-    return pi, waits / bracket[:, None]
+    waits /= bracket[:, None]
+    return _Level(masks, pi, waits, (squares + 2.0 * waits) / bracket[:, None])
 
 
 def _brackets(component: Component, inside: NDArray[np.bool_], rates: Floats) -> Floats:
@@ -162,33 +185,54 @@ def _brackets(component: Component, inside: NDArray[np.bool_], rates: Floats) ->
 def solve_exactly(component: Component) -> Waits:
     """Return the waits as fractions, set by set; otherwise like `solve`."""
     n = len(component.rates)
-    rates, loops = component.rates, component.loops
     zero = Fraction(0)
-    pi: dict[int, Fraction] = {0: Fraction(1)}
-    waits: dict[int, list[Fraction]] = {0: [zero] * n}
-    total, sums, found = zero, [zero] * n, [zero] * n
-    for level in levels(component):
-        pi_before, waits_before = pi, waits
-        if level[0]:
-            pi, waits = {}, {}
-        for mask in level.tolist():
-            if mask:
-                bracket = margin(component, mask)
-                members = members_of(mask)
-                rest = [(rates[i], mask ^ 1 << i) for i in members]
-                weight = sum((rate * pi_before[each] for rate, each in rest), zero) / bracket
-                row = [
-                    sum((rate * waits_before[each][j] for rate, each in rest), zero)
-                    for j in range(n)
-                ]
-                for j in members:
-                    row[j] += pi_before[mask ^ 1 << j] + (0 if loops >> j & 1 else weight)
-                pi[mask], waits[mask] = weight, [each / bracket for each in row]
-            total += pi[mask]
+    total, sums, squares, found = zero, [zero] * n, [zero] * n, [zero] * n
+    level = {0: (Fraction(1), [zero] * n, [zero] * n)}
+    for masks in levels(component):
+        before = level
+        if masks[0]:
+            level = {mask: _exactly(component, mask, before) for mask in masks.tolist()}
+        for mask, (pi, waits, of_squares) in level.items():
+            total += pi
             for j, bits in enumerate(component.neighbours):
-                sums[j] += waits[mask][j]
-                found[j] += pi[mask] if mask & bits else zero
-    return Waits([each / total for each in sums], [each / total for each in found])
+                sums[j] += waits[j]
+                squares[j] += of_squares[j]
+                found[j] += pi if mask & bits else zero
+    return Waits(
+        [each / total for each in sums],
+        [each / total for each in squares],
+        [each / total for each in found],
+        total,
+    )
+
+
+def weights_of_sets(component: Component) -> dict[int, float]:
+    """Return pi of every independent set, for graphs so small that sets can be looked at singly."""
+    pi: dict[int, float] = {}
+    for masks in levels(component):
+        for mask in masks.tolist():
+            rest = [(float(component.rates[i]), mask ^ 1 << i) for i in members_of(mask)]
+            weight = math.fsum(rate * pi[each] for rate, each in rest)
+            pi[mask] = weight / float(margin(component, mask)) if mask else 1.0
+    return pi
+
+
+Weights = tuple[Fraction, list[Fraction], list[Fraction]]
+"""pi, W and V of one set."""
+
+
+def _exactly(component: Component, mask: int, before: dict[int, Weights]) -> Weights:
+    """Return the weights of one set from those that are one smaller."""
+    zero, bracket, members = Fraction(0), margin(component, mask), members_of(mask)
+    rest = [(component.rates[i], before[mask ^ 1 << i]) for i in members]
+    classes = range(len(component.rates))
+    pi = sum((rate * each[0] for rate, each in rest), zero) / bracket
+    waits = [sum((rate * each[1][j] for rate, each in rest), zero) for j in classes]
+    for j in members:
+        waits[j] += before[mask ^ 1 << j][0] + (zero if component.loops >> j & 1 else pi)
+    waits = [each / bracket for each in waits]
+    squares = [sum((rate * each[2][j] for rate, each in rest), zero) for j in classes]
+    return pi, waits, [(x + 2 * w) / bracket for x, w in zip(squares, waits, strict=True)]
 
 
 def margin(component: Component, mask: int) -> Fraction:

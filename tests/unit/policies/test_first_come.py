@@ -68,16 +68,10 @@ def test_trio_meets_a_pair_with_a_solo_or_three_solos(order: str, match: str) ->
     assert serve(spec, TRIOS, "aa", "b", "c", "d", "eee") == [match]
 
 
-def test_weight_of_a_party_is_how_many_of_its_size_wait() -> None:
-    spec = "first_come:order=max_weight"
-    # Two pairs with two of four solos weigh 2 * 2 + 2 * 4, one pair with four solos 2 + 4 * 4.
-    fives = queue("trios", 3, 3, party_sizes=(1, 2))
-    matcher = parse_policy(spec).matcher(fives, seed=1)
-    for number, party in enumerate(("aa", "bb", "cc", "d"), 1):
-        matcher.enter(drawn(party, number), float(number))
-    assert words(matcher.decide(4.0)) == []
-    assert serve(spec, TRIOS, "aa", "bb", "cc", "d", "e") == ["abde"]
-    assert serve(spec, TRIOS, "aa", "b", "c", "d", "eee") == ["bcde"]
+def test_weight_of_a_party_is_the_players_of_its_size_who_wait() -> None:
+    # The trio with the pair and a solo weighs 3 + 2 + 3, with three solos 3 + 3 + 3 + 3.
+    parties = ("aa", "b", "c", "d", "eee")
+    assert serve("first_come:order=max_weight", TRIOS, *parties) == ["bcde"]
 
 
 def test_others_wait_for_the_head_of_the_line() -> None:
@@ -85,6 +79,11 @@ def test_others_wait_for_the_head_of_the_line() -> None:
     # The pair needs the solo, and both a trio; the two trios could play before.
     assert serve("first_come", TRIOS, *parties) == ["bc", "ade"]
     assert serve("first_come:order=head_of_line", TRIOS, *parties) == ["abd", "ce"]
+
+
+def test_head_of_a_size_that_never_plays_holds_nobody_up() -> None:
+    spec = "first_come:order=head_of_line,shape=unmixed"
+    assert serve(spec, TRIOS, "aa", "bbb", "ccc") == ["bc"]
 
 
 def test_packed_solos_are_not_unbound_for_pairs() -> None:
@@ -188,7 +187,8 @@ def test_hundreds_may_wait() -> None:
             queue("main", 20, 20, sides=("A", "B")),
             "fewer party_sizes or no sides",
         ),
-        ("first_come:shape=mirrored", queue("main", 20, 20, sides=("A", "B")), "choose greedy"),
+        ("first_come:shape=mirrored", queue("main", 20, 20), "two teams with 16 players in all"),
+        ("first_come:shape=mirrored", queue("main", 3, 3, 3), "or more teams with 6; queue main"),
         ("first_come:order=packing", queue("main", 100, 100), "looks at up to 20,000 sets"),
         ("first_come", queue("main", 100, 100), "looks at up to 20,000 sets"),
     ],

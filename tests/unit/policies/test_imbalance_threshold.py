@@ -10,6 +10,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.policies.base import Matcher
 from evenmatch.policies.registry import parse_policy
+from evenmatch.sim.compiled import play
 from evenmatch.testing import ticket
 
 RAW = Scale("none")
@@ -85,6 +86,19 @@ def test_who_comes_back_is_asked_again() -> None:
     assert arrive(matcher, 2.0, first=2) == []
     matcher.enter(ticket("1", 2.0, at=1.0, sequence=2), 3.0)
     assert matcher.decide(3.0).matches[0].tickets == ("1", "2")
+
+
+def test_in_a_duel_without_a_deadline_price_with_theta_makes_the_same_matches() -> None:
+    rng = np.random.default_rng(4)
+    near = Criterion("spread", "rating", weight=1.0, scale=RAW)
+    queue = queue_of(1, near, on_deadline="keep")
+    skills = rng.integers(0, 40, 400) / 32.0
+    times = np.arange(400.0)
+    # Compiled, which `imbalance_threshold` is not.
+    found = play(queue, parse_policy("price:theta=0.125"), times, skills[None, :])
+    expected = ["+".join(map(str, sorted(pair))) for pair in found.tickets.tolist()]
+    matches = arrive(matcher_of(queue, 0.125), *skills.tolist())
+    assert ["+".join(sorted(each.split("+"), key=int)) for each in matches] == expected
 
 
 def test_while_nothing_is_known_everybody_plays() -> None:

@@ -65,6 +65,7 @@ class Simulated(NamedTuple):
     error: float
     at_once: float
     waiting: int
+    waits: np.ndarray
 
 
 def simulate(
@@ -105,5 +106,6 @@ def simulate(
             float(np.std(batches, ddof=1) / 30**0.5),
             float((waits[middle] == 0).mean()),
             left,
+            waits[middle],
         )
     return found

@@ -126,6 +126,29 @@ def test_random_graphs_equal_a_simulation() -> None:
             assert abs(drawn[name].at_once - chance) < 0.02
 
 
+def test_variance_of_sides_is_that_of_a_zero_or_exponential_wait() -> None:
+    edges = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "c")]
+    found = compatibility_graph(rates={"a": 0.4, "b": 0.3, "c": 0.3}, edges=edges)
+    for name, spare in (("a", 0.2), ("b", 0.4), ("c", 1.0)):
+        mean = found.means[name]
+        assert found.vars[name] == pytest.approx(2 * mean / spare - mean**2, rel=1e-13)
+
+
+def test_variance_of_one_pool_is_that_of_two_players() -> None:
+    found = compatibility_graph(rates={"x": 2}, edges=[("x", "x")])
+    assert (found.exact["mean"], found.exact["var"]) == ("1/4", "3/16")
+
+
+def test_variances_equal_a_simulation() -> None:
+    world = bands([0.1, 0.2, 0.3, 0.2, 0.2], 1)
+    found = compatibility_graph(**world)
+    drawn = simulate(world["rates"], world["edges"], 150_000, seed_of("variances"))
+    for name, var in [("", found.var), *found.vars.items()]:
+        batches = [part.var() for part in np.array_split(drawn[name].waits, 30)]
+        error = np.std(batches, ddof=1) / 30**0.5
+        assert abs(np.mean(batches) - var) < 4 * error
+
+
 def test_floats_and_fractions_agree() -> None:
     for world in (bands(BELL, 1), {"rates": {"a": 9, "b": 7, "c": 4}, "edges": TRIANGLE}):
         exactly = compatibility_graph(**world, exact=True)
@@ -135,6 +158,7 @@ def test_floats_and_fractions_agree() -> None:
         for name, mean in exactly.means.items():
             assert roughly.means[name] == pytest.approx(mean, rel=1e-13)
             assert roughly.p_no_wait[name] == pytest.approx(exactly.p_no_wait[name], rel=1e-13)
+            assert roughly.vars[name] == pytest.approx(exactly.vars[name], rel=1e-12)
 
 
 def test_half_of_all_players_never_wait() -> None:

@@ -167,8 +167,10 @@ class TeamPool:
         alike: Counter[tuple[float, int]] = Counter()
         tried: list[Entry] = []
         for _, each in self._by_age:
+            if len(tried) == CANDIDATES_MAX:
+                break
             key = each.value, each.size
-            if alike[key] < others // each.size and len(tried) < CANDIDATES_MAX:
+            if alike[key] < others // each.size:
                 alike[key] += 1
                 tried.append(each)
         while True:

@@ -27,7 +27,8 @@ Sets: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints]
 """(needs, ranks, solos, sizes, work)
 
     needs  (sets, kinds)  parties of each kind, all that fill the teams
-    ranks  (sets,)        of what is feasible, only the highest are looked at
+    ranks  (sets,)        from 0 to the number of sets - 1; of what is feasible, only the highest
+                          are looked at
     solos  (sets,)        solos that must wait before the set may be taken, 0 for most
     sizes  (kinds,)       players of a party
     work   (3, any)       room to work in; at least as many columns as sets and as kinds
@@ -35,21 +36,31 @@ Sets: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints]
 SETS = "Tuple((int64[:,::1], int64[::1], int64[::1], int64[::1], int64[:,::1]))"
 
 BY_AGE, BY_YOUTH, OLDEST_FIRST, BY_WEIGHT = range(4)
-"""How to choose: the longest waiting first, the shortest waiting first, only with the longest
-waiting of all, or the largest sum of lengths of lines. All but the second then go by age."""
+"""How to choose: the longest waiting first; the shortest waiting first; only with the longest
+waiting of all; or by the largest sum over parties of the players who wait in their line, before
+the rank. All but the second then go by age."""
 LEFT, AT, USED = range(3)
 """Rows of `work`: sets still possible; by kind the next party, and how many are taken."""
 
 
-@kernel(f"int64({LINES})", inline=True, allocates=False)
-def _kind_of_oldest(lines: Lines) -> int:
-    """Return the kind of the longest waiting party; NONE if nobody waits."""
+@kernel("boolean(int64[:,::1], int64)", inline=True, allocates=False)
+def _ever_plays(needs: Ints, kind: int) -> bool:
+    """Return whether a kind is in any set; others wait for ever, and hold nobody up."""
+    most = 0
+    for each in range(needs.shape[0]):
+        most = max(most, needs[each, kind])
+    return most > 0
+
+
+@kernel(f"int64({LINES}, int64[:,::1])", inline=True, allocates=False)
+def _kind_of_oldest(lines: Lines, needs: Ints) -> int:
+    """Return the kind of the longest waiting party that can ever play; NONE if there is none."""
     ends = lines[2]
     found = NONE
     for kind in range(ends.shape[1]):
         slot = ends[OLDEST, kind]
         if slot != NONE and (found == NONE or is_older(lines, slot, ends[OLDEST, found])):
-            found = kind
+            found = kind if _ever_plays(needs, kind) else found
     return found
 
 
@@ -59,7 +70,9 @@ def _preferred(lines: Lines, sets: Sets, how: int) -> int:
     ends = lines[2]
     needs, ranks, solos, sizes, work = sets
     kinds = needs.shape[1]
-    head = _kind_of_oldest(lines)
+    head = _kind_of_oldest(lines, needs) if how == OLDEST_FIRST else NONE
+    if how == OLDEST_FIRST and head == NONE:
+        return 0
     lonely = 0
     for kind in range(kinds):
         if sizes[kind] == 1:
@@ -74,7 +87,8 @@ def _preferred(lines: Lines, sets: Sets, how: int) -> int:
                 is_feasible = False
                 break
             if how == BY_WEIGHT:
-                rank += needs[each, kind] * ends[COUNT, kind]
+                players = ends[COUNT, kind] * sizes[kind]
+                rank += needs[each, kind] * players * needs.shape[0]
         if not is_feasible or (found and rank < best):
             continue
         if rank > best or not found:

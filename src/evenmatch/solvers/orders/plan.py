@@ -58,7 +58,7 @@ def make_plan(layout: Layout, order: Order, theta: int = 0) -> Plan | None:
     if table is None:
         return None
     sets = _sets(table, layout.kinds)
-    if order in ("largest", "reserve", "smallest"):
+    if order in ("largest", "reserve", "smallest", "max_weight"):
         sets[1][:] = _ranks(table, layout, is_largest=order != "smallest")
     if order == "reserve":
         sets[2][:] = [theta * (lonely > 0) for lonely in table.values()]

@@ -11,7 +11,7 @@ from evenmatch.solvers.orders.packs import PLAN, Plan, serve
     f"int64({LINES}, {LINES}, {PLAN}, int64[::1], int64[::1], int64[::1], float64[::1])",
     allocates=False,
 )
-def play(
+def play_parties(
     parties: Lines,
     packs: Lines,
     plan: Plan,
