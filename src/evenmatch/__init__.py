@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from evenmatch.engine.engine import Engine as Engine
     from evenmatch.engine.shard import Shard as Shard
     from evenmatch.errors import MatchmakingError as MatchmakingError
+    from evenmatch.lab.advise.advice import advise as advise
+    from evenmatch.lab.advise.base import PlayerBase as PlayerBase
+    from evenmatch.lab.advise.base import Split as Split
     from evenmatch.lab.simulate import Run as Run
     from evenmatch.lab.simulate import simulate as simulate
     from evenmatch.lab.solution import Solution as Solution
@@ -37,13 +40,16 @@ _PUBLIC: dict[str, str] = {
     "Match": "evenmatch.model.match",
     "MatchmakingError": "evenmatch.errors",
     "Player": "evenmatch.model.ticket",
+    "PlayerBase": "evenmatch.lab.advise.base",
     "Policy": "evenmatch.policies.base",
     "Queue": "evenmatch.model.queue",
     "Rating": "evenmatch.model.rating",
     "Run": "evenmatch.lab.simulate",
     "Shard": "evenmatch.engine.shard",
     "Solution": "evenmatch.lab.solution",
+    "Split": "evenmatch.lab.advise.base",
     "Ticket": "evenmatch.model.ticket",
+    "advise": "evenmatch.lab.advise.advice",
     "policy": "evenmatch.policies.base",
     "rate": "evenmatch.ratings.rate",
     "simulate": "evenmatch.lab.simulate",
@@ -58,13 +64,16 @@ __all__ = [
     "Match",
     "MatchmakingError",
     "Player",
+    "PlayerBase",
     "Policy",
     "Queue",
     "Rating",
     "Run",
     "Shard",
     "Solution",
+    "Split",
     "Ticket",
+    "advise",
     "policy",
     "rate",
     "simulate",

@@ -98,7 +98,7 @@ def _simulated(advice: Advice, seed: int) -> Advice:
     from evenmatch.lab.advise.simulated import RUNS
     from evenmatch.lab.study import map_all
 
-    with progress("simulating", RUNS) as on_done:
+    with progress("simulating", 2 * RUNS) as on_done:
 
         def map_(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
             return map_all(function, items, on_done)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from evenmatch.lab.advise.advice import Advice
     from evenmatch.lab.advise.cells import Cell
     from evenmatch.lab.advise.hours import Day
+    from evenmatch.lab.advise.simulated import Interval
     from evenmatch.lab.advise.splits import SplitEffect
 
 CELLS_SHOWN = 12
@@ -39,7 +40,9 @@ def print_advice(out: Console, advice: Advice) -> None:
         _print_section(out, title, list(lines))
     if advice.day is not None:
         _print_section(out, "Hours", list(day_lines(advice, advice.day)))
+    _print_section(out, "Simulated", list(simulated_lines(advice)))
     _print_section(out, "How sure this is", list(sources(advice)))
+    _print_section(out, "Next", list(next_steps(advice)))
 
 
 def _print_section(out: Console, title: str, lines: Sequence[str]) -> None:
@@ -70,7 +73,8 @@ def _of_unstable(advice: Advice) -> str:
 def _of_target(advice: Advice, wait: float) -> Iterator[str]:
     who, limit = part(advice.percentile), seconds(wait)
     needed, pooled = advice.players_online, advice.pooled_players
-    about = "about" if advice.known.is_exact else "at least about"
+    width = advice.players_half_width
+    plus = "" if width is None else f" (± {width:,.0f})"
     count = len(advice.cells)
     where = "" if count == 1 else f" of each of the {count:,} pools"
     if needed == 0.0:
@@ -82,9 +86,9 @@ def _of_target(advice: Advice, wait: float) -> Iterator[str]:
     if advice.rate is None:
         yield f"No number of players is enough for {who} of them to be matched within {limit}."
         return
-    yield (
-        f"You need {about} {players(needed)} players online for {who} of the players{where} to be "
-        f"matched within {limit}."
+    yield _sentence(
+        f"{_as_if(advice)}you need about {players(needed)}{plus} players online for {who} of the "
+        f"players{where} to be matched within {limit}."
     )
     worst = advice.worst
     if pooled is not None and needed is not None and worst is not None and pooled < 0.99 * needed:
@@ -93,6 +97,18 @@ def _of_target(advice: Advice, wait: float) -> Iterator[str]:
             f"With {players(pooled)} it is {who} of all players together, but then {who} of those "
             f"in {worst.name} wait longer than {seconds(then)}."
         )
+
+
+def _as_if(advice: Advice) -> str:
+    """Return what a guess is made of; "" where waits are known or simulated."""
+    pool = advice.known.pool
+    if pool is None or pool.of_quantiles != "estimate":
+        return ""
+    return "Counted as if everybody could play with everybody, "
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _of_players(advice: Advice) -> Iterator[str]:
@@ -107,18 +123,30 @@ def _of_players(advice: Advice) -> Iterator[str]:
         )
         return
     worst = advice.worst
-    assert worst is not None
-    if len(advice.cells) == 1:
+    assert worst is not None, "players can be matched, so that there are pools"
+    if advice.pooled.wait is None:
         yield (
-            f"With {given} players online {who} of them are matched within "
-            f"{seconds(advice.pooled.wait)}."
+            f"With {given} players online no more than {percent(advice.pooled.matched or 0.0)} of "
+            "those who search are ever matched; the others give up before."
         )
         return
-    yield (
-        f"With {given} players online {who} of all players are matched within "
-        f"{seconds(advice.pooled.wait)}; in the worst pool, {worst.name}, within "
-        f"{seconds(worst.figures.wait)}."
+    if len(advice.cells) == 1:
+        yield _sentence(
+            f"{_as_if(advice)}with {given} players online {who} of them are matched "
+            f"{_within(advice.pooled.wait)}."
+        )
+        return
+    yield _sentence(
+        f"{_as_if(advice)}with {given} players online {who} of all players are matched "
+        f"{_within(advice.pooled.wait)}; in the worst pool, {worst.name}, "
+        f"{_within(worst.figures.wait)}."
     )
+
+
+def _within(wait: float | None) -> str:
+    if wait is None:
+        return "never, since so many give up before"
+    return f"within {seconds(wait)}" if wait else "at once"
 
 
 def _print_cells(out: Console, advice: Advice) -> None:
@@ -196,7 +224,7 @@ def margins(advice: Advice) -> Iterator[str]:
     else:
         yield "Yes, as long as each of these holds, the tightest first:"
     for each in known.margins[: 2 * LINES_MAX]:
-        mark = "!" if each.margin <= 0.0 else "close:" if each.margin < CLOSE else "-"
+        mark = "!" if each.margin <= 0.0 else "close:" if each.margin <= CLOSE else "-"
         yield f"{mark} {each.text}"
     if len(known.margins) > 2 * LINES_MAX:
         yield f"and {len(known.margins) - 2 * LINES_MAX} more; --json has them all"
@@ -242,9 +270,10 @@ def flexible_lines(advice: Advice) -> Iterator[str]:
                 f"{name} {a_tenth(now, then)}"
                 for name, (now, then) in list(each.others.items())[:LINES_MAX]
             )
-            yield f"  if a tenth of them did so: {changes}"
+            seen = " (simulated)" if each.others_source == "simulated" else ""
+            yield f"  if a tenth of them did so{seen}: {changes}"
     if advice.flexible and not any(each.others for each in advice.flexible):
-        yield "what becomes of the others if many do so, only a simulation can say"
+        yield "what becomes of the others if many do so, --simulate shows"
 
 
 def cut_lines(advice: Advice) -> Iterator[str]:
@@ -292,3 +321,42 @@ def sources(advice: Advice) -> Iterator[str]:
     """Yield how each figure is known."""
     for each in advice.known.statements:
         yield f"{each.figure}: {each.source}; {each.text}"
+
+
+def simulated_lines(advice: Advice) -> Iterator[str]:
+    """Yield what a simulation of the smallest pool came to, with intervals."""
+    seen = advice.simulated
+    if seen is None:
+        return
+    yield (
+        f"{seen.runs} runs of {seen.policy}, {seen.players:,} players, {seen.rate:.4g} players per "
+        "second; ± is a 95 % interval"
+    )
+    words = {"mean": "mean wait", "p50": "half below", "p90": "90 % below", "p95": "95 % below"}
+    yield ", ".join(f"{text} {_interval(seen.figures[key])}" for key, text in words.items())
+    if seen.classes:
+        yield "mean wait of " + ", ".join(
+            f"{name} {_interval(each)}" for name, each in seen.classes.items()
+        )
+
+
+def _interval(figure: Interval) -> str:
+    if figure.value is None or figure.half_width is None:
+        return "-"
+    unit = 1.0 if figure.value < 600.0 else 60.0
+    name = "s" if unit == 1.0 else "min"
+    return f"{figure.value / unit:.3g} ± {figure.half_width / unit:.2g} {name}"
+
+
+def next_steps(advice: Advice) -> Iterator[str]:
+    """Yield what can be done with the answer."""
+    pool = advice.known.pool
+    if pool is None:
+        yield "ask again with other shares: what is too many above must become less"
+        return
+    if pool.of_quantiles == "estimate" and advice.simulated is None and advice.rate is not None:
+        yield "theory ends here: the same command with --simulate measures the waits, in seconds"
+    yield (
+        "--scenario pool.toml writes the smallest pool for evenmatch simulate, to go on with "
+        "ratings, pings and rules; --plot advice.svg draws this"
+    )

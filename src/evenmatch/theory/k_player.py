@@ -162,6 +162,29 @@ def k_player(*, k: int, rate: float, patience_rate: float | None = None) -> KPla
     )
 
 
+def patient_waits(*, k: int, rate: float, patience_rate: float) -> tuple[float, float, WaitingLaw]:
+    """Return what `k_player` says with patience, without its quantiles, which take most time.
+
+    Args:
+        k: Players of a match, >= 1.
+        rate: Players per second, > 0.
+        patience_rate: At which each waiting player leaves, per second, > 0.
+
+    Returns:
+        The probability of a match, the mean time in the queue of all, and the law of the wait of
+        those who get a match.
+
+    Raises:
+        ConfigError: A number is out of range.
+
+    Complexity:
+        O(k).
+    """
+    _check(k, rate, patience_rate)
+    p_no_wait, time_in_queue, law = _with_patience(k, rate, patience_rate)
+    return k * p_no_wait, time_in_queue, law
+
+
 def _answer(law: WaitingLaw, p_no_wait: float, **more: Any) -> KPlayer:
     return KPlayer(
         mean=law.mean,

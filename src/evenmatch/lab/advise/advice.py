@@ -93,6 +93,21 @@ class Advice:
         return min(self.cells, key=lambda cell: cell.share, default=None)
 
     @property
+    def players_half_width(self) -> float | None:
+        """Return the half-width of `players_online` where it comes from a simulation.
+
+        A wait that is off by a part of itself makes the rate that is needed off by that part.
+        """
+        seen = self.simulated
+        is_found = self.known.pool is not None and self.known.pool.of_quantiles == "simulated"
+        if seen is None or not is_found or self.given or self.rate is None:
+            return None
+        wait = seen.figures["wait"]
+        if not wait.value or wait.half_width is None:
+            return None
+        return self.rate * self.base.cycle * wait.half_width / wait.value
+
+    @property
     def growth(self) -> float | None:
         """Return the players per second who can never be placed; None where all can be.
 
@@ -117,6 +132,7 @@ class Advice:
             "percentile": self.percentile,
             "target_wait": self.target_wait,
             "players_online": finite(self.players_online),
+            "players_online_half_width": self.players_half_width,
             "rate": finite(self.rate),
             "stable": self.known.stable,
             "pooled": {
@@ -221,17 +237,20 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
     Raises:
         MatchmakingError: The pool cannot be simulated.
     """
+    from evenmatch.lab.advise.shifted import shifted
     from evenmatch.lab.advise.simulated import known_by, simulated_pool
     from evenmatch.lab.study import map_all
 
     if advice.rate is None:
         return advice
-    found = simulated_pool(scenario_of(advice, seed), advice.percentile, map_ or map_all)
+    pool, mapper = scenario_of(advice, seed), map_ or map_all
+    found = simulated_pool(pool, advice.percentile, mapper)
     known = known_by(found, advice.known)
     if known is not advice.known:
         players = advice.players_online if advice.given else None
         advice = _of_known(advice.base, known, players, advice.target_wait, advice.percentile)
-    return replace(advice, simulated=found)
+    advice = replace(advice, simulated=found)
+    return replace(advice, flexible=tuple(shifted(advice, pool, found, mapper)))
 
 
 def scenario_of(advice: Advice, seed: int) -> PoolScenario:

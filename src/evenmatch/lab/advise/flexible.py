@@ -23,8 +23,8 @@ SHIFT = 0.1
 """The share of a class that becomes flexible where it is asked who loses."""
 OPTIONS_MAX = 12
 """Options of a split for which it is computed, the smallest first."""
-GRAPH_MAX = 20
-"""Pools of duels up to which it is computed who loses."""
+GRAPH_MAX = 10
+"""Pools of duels up to which it is computed who loses: any set of them may be waiting."""
 PANELS, NODES = 400, 8
 TAIL = 1e-12
 
@@ -41,6 +41,7 @@ class Flexible:
         source: How both are known.
         others: Mean waits now, and if a tenth of the class became flexible, by class; empty where
             only a simulation can say.
+        others_source: How these are known.
     """
 
     who: str
@@ -49,6 +50,7 @@ class Flexible:
     wait_if_flexible: float | None
     source: Source
     others: dict[str, tuple[float | None, float | None]]
+    others_source: Source = "exact"
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures by name."""
@@ -91,7 +93,7 @@ def _of_split(market: Market, rate: float, place: int, split: Split) -> list[Fle
         option = by_rate[own]
         found.append(
             Flexible(
-                who=_name(split, option),
+                who=name_of(split, option),
                 becomes=f"any {split.name}",
                 wait=market.pool.mean / own,
                 wait_if_flexible=alone,
@@ -122,7 +124,8 @@ def mean_of_least(pool: Pool, rates: Floats) -> float:
     return float(total)
 
 
-def _name(split: Split, option: str) -> str:
+def name_of(split: Split, option: str) -> str:
+    """Return what people call an option; a number says little without its split."""
     return f"{split.name} {option}" if option.isdigit() else option
 
 
@@ -134,7 +137,7 @@ def _others_of_split(
 
     if base.seats != 2 or not base.is_plain or len(rates) > GRAPH_MAX:
         return {}
-    names = {each: _name(split, each) for each in rates}
+    names = {each: name_of(split, each) for each in rates}
     edges = [(each, each) for each in rates]
     free = " ".join(rates) + " free"
     edges += [(each, free) for each in rates] + [(free, free)]

@@ -23,6 +23,8 @@ POINTS = 60
 REACH = 8.0
 """How far from the answer the curves go, down and up."""
 SHARES = {0.5: "half below", 0.9: "90 % below", 0.95: "95 % below"}
+TICKS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 180.0, 600.0, 1_800.0, 3_600.0, 10_800.0, 36_000.0)
+"""Seconds at which the axis of waits is marked."""
 FORMATS = (".svg", ".png")
 
 
@@ -106,12 +108,15 @@ def _paint_waits(axes: Axes, market: Market, advice: Advice) -> None:
         axes.annotate("target", (high, advice.target_wait), (0, 3), color=SOFT, ha="right",
                       textcoords="offset points")  # fmt: skip
     axes.axvline(answer, color=SOFT, lw=1.0, ls=":")
-    axes.annotate(f"{answer:,.0f} online", (answer, 0.02), (4, 0), color=SOFT,
+    axes.annotate(f"{answer:,.0f} online", (answer, 0.97), (4, 0), color=SOFT, va="top",
                   xycoords=("data", "axes fraction"), textcoords="offset points")  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="players online", ylabel="wait")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.yaxis.set_major_formatter(_time)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9)
+    low_wait, high_wait = axes.get_ylim()
+    ticks = [tick for tick in TICKS if low_wait <= tick <= high_wait]
+    axes.set_yticks(ticks, [_time(tick) for tick in ticks])
+    axes.set_yticks([], minor=True)
+    axes.legend(loc="lower left", fontsize=9)
 
 
 def _line(
@@ -130,9 +135,9 @@ def _line(
 
 
 def _time(value: float, _: object = None) -> str:
-    if value < 120.0:
+    if value < 60.0:
         return f"{value:g} s"
-    return f"{value / 60.0:g} min" if value < 7200.0 else f"{value / 3600.0:g} h"
+    return f"{value / 60.0:g} min" if value < 3600.0 else f"{value / 3600.0:g} h"
 
 
 def _rungs(market: Market, advice: Advice) -> list[tuple[str, float]]:
@@ -144,9 +149,16 @@ def _rungs(market: Market, advice: Advice) -> list[tuple[str, float]]:
     rungs = []
     for count in range(len(market.base.splits) + 1):
         some = market.with_splits(market.base.splits[:count])
-        name = f"and {market.base.splits[count - 1].name}" if count else "nothing splits them"
+        name = _rung(count, market)
         rungs.append((name, some.players_at(some.rate_for_all(wait, advice.percentile))))
     return rungs
+
+
+def _rung(count: int, market: Market) -> str:
+    if not count:
+        return "all together"
+    name = market.base.splits[count - 1].name
+    return f"split by {name}" if count == 1 else f"and by {name}"
 
 
 def _paint_rungs(axes: Axes, rungs: list[tuple[str, float]], advice: Advice) -> None:
@@ -161,7 +173,7 @@ def _paint_rungs(axes: Axes, rungs: list[tuple[str, float]], advice: Advice) -> 
     axes.grid(visible=False, axis="y")
     limit = advice.target_wait or (advice.worst.figures.wait if advice.worst else None) or 0.0
     axes.set_title(
-        f"players online that every pool needs for {_time(float(f'{limit:.3g}'))} "
+        f"players online that every pool needs for {limit:.3g} s "
         f"({100.0 * advice.percentile:g} % below)"
     )
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")

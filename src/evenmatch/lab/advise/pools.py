@@ -10,13 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from evenmatch.theory.k_player import KPlayer
 
 Floats = NDArray[np.float64]
 Source = Literal["exact", "bound", "estimate", "simulated"]
@@ -155,14 +152,19 @@ class PatientPool:
     patience: float
     of_mean: Source = "exact"
     of_quantiles: Source = "exact"
-    _known: dict[float, KPlayer] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[float, Waits] = field(default_factory=dict, compare=False, repr=False)
 
     def waits(self, rate: float) -> Waits:
         """Return the waits at so many players per second."""
-        found = self._at(rate)
-        assert found.p_match is not None
-        assert found.time_in_queue is not None
-        return Waits(found.mean, found.time_in_queue, found.p_match, found.law)
+        found = self._known.get(rate)
+        if found is None:
+            from evenmatch.theory.k_player import patient_waits
+
+            matched, in_queue, law = patient_waits(
+                k=self.k, rate=rate, patience_rate=1.0 / self.patience
+            )
+            found = self._known[rate] = Waits(law.mean, in_queue, matched, law)
+        return found
 
     def within(self, rates: Floats, wait: float) -> Floats:
         """Return the share of players who are matched within a wait, at each of the rates."""
@@ -180,17 +182,8 @@ class PatientPool:
         return solve_increasing(lambda rate: self._within(rate, wait), share, low, high)
 
     def _within(self, rate: float, wait: float) -> float:
-        found = self._at(rate)
-        return (found.p_match or 0.0) * float(found.law.cdf(np.float64(wait)))
-
-    def _at(self, rate: float) -> KPlayer:
-        from evenmatch.theory.k_player import k_player
-
-        found = self._known.get(rate)
-        if found is None:
-            found = k_player(k=self.k, rate=rate, patience_rate=1.0 / self.patience)
-            self._known[rate] = found
-        return found
+        found = self.waits(rate)
+        return found.matched * float(found.law.cdf(np.array(wait)))
 
 
 def solve_increasing(

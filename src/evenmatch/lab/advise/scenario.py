@@ -10,10 +10,11 @@ import numpy as np
 
 from evenmatch.errors import NotSupported
 from evenmatch.lab.advise.base import ANY, PlayerBase, role_set
+from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 
 MATCHES = 750
 """Matches of one run."""
-TICKETS_MIN, TICKETS_MAX = 2_000, 20_000
+TICKETS_MIN, TICKETS_MAX = 5_000, 20_000
 WARMUP = 0.2
 """Share of a run that is simulated and not counted, while the pool fills up."""
 PARTY_TRIES = 10_000
@@ -97,7 +98,7 @@ class PoolScenario:
         parties = [place + 1 for place, share in enumerate(base.parties) if share > 0.0]
         yield f"party_sizes = {parties}"
         if base.sides:
-            yield f"sides = {_texts([name for name in base.sides if name != ANY])}"
+            yield f"sides = {texts([name for name in base.sides if name != ANY])}"
         if base.roles:
             roles = ", ".join(f"{_key(role)} = {count}" for role, count in base.roles.items())
             yield f"roles = {{{roles}}}"
@@ -110,7 +111,7 @@ class PoolScenario:
         yield "[arrivals]"
         if csv is not None:
             yield 'process = "file"'
-            yield f"file = {_text(csv)}"
+            yield f"file = {text(csv)}"
         else:
             yield 'process = "poisson"'
             yield f"rate = {self.ticket_rate!r}"
@@ -127,7 +128,7 @@ class PoolScenario:
             yield f"share = {share!r}"
             yield f"size = {size}"
             if side:
-                yield f"attributes = {{side = {_text(side)}}}"
+                yield f"attributes = {{side = {text(side)}}}"
 
     def _kinds(self) -> Iterator[tuple[int, str, float]]:
         """Yield size, side ("" if flexible) and the share of tickets; all shares sum to 1."""
@@ -165,6 +166,17 @@ class PoolScenario:
             lines.append(f"{at:.6f},{size},{'|'.join(roles)},{'|'.join(takes)},{side}")
         return "\n".join(lines) + "\n"
 
+    def kinds_of(self, ticket: Ticket | NewTicket) -> list[str]:
+        """Return the kind of each player of a ticket, as people call it."""
+        size = len(ticket.players)
+        if self.by == "size":
+            return ["solo" if size == 1 else f"party of {size}"] * size
+        if self.by == "side":
+            side = ticket.attributes.get("side", "")
+            return [f"side {side}" if side else "either side"] * size
+        takes = [attribute_of(ticket, player, TAKES) for player in ticket.players]
+        return ["any role" if each == ANY else str(each) for each in takes]
+
     def _party_roles(self, rng: np.random.Generator, size: int) -> list[str]:
         """Draw what the players of a party take, so that they fit into one team."""
         base = self.base
@@ -192,14 +204,16 @@ def _probabilities(shares: list[float]) -> list[float]:
     return [share / total for share in shares]
 
 
-def _texts(values: list[str]) -> str:
-    return f"[{', '.join(map(_text, values))}]"
+def texts(values: list[str]) -> str:
+    """Return texts as a list in TOML."""
+    return f"[{', '.join(map(text, values))}]"
 
 
-def _text(value: str) -> str:
+def text(value: str) -> str:
+    """Return a text in TOML."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def _key(value: str) -> str:
-    return value if value.isascii() and value.replace("_", "").isalnum() else _text(value)
+    return value if value.isascii() and value.replace("_", "").isalnum() else text(value)

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,15 +14,13 @@ from evenmatch.config import parse_scenario
 from evenmatch.lab.advise.cells import QUANTILES
 from evenmatch.lab.advise.known import Known, KnownClass, Statement
 from evenmatch.lab.advise.pools import Floats, ScalingPool
-from evenmatch.lab.advise.scenario import PoolScenario
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study import map_all, mean_and_width
+from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.sim.history import MATCHED
 from evenmatch.sim.metrics import waits_of
 
 RUNS = 8
-UNNAMED = "flexible"
-"""What a run calls tickets without a side."""
 Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
@@ -93,11 +91,47 @@ class Simulated:
         }
 
 
+class Drawable(Protocol):
+    """What can be simulated: a pool, or several that share players."""
+
+    @property
+    def policy(self) -> str:
+        """Return the policy that decides."""
+        ...
+
+    @property
+    def rate(self) -> float:
+        """Return the players per second."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Return the seed of all chance."""
+        ...
+
+    @property
+    def by(self) -> str | None:
+        """Return what tells the kinds of players apart; None if there is one kind."""
+        ...
+
+    def toml(self, csv: str | None = None) -> str:
+        """Return the scenario's text."""
+        ...
+
+    def csv(self, child: int = 0) -> str | None:
+        """Return the arrivals of a run; None where the scenario draws them itself."""
+        ...
+
+    def kinds_of(self, ticket: Ticket | NewTicket) -> list[str]:
+        """Return the kind of each player of a ticket, as people call it."""
+        ...
+
+
 @dataclass(frozen=True)
 class _Run:
     """One run to make, small enough to send to another process."""
 
-    pool: PoolScenario
+    pool: Drawable
     child: int
 
 
@@ -110,7 +144,7 @@ class _Seen:
     kinds: list[str]
 
 
-def simulated_pool(pool: PoolScenario, percentile: float, map_: Mapper = map_all) -> Simulated:
+def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = map_all) -> Simulated:
     """Simulate a pool.
 
     Args:
@@ -193,23 +227,8 @@ def _run(run: _Run) -> _Seen:
     waits = np.repeat(waits_of(history)[first:], sizes)
     kinds: list[str] = []
     for ticket in history.tickets[first:] if pool.by else ():
-        kinds.extend(_kinds_of(pool, ticket))
+        kinds.extend(pool.kinds_of(ticket))
     return _Seen(waits, np.repeat(states == MATCHED, sizes), kinds)
-
-
-def _kinds_of(pool: PoolScenario, ticket: Any) -> list[str]:
-    """Return the kind of each player of a ticket, as people call it."""
-    size = len(ticket.players)
-    if pool.by == "size":
-        return ["solo" if size == 1 else f"party of {size}"] * size
-    if pool.by == "side":
-        side = ticket.attributes.get("side", "")
-        return [f"side {side}" if side else "either side"] * size
-    found = []
-    for player in ticket.players:
-        takes = player.attributes.get("takes") or ticket.attributes.get("takes")
-        found.append("any role" if takes == "any" else str(takes))
-    return found
 
 
 def _interval(values: Sequence[float | None]) -> Interval:
