@@ -17,6 +17,8 @@ MATCHES = 750
 TICKETS_MIN, TICKETS_MAX = 5_000, 20_000
 WARMUP = 0.2
 """Share of a run that is simulated and not counted, while the pool fills up."""
+FIRST_COME_MAX = 5
+"""Players of a team with parties up to which `first_come` is taken; it knows no roles either."""
 PARTY_TRIES = 10_000
 """Draws of a party's roles until they fit into one team."""
 TAKES = "takes"
@@ -42,7 +44,9 @@ class PoolScenario:
     @property
     def policy(self) -> str:
         """Return the policy: the longest waiting who can play go first."""
-        return "greedy" if self.base.roles else "first_come"
+        base = self.base
+        is_large = base.has_parties and max(base.teams) > FIRST_COME_MAX
+        return "greedy" if base.roles or is_large else "first_come"
 
     @property
     def by(self) -> str | None:
