@@ -16,6 +16,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any, get_args
 
+import figures
 import msgspec
 
 import evenmatch
@@ -57,9 +58,11 @@ def main(arguments: list[str]) -> int:
                 path.write_text(fresh, encoding="utf-8")
     missing = [f"policies/{name}.svg" for name in POLICIES
                if not (REFERENCE / "policies" / f"{name}.svg").exists()]  # fmt: skip
+    undrawn = figures.missing()
     if is_check:
-        stale += missing
-    elif stale or missing:
+        stale += [*missing, *(f"../howto/{name}" for name in undrawn)]
+    elif stale or missing or undrawn:
+        figures.draw()
         for name, figure in policy_figures().items():
             (REFERENCE / name).parent.mkdir(exist_ok=True)
             (REFERENCE / name).write_text(figure, encoding="utf-8")

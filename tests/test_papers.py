@@ -39,7 +39,7 @@ def test_every_row_is_built_or_says_why_not() -> None:
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_id_of_a_reproduction_has_a_row(paper: str) -> None:
     ids = {each for part in parts_of(paper, QUICK) for each in part.ids}
-    named = set(re.findall(rf"--only ({paper}\.\w+)", PAGE.read_text(encoding="utf-8")))
+    named = set(re.findall(rf"--only ({paper}\.[\w.]+)", PAGE.read_text(encoding="utf-8")))
     assert named == ids
 
 

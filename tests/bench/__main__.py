@@ -12,7 +12,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.bench import batch, compiled, engine, jobs, journal, memory, pools, rules, server
+from tests.bench import (
+    batch,
+    compiled,
+    engine,
+    jobs,
+    journal,
+    memory,
+    orders,
+    pools,
+    rules,
+    server,
+)
 from tests.bench.report import (
     Result,
     Row,
@@ -28,6 +39,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "engine": engine.run,
     "rules": rules.run,
     "compiled": compiled.run,
+    "orders": orders.run,
     "batch": batch.run,
     "pools": pools.run,
     "memory": memory.run,

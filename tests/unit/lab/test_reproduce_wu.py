@@ -12,10 +12,13 @@ import pytest
 from evenmatch.config import parse_scenario
 from evenmatch.lab.reproduce.paper import parts_of, reproduce
 from evenmatch.lab.reproduce.row import Effort, Row
+from evenmatch.lab.reproduce.runs import arrivals_of
 from evenmatch.lab.reproduce.wu import costs, worlds
 from evenmatch.lab.reproduce.wu.parts import scenarios
 from evenmatch.lab.reproduce.wu.worlds import Found, Run, World, mean, play, two_skills
+from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study import student_t
+from evenmatch.model.scenario import Scenario
 from evenmatch.theory.wu import odd_share, waiting_law, wu
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -115,6 +118,19 @@ def test_few_runs_of_every_world_make_all_rows(monkeypatch: pytest.MonkeyPatch) 
 def test_command_of_a_row_repeats_it() -> None:
     (row, *_) = reproduce("wu", QUICK, ["wu.threshold"], here).findings.rows
     assert row.command == "evenmatch reproduce wu --only wu.threshold --quick --seed 0"
+
+
+def test_matches_do_not_depend_on_who_comes_later() -> None:
+    (queue,) = parse_scenario(two_skills(2, 0.5, 5.0, "patient").toml(0)).queues
+    skills = np.random.default_rng(2).integers(0, 2, (3, 40)).astype(float)
+    skills[1:, :25] = skills[0, :25]
+    made = []
+    for each in skills:
+        arrivals = arrivals_of(queue, np.arange(1.0, 41.0), each[None, :])
+        run = simulate(Scenario((queue,)), arrivals=arrivals, seed=1)
+        made.append([match for match in run.matches if match["at"] <= 25.0])
+    assert len(made[0]) >= 5
+    assert made[0] == made[1] == made[2]
 
 
 POINTS = 3

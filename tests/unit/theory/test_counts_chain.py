@@ -38,6 +38,19 @@ def test_two_against_two_equals_the_closed_formula() -> None:
     assert found.lost == 0.0
 
 
+@pytest.mark.parametrize("prefer", ["largest", "smallest"])
+@pytest.mark.parametrize("given", [LIGHT, HEAVY, EDGE])
+def test_no_rule_is_below_the_bound_by_arrivals(given, prefer) -> None:
+    rates_by_size = dict(zip((1, 2, 3), given, strict=True))
+    players = sum(size * rate for size, rate in rates_by_size.items())
+    for reserve in (0, 7):
+        found = counts_chain(rates_by_size, team_rule(3, prefer, reserve=reserve), limit=150)
+        assert found.mean > 2.5 / players
+    # Two against two attains it: whoever is left over, fewer than four wait.
+    pairs = counts_chain({1: given[0], 2: given[1]}, team_rule(2, prefer), limit=10)
+    assert pairs.mean == pytest.approx(1.5 / (given[0] + 2 * given[1]), rel=1e-12)
+
+
 def test_a_low_limit_says_what_it_loses() -> None:
     given = dict(zip((1, 2, 3), EDGE, strict=True))
     low, high = (counts_chain(given, team_rule(3, "largest"), limit=x) for x in (20, 150))

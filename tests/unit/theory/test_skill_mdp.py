@@ -112,8 +112,8 @@ def test_wus_theorem_on_a_grid_with_edges_and_ties() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 1.2, 4.0])
 def test_lemma_3_1_every_even_set_plays_at_once(n: int, alpha: float) -> None:
-    for q in (0.1, 0.5, 0.8):
-        found = skill_mdp(types=HIGH_LOW, probs=(1 - q, q), n=n, alpha=alpha, cap=2 * n + 1)
+    for q, cap in itertools.product((0.1, 0.5, 0.8), (2 * n + 1, 2 * n + 3)):
+        found = skill_mdp(types=HIGH_LOW, probs=(1 - q, q), n=n, alpha=alpha, cap=cap)
         seen = Counter(least == 0.0 for least, _ in rows(found, HIGH_LOW, n))
         assert seen[True] >= n
         assert all(chosen == 0.0 for least, chosen in rows(found, HIGH_LOW, n) if least == 0.0)
@@ -125,6 +125,14 @@ def test_policy_reaches_wus_states_and_no_others() -> None:
     pools = Pools(HIGH_LOW, (0.5, 0.5), 2, 9)
     best = run_long(pools, *pools.after(best_moves(pools, 20.0)))
     assert np.count_nonzero(best.shares) == 2 * 2 * 3
+
+
+@pytest.mark.parametrize(("alpha", "delta"), [(0.5, 1.0), (2.0, 0.0)])
+def test_wus_theorem_is_a_threshold_of_nothing_or_one(alpha: float, delta: float) -> None:
+    for n in (1, 2, 3):
+        found = skill_mdp(types=HIGH_LOW, probs=(0.6, 0.4), n=n, alpha=alpha, cap=2 * n + 1)
+        assert found.static_threshold == pytest.approx(found.cost, abs=1e-12)
+        assert found.static_threshold_delta == delta
 
 
 def plain_value_iteration(

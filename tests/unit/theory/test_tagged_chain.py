@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
+from evenmatch.theory.chain import rational
 from evenmatch.theory.tagged_chain import Pool, tagged_chain
 from evenmatch.theory.two_v_two import rule_of
+from evenmatch.theory.zones import zones
 from tests.draws import chance, rates
 
 
@@ -94,6 +96,32 @@ def test_littles_law_holds_for_each_class() -> None:
     for name, rate in (("solo", Fraction(3, 7)), ("party", Fraction(1, 5))):
         waiting = sum(share * Counter(pool)[name] for pool, share in found.pools.items())
         assert waiting == rate * found.classes[name].mean
+
+
+def oldest_in_either_zone(pool: Pool) -> tuple[int, ...]:
+    """Let the newcomer play the oldest of his zones; flexible ones are in both."""
+    newest = len(pool) - 1
+    for index in range(newest):
+        if pool[index] == pool[newest] or "flexible" in (pool[index], pool[newest]):
+            return (index, newest)
+    return ()
+
+
+def test_two_zones_wait_as_a_party_that_is_followed() -> None:
+    rng = chance("zones")
+    given = dict(zip(("junior", "expert", "flexible"), rates(rng, 3), strict=True))
+    found = tagged_chain(dict.fromkeys(given, 1), given, oldest_in_either_zone, exact=True)
+    expected = zones(**given).exact
+    for name in given:
+        assert str(found.classes[name].mean) == expected[f"mean_{name}"]
+    assert str(found.players.mean) == expected["mean"]
+    # (40)-(43): a junior who meets nobody, or only an expert, waits until somebody may play him.
+    a, b, c = (rational(rate) for rate in given.values())
+    total = a + b + c
+    alone = (1 / total + b / total**2) / (1 - (b / total) ** 2)
+    behind = 1 / total + (b + c) * alone / total
+    waiting = found.pools[()] * alone + found.pools["expert",] * behind
+    assert found.classes["junior"].mean == waiting
 
 
 def test_two_against_two_takes_less_than_a_second() -> None:

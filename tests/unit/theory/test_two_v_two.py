@@ -212,26 +212,21 @@ def test_bad_input_is_one_sentence(settings, sentence) -> None:
     assert sentence in str(raised.value)
 
 
-def scenario(solo: float, party: float, count: int, policy_line: str) -> Scenario:
+def scenario(solo: float, party: float, count: int) -> Scenario:
     return parse_scenario(
-        f'[[queue]]\nteams = 2\nplayers = 2\non_deadline = "keep"\n{policy_line}\n'
+        '[[queue]]\nteams = 2\nplayers = 2\non_deadline = "keep"\n'
         f"[arrivals]\ncount = {count}\n"
         f"[[arrivals.classes]]\nrate = {solo}\nsize = 1\n"
         f"[[arrivals.classes]]\nrate = {party}\nsize = 2\n"
     )
 
 
-def policy_of(order):
-    """Return a policy that plays by the same rule as the exact chain."""
-    rule = rule_of(order)
-
-    @policy
-    def play(pool, now):
-        names = tuple("solo" if len(ticket.players) == 1 else "party" for ticket in pool)
-        chosen = rule(names)
-        return [[pool[index] for index in chosen]] if chosen else []
-
-    return play
+@policy
+def two_queues(pool, now):
+    """Play by the same rule as the exact chain."""
+    names = tuple("solo" if len(ticket.players) == 1 else "party" for ticket in pool)
+    chosen = rule_of("two_queues")(names)
+    return [[pool[index] for index in chosen]] if chosen else []
 
 
 RUNS = 12
@@ -239,19 +234,27 @@ RUNS = 12
 times, so the default seed is fixed; EVENMATCH_SEED tries others."""
 
 
-@pytest.mark.parametrize("order", ["greedy", "lifo", "two_queues"])
-def test_simulated_waits_are_inside_three_standard_errors(order) -> None:
+@pytest.mark.parametrize(
+    ("order", "played"),
+    [
+        ("fifo", "greedy"),
+        ("lifo", "first_come:order=lifo"),
+        ("packing", "first_come:order=packing"),
+        ("two_queues", two_queues),
+    ],
+    ids=["greedy", "lifo", "packing", "two_queues"],
+)
+def test_simulated_waits_are_inside_three_standard_errors(order, played) -> None:
     rng = chance(f"simulated two_v_two {order}", default=5)
     for _ in range(3):
         solo = round(float(rng.uniform(0.15, 0.85)), 2)
         party = (1 - solo) / 2
-        is_greedy = order == "greedy"
-        expected = two_v_two(solo_rate=solo, party_rate=party, order="fifo" if is_greedy else order)
-        world = scenario(solo, party, 1200, 'policy = "greedy"' if is_greedy else "")
-        given = None if is_greedy else policy_of(order)
+        expected = two_v_two(solo_rate=solo, party_rate=party, order=order)
         waits: dict[str, list[float]] = {"mean": [], "var": [], "mean_solo": [], "mean_party": []}
         for seed in rng.integers(1 << 30, size=RUNS).tolist():
-            found = evenmatch.simulate(world, policy=given, seed=seed, by="size").summary
+            found = evenmatch.simulate(
+                scenario(solo, party, 900), policy=played, seed=seed, by="size"
+            ).summary
             waits["mean"].append(found["wait"]["mean"])
             waits["var"].append(found["wait"]["var"])
             waits["mean_solo"].append(found["by"]["size"]["1"]["wait"]["mean"])

@@ -72,6 +72,7 @@ def _timed(policy: str) -> World:
         skill=game.skill,
         rate=RATE,
         wait_price=WAIT_PRICE,
+        longer=3,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
+import numpy as np
 
 from evenmatch.lab.reproduce.row import Effort, Findings, Line, Part, Plot, Row
 from evenmatch.lab.reproduce.words import table_of_rows
@@ -19,7 +20,7 @@ from evenmatch.lab.reproduce.wu.worlds import (
     runs_of,
 )
 from evenmatch.theory.skill_mdp import SkillPolicies, best_moves, skill_mdp
-from evenmatch.theory.skill_pools import Pools, run_long
+from evenmatch.theory.skill_pools import Floats, Ints, Pools, run_long
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -56,6 +57,8 @@ SETTINGS = (
 )
 SIMULATED = (Setting(1, 3, 2.0, 7), Setting(1, 5, 8.0, 7), Setting(2, 3, 2.0, 10))
 DRAWN = Setting(1, 8, 8.0, 6)
+SIZED_TYPES = 5
+"""With fewer types there is nothing left to gain."""
 Task = Setting | Run
 
 
@@ -78,13 +81,13 @@ def solved(setting: Setting) -> SkillPolicies:
 
 
 def worlds() -> list[World]:
-    """Return what is simulated: greedy, and the best threshold of each setting."""
+    """Return what is simulated: greedy once, and the best threshold of each setting."""
     deltas = (0.5, 0.25, 0.5)
-    return [
-        _world(setting, policy)
+    best = [
+        _world(setting, f"imbalance_threshold:delta={delta:g}")
         for setting, delta in zip(SIMULATED, deltas, strict=True)
-        for policy in ("greedy", f"imbalance_threshold:delta={delta:g}")
     ]
+    return [_world(SIMULATED[0], "greedy"), *best]
 
 
 def _world(setting: Setting, policy: str) -> World:
@@ -142,6 +145,9 @@ def _rows(setting: Setting, found: SkillPolicies) -> Iterator[Row]:
     yield row("skill", what, above(found.static_threshold_outer))
     what = "share of its matches that are of the evenest set there is"
     yield row("least_set", what, _share_of_least(setting))
+    if setting.types >= SIZED_TYPES:
+        what = "best threshold for each size of the pool: percent above"
+        yield row("pool", what, above(cost_by_size(setting, delta)))
     yield row("pool", "most players whom the best policy lets wait", float(found.pool_max))
     what = f"match while {found.pool_threshold_players} wait: percent above"
     yield row("pool", what, above(found.pool_threshold))
@@ -151,14 +157,52 @@ def _rows(setting: Setting, found: SkillPolicies) -> Iterator[Row]:
 
 def _share_of_least(setting: Setting) -> float:
     """Return how many of the best policy's matches, by what it does with each pool it meets."""
-    probs = (1.0 / setting.types,) * setting.types
-    pools = Pools(setting.skills, probs, setting.n, setting.cap)
-    moves = best_moves(pools, 2.0 * setting.n * setting.alpha)
+    pools, price = _pools(setting)
+    moves = best_moves(pools, price)
     met = run_long(pools, *pools.after(moves)).shares > 0.0
     asked = pools.arrivals[met].ravel()
     asked = asked[moves[asked] >= 0]
     gaps = pools.imbalances[pools.move_set]
     return float((gaps[moves[asked]] == gaps[pools.least_moves()[asked]]).mean())
+
+
+def cost_by_size(setting: Setting, start: float) -> float:
+    """Return the cost of the best thresholds, one for each size of the pool.
+
+    Args:
+        setting: The game.
+        start: The best threshold for all sizes; one after the other is changed until none helps.
+    """
+    pools, price = _pools(setting)
+    least = pools.least_moves()
+    deltas = sorted(set(pools.imbalances.tolist()))
+
+    def cost(by_size: dict[int, float]) -> float:
+        limits = np.array([by_size.get(size, np.inf) for size in pools.sizes.tolist()])
+        return _cost_of_limits(pools, price, least, limits)
+
+    best = dict.fromkeys(range(2 * setting.n, setting.cap), start)
+    reached = cost(best)
+    while True:
+        tried = [{**best, size: delta} for size in best for delta in deltas]
+        found, best_now = min(((cost(each), each) for each in tried), key=lambda pair: pair[0])
+        if found >= reached - 1e-12:
+            return reached
+        reached, best = found, best_now
+
+
+def _pools(setting: Setting) -> tuple[Pools, float]:
+    """Return the pools of a setting, and what an imbalance of 1 costs."""
+    probs = (1.0 / setting.types,) * setting.types
+    return Pools(setting.skills, probs, setting.n, setting.cap), 2.0 * setting.n * setting.alpha
+
+
+def _cost_of_limits(pools: Pools, price: float, least: Ints, limits: Floats) -> float:
+    """Return the cost of matching the evenest set of a pool up to the pool's own limit."""
+    gaps = np.where(least >= 0, pools.imbalances[pools.move_set[least]], np.inf)
+    acts = (least >= 0) & ((gaps <= limits) | (pools.sizes == pools.cap))
+    done = run_long(pools, *pools.after(np.where(acts, least, -1)))
+    return done.wait + price * done.imbalance
 
 
 def _simulated(
@@ -181,18 +225,11 @@ def _simulated(
 
 def _plot(best: SkillPolicies) -> Plot:
     """Return what each threshold costs."""
-    probs = (1.0 / DRAWN.types,) * DRAWN.types
-    pools = Pools(DRAWN.skills, probs, DRAWN.n, DRAWN.cap)
-    price = 2.0 * DRAWN.n * DRAWN.alpha
+    pools, price = _pools(DRAWN)
     least = pools.least_moves()
-    deltas = sorted({0.0, *pools.imbalances.tolist()})
-    costs = []
-    for delta in deltas:
-        gaps = pools.imbalances[pools.move_set[least]]
-        acts = (least >= 0) & ((gaps <= delta) | (pools.sizes == pools.cap))
-        done = run_long(pools, *pools.after(least * acts - ~acts))
-        costs.append(done.wait + price * done.imbalance)
-    xs = tuple(deltas)
+    xs = tuple(sorted(set(pools.imbalances.tolist())))
+    everywhere = np.ones(len(pools.counts))
+    costs = [_cost_of_limits(pools, price, least, delta * everywhere) for delta in xs]
     return Plot(
         "cost_by_threshold",
         "A match if its imbalance is at most delta",

@@ -20,7 +20,7 @@ from evenmatch.lab.study import mean_and_width
 
 PERIODS = 3000
 """Arrivals of a run: a multiple of 2n for every team size here, so that greedy ends with nobody."""
-RUNS, RUNS_QUICK = 100, 10
+RUNS, RUNS_QUICK = 100, 8
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +35,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         rate: Players per second; None means one at each second.
         wait_price: Cost of a second of waiting.
         has_tenths: Whether waits are told by tenths of skill too.
+        longer: How many times as long as others a run is.
     """
 
     name: str
@@ -45,6 +46,12 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     rate: float | None = None
     wait_price: float = 1.0
     has_tenths: bool = False
+    longer: int = 1
+
+    @property
+    def periods(self) -> int:
+        """Return how many players come."""
+        return PERIODS * self.longer
 
     @property
     def file(self) -> str:
@@ -55,7 +62,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         """Return the scenario's text."""
         weight = 2 * self.n * self.alpha
         process = 'process = "regular"\ninterval = 1.0'
-        end = f"until = {PERIODS + 1}.0\n"
+        end = f"until = {self.periods + 1}.0\n"
         if self.rate is not None:
             process, end = f'process = "poisson"\nrate = {self.rate!r}', ""
         return (
@@ -63,7 +70,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
             f'wait_price = {self.wait_price!r}\non_deadline = "keep"\npolicy = "{self.policy}"\n\n'
             '[[queue.criteria]]\nkind = "imbalance"\nmeasure = "sum"\nattribute = "skill"\n'
             f'scale = {{ kind = "none" }}\nweight = {weight!r}\n\n'
-            f"[arrivals]\n{process}\ncount = {PERIODS}\n\n[attributes.skill]\n{self.skill}"
+            f"[arrivals]\n{process}\ncount = {self.periods}\n\n[attributes.skill]\n{self.skill}"
         )
 
 
@@ -128,19 +135,19 @@ def play(run: Run) -> Found:
     waited = float(np.sum(history.ended_at) - np.sum(history.enqueued_at))
     tenths = found["by"]["skill_decile"].values() if by else ()
     return Found(
-        cost=(found["cost"] + found["cost_waiting"]) / PERIODS,
-        wait=world.wait_price * waited / PERIODS,
-        pools=() if world.rate else _pools([match.at for match in history.matches], world.n),
+        cost=(found["cost"] + found["cost_waiting"]) / world.periods,
+        wait=world.wait_price * waited / world.periods,
+        pools=() if world.rate else _pools([match.at for match in history.matches], world),
         waits=tuple(each["wait"]["mean"] for each in tenths),
     )
 
 
-def _pools(matched_at: Sequence[float], n: int) -> tuple[float, ...]:
+def _pools(matched_at: Sequence[float], world: World) -> tuple[float, ...]:
     """Return how often k wait just before an arrival: all who came before, less who played."""
-    before = np.arange(PERIODS)
-    waiting = before - 2 * n * np.searchsorted(matched_at, before, side="right")
-    counts = np.bincount(waiting, minlength=2 * n + 1)
-    return tuple((counts / PERIODS).tolist())
+    before = np.arange(world.periods)
+    waiting = before - 2 * world.n * np.searchsorted(matched_at, before, side="right")
+    counts = np.bincount(waiting, minlength=2 * world.n + 1)
+    return tuple((counts / world.periods).tolist())
 
 
 def runs_of(worlds: Sequence[World], effort: Effort) -> list[Run]:
