@@ -60,11 +60,23 @@ def answer(advice: Advice) -> Iterator[str]:
         yield from _of_target(advice, advice.target_wait)
     else:
         yield from _of_players(advice)
+    if advice.day is not None and advice.target_wait is not None and advice.known.pool is not None:
+        met = sum(each.meets is True for each in advice.day.hours)
+        online = players(advice.players_online)
+        yield (
+            f"With {online} on average over the day {met} of 24 hours keep to "
+            f"{seconds(advice.target_wait)}."
+        )
 
 
 def _of_unstable(advice: Advice) -> str:
     text = "No number of players is enough: the queue grows for ever, whoever is served first."
     share = advice.known.growth
+    if share == 0.0:
+        return (
+            "No number of players is enough: some are just too many, and waits get longer and "
+            "longer."
+        )
     if share:
         text += f" Of every 100 players who search, {100.0 * share:.3g} can never be placed."
     return text
@@ -310,8 +322,8 @@ def day_lines(advice: Advice, day: Day) -> Iterator[str]:
     elif day.shared_minutes is not None:
         missed = sum(each.meets is False for each in day.hours)
         yield (
-            f"{missed} of 24 hours miss the target; all their players together could have a shared "
-            f"time to play of {seconds(60.0 * day.shared_minutes)} that meets it"
+            f"{missed} of 24 hours miss the target; if all their players came at one time, that "
+            f"could last for {seconds(60.0 * day.shared_minutes)} and meet it"
         )
         if day.needed_mean is not None:
             yield f"every hour meets it with {players(day.needed_mean)} online on average"

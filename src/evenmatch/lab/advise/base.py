@@ -182,9 +182,9 @@ def _check_splits(splits: tuple[Split, ...]) -> None:
 def _check_parties(base: PlayerBase) -> None:
     check_shares("parties", base.parties)
     largest = max(place + 1 for place, share in enumerate(base.parties) if share > 0.0)
-    if largest > min(base.teams):
+    if largest > max(base.teams):
         raise ConfigError(
-            f"parties: a party of {largest} does not fit into a team of {min(base.teams)}"
+            f"parties: a party of {largest} does not fit into a team of {max(base.teams)}"
         )
 
 

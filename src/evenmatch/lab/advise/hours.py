@@ -105,5 +105,6 @@ def _hour(
         return Hour(place, players, wait, None, None)
     # The number that is needed decides, so that it meets its own target to the last digit.
     meets = players >= needed * (1.0 - 1e-9)
-    minutes = None if meets or not math.isfinite(needed) else MINUTES * players / needed
+    is_hopeless = not math.isfinite(needed) or players == 0.0
+    minutes = None if meets or is_hopeless else MINUTES * players / needed
     return Hour(place, players, wait, meets, minutes)

@@ -10,13 +10,15 @@ import numpy as np
 
 from evenmatch.errors import NotSupported
 from evenmatch.lab.advise.base import ANY, PlayerBase, role_set
-from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
+from evenmatch.sim.groups import FLEXIBLE
 
 MATCHES = 750
 """Matches of one run."""
 TICKETS_MIN, TICKETS_MAX = 5_000, 20_000
 WARMUP = 0.2
 """Share of a run that is simulated and not counted, while the pool fills up."""
+FIRST_COME_MAX = 5
+"""Players of a team with parties up to which `first_come` is taken; it knows no roles either."""
 PARTY_TRIES = 10_000
 """Draws of a party's roles until they fit into one team."""
 TAKES = "takes"
@@ -42,7 +44,9 @@ class PoolScenario:
     @property
     def policy(self) -> str:
         """Return the policy: the longest waiting who can play go first."""
-        return "greedy" if self.base.roles else "first_come"
+        base = self.base
+        is_large = base.has_parties and max(base.teams) > FIRST_COME_MAX
+        return "greedy" if base.roles or is_large else "first_come"
 
     @property
     def by(self) -> str | None:
@@ -166,16 +170,13 @@ class PoolScenario:
             lines.append(f"{at:.6f},{size},{'|'.join(roles)},{'|'.join(takes)},{side}")
         return "\n".join(lines) + "\n"
 
-    def kinds_of(self, ticket: Ticket | NewTicket) -> list[str]:
-        """Return the kind of each player of a ticket, as people call it."""
-        size = len(ticket.players)
+    def label(self, group: str) -> str:
+        """Return what people call a group of players, by its name in `--by`."""
         if self.by == "size":
-            return ["solo" if size == 1 else f"party of {size}"] * size
+            return "solo" if group == "1" else f"party of {group}"
         if self.by == "side":
-            side = ticket.attributes.get("side", "")
-            return [f"side {side}" if side else "either side"] * size
-        takes = [attribute_of(ticket, player, TAKES) for player in ticket.players]
-        return ["any role" if each == ANY else str(each) for each in takes]
+            return "either side" if group == FLEXIBLE else f"side {group}"
+        return "any role" if group == ANY else group
 
     def _party_roles(self, rng: np.random.Generator, size: int) -> list[str]:
         """Draw what the players of a party take, so that they fit into one team."""

@@ -24,7 +24,6 @@ from evenmatch.lab.advise.scenario import (
     texts,
 )
 from evenmatch.lab.advise.simulated import Mapper, Simulated, simulated_pool
-from evenmatch.model.ticket import NewTicket, Ticket
 
 OPTIONS_MAX = 6
 """Options of a split that are simulated together."""
@@ -119,7 +118,7 @@ class SharedPools:
     rate: float
     seed: int
     policy: str = "first_come"
-    by: str = "queue"
+    by: str = "queues"
 
     @property
     def shares(self) -> dict[str, float]:
@@ -167,9 +166,9 @@ class SharedPools:
         del child
         return None
 
-    def kinds_of(self, ticket: Ticket | NewTicket) -> list[str]:
-        """Return the option of a ticket, or that it takes any."""
-        return [ticket.queues[0] if len(ticket.queues) == 1 else f"any {self.split.name}"]
+    def label(self, group: str) -> str:
+        """Return the option of the players who wait in these queues, or that they take any."""
+        return group if group in self.shares else f"any {self.split.name}"
 
 
 def _class(queues: list[str], share: float) -> Iterator[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenmatch.config import parse_scenario
 from evenmatch.lab.advise.cells import QUANTILES
@@ -16,7 +17,7 @@ from evenmatch.lab.advise.known import Known, KnownClass, Statement
 from evenmatch.lab.advise.pools import Floats, ScalingPool
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study import map_all, mean_and_width
-from evenmatch.model.ticket import NewTicket, Ticket
+from evenmatch.sim.groups import groups_of
 from evenmatch.sim.history import MATCHED
 from evenmatch.sim.metrics import waits_of
 
@@ -122,8 +123,8 @@ class Drawable(Protocol):
         """Return the arrivals of a run; None where the scenario draws them itself."""
         ...
 
-    def kinds_of(self, ticket: Ticket | NewTicket) -> list[str]:
-        """Return the kind of each player of a ticket, as people call it."""
+    def label(self, group: str) -> str:
+        """Return what people call a group of players, by its name in `--by`."""
         ...
 
 
@@ -135,13 +136,18 @@ class _Run:
     child: int
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """Waits of the players of one run, and whether they were matched, by kind."""
+class _Waits(NamedTuple):
+    """Waits of players, and whether they were matched."""
 
     waits: Floats
-    matched: np.ndarray[Any, np.dtype[np.bool_]]
-    kinds: list[str]
+    matched: NDArray[np.bool_]
+
+
+class _Seen(NamedTuple):
+    """One run: all of its players, and each kind of them."""
+
+    every: _Waits
+    kinds: dict[str, _Waits]
 
 
 def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = map_all) -> Simulated:
@@ -157,26 +163,27 @@ def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = map_all) ->
     """
     seen: list[_Seen] = map_(_run, [_Run(pool, child) for child in range(RUNS)])
     parts = {**QUANTILES, "wait": percentile}
-    figures = {"mean": _interval([_mean(each) for each in seen])}
+    every = [each.every for each in seen]
+    figures = {"mean": _interval(map(_mean, every))}
     for name, part in parts.items():
-        figures[name] = _interval([_quantile(each, part) for each in seen])
-    figures["matched"] = _interval([float(each.matched.mean()) for each in seen])
-    names = sorted({kind for each in seen for kind in each.kinds})
-    classes = {name: _interval([_mean(each, name) for each in seen]) for name in names}
+        figures[name] = _interval(_quantile(each, part) for each in every)
+    figures["matched"] = _interval(float(each.matched.mean()) for each in every)
+    kinds = {
+        name: [each.kinds[name] for each in seen if name in each.kinds]
+        for name in dict.fromkeys(name for each in seen for name in each.kinds)
+    }
+    players = sum(len(each.waits) for each in every)
     return Simulated(
         policy=pool.policy,
         rate=pool.rate,
         runs=len(seen),
-        players=sum(len(each.waits) for each in seen),
+        players=players,
         figures=figures,
-        classes=classes,
-        law=_law(seen, pool.rate),
+        classes={name: _interval(map(_mean, found)) for name, found in kinds.items()},
+        law=_law(every, pool.rate),
         by_class={
-            name: (
-                sum(each.kinds.count(name) for each in seen) / sum(len(e.kinds) for e in seen),
-                _law(seen, pool.rate, name),
-            )
-            for name in names
+            name: (sum(len(each.waits) for each in found) / players, _law(found, pool.rate))
+            for name, found in kinds.items()
         },
     )
 
@@ -198,6 +205,7 @@ def known_by(simulated: Simulated, known: Known) -> Known:
     classes = tuple(
         KnownClass(name, share, law, float(law.waits.mean()))
         for name, (share, law) in simulated.by_class.items()
+        if len(law.waits)
     )
     return replace(
         known,
@@ -222,30 +230,29 @@ def _run(run: _Run) -> _Seen:
         by = [] if pool.by is None else [pool.by]
         history = simulate(scenario, seed=seeds, by=by).history
     first = history.first_counted
-    sizes = np.asarray(history.sizes[first:], dtype=np.int64)
-    states = np.frombuffer(bytes(history.states), dtype=np.uint8)[first:]
-    waits = np.repeat(waits_of(history)[first:], sizes)
-    kinds: list[str] = []
-    for ticket in history.tickets[first:] if pool.by else ():
-        kinds.extend(pool.kinds_of(ticket))
-    return _Seen(waits, np.repeat(states == MATCHED, sizes), kinds)
+    waits = waits_of(history)
+    matched = np.frombuffer(bytes(history.states), dtype=np.uint8) == MATCHED
+    places = np.repeat(np.arange(first, len(waits)), history.sizes[first:])
+    groups = {} if pool.by is None else groups_of(history, pool.by, first)
+    return _Seen(
+        _Waits(waits[places], matched[places]),
+        {pool.label(name): _Waits(waits[found], matched[found]) for name, found in groups.items()},
+    )
 
 
-def _interval(values: Sequence[float | None]) -> Interval:
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
+def _interval(values: Iterable[float | None]) -> Interval:
+    found = list(values)
+    known = [value for value in found if value is not None]
+    if len(known) < len(found):
         return Interval(None, None)
     return Interval(*mean_and_width(known))
 
 
-def _mean(seen: _Seen, kind: str | None = None) -> float | None:
-    chosen = seen.matched
-    if kind is not None:
-        chosen = chosen & (np.array(seen.kinds) == kind)
-    return float(seen.waits[chosen].mean()) if chosen.any() else None
+def _mean(seen: _Waits) -> float | None:
+    return float(seen.waits[seen.matched].mean()) if seen.matched.any() else None
 
 
-def _quantile(seen: _Seen, part: float) -> float | None:
+def _quantile(seen: _Waits, part: float) -> float | None:
     """Return the wait within which a share of all players is matched."""
     share = float(seen.matched.mean())
     if part > share:
@@ -253,9 +260,5 @@ def _quantile(seen: _Seen, part: float) -> float | None:
     return float(np.quantile(seen.waits[seen.matched], min(part / share, 1.0)))
 
 
-def _law(seen: Sequence[_Seen], rate: float, kind: str | None = None) -> Empirical:
-    parts = []
-    for each in seen:
-        chosen = each.matched if kind is None else each.matched & (np.array(each.kinds) == kind)
-        parts.append(each.waits[chosen])
-    return Empirical(np.sort(np.concatenate(parts)) * rate)
+def _law(seen: Iterable[_Waits], rate: float) -> Empirical:
+    return Empirical(np.sort(np.concatenate([each.waits[each.matched] for each in seen])) * rate)
