@@ -30,7 +30,7 @@ TRIALS = 5
 STEP = math.sqrt(2.0)
 FRESHNESS = 1.0 / 512.0
 """Weight of the newest arrival in what a trial costs."""
-PAST = 64.0
+PAST = 32.0
 """Arrivals that a new trial takes over from its neighbour, at most."""
 RENEW_EVERY = 16
 """Arrivals for which a limit holds; the first play without any."""
