@@ -480,7 +480,7 @@ def test_parts_without_the_wanted_rows_are_left_out() -> None:
     assert part.ids == ("schlup.ticks",)
 
 
-@pytest.mark.parametrize("paper", ["wu", "xu"])
+@pytest.mark.parametrize("paper", ["xu"])
 def test_papers_of_later_versions_say_so(paper: str) -> None:
     with pytest.raises(NotSupported, match=f"reproduce {paper} comes with a later version"):
         parts_of(paper, QUICK)
