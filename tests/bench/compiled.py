@@ -66,6 +66,9 @@ def run(setting: Setting) -> Iterator[Row]:
     for spec in ("greedy", "price"):
         speeds = _speeds(rounds, few, lambda s=spec: _engine(s, times[:few], values[:, :few]))
         yield Row(f"{spec}, engine", speeds, unit, note="the same matches, ticket by ticket")
+    for spec in ("imbalance_threshold:delta=0.1", "imbalance_threshold"):
+        speeds = _speeds(rounds, few, lambda s=spec: _engine(s, times[:few], values[:, :few]))
+        yield Row(f"{spec}, engine", speeds, unit, note="it has no compiled steps")
     queue = _queue(10, 3)
     times, values = _arrivals(count // 10, 30.0, 3)
     for spec in GROUPS:

@@ -51,8 +51,8 @@ def world(k: int, spec: str, *, sides: str = "", drawn: str = "", count: int = 3
 
 def both_ways(given: Scenario, monkeypatch: pytest.MonkeyPatch) -> tuple[Run, Run]:
     """Return a compiled run and the engine's."""
-    (queue,) = given.queues
-    assert why_engine(given, given.queues, parse_policy(queue.policy)) == ""
+    policies = [parse_policy(queue.policy) for queue in given.queues]
+    assert why_engine(given, given.queues, policies) == ""
     compiled = simulate(given, by=["size", "skill_decile"])
     monkeypatch.setattr("evenmatch.lab.simulate.why_engine", lambda *_: "as a test")
     return compiled, simulate(given, by=["size", "skill_decile"])
@@ -143,6 +143,54 @@ def test_classes_drift_with_and_without_the_engine(monkeypatch: pytest.MonkeyPat
     expect_equal(*both_ways(given, monkeypatch))
 
 
+@pytest.mark.parametrize("order", ["oldest", "lifo", "packing"])
+def test_queues_apart_are_filled_with_and_without_the_engine(
+    order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = parse_scenario(f"""
+        [[queue]]
+        name = "solos"
+        teams = 2
+        players = 2
+        party_sizes = [1]
+        policy = "first_come:order={order}"
+        [[queue]]
+        name = "pairs"
+        teams = 2
+        players = 2
+        wait_price = 3.0
+        policy = "first_come:order={order}"
+        [arrivals]
+        process = "poisson"
+        count = 300
+        [[arrivals.classes]]
+        rate = 2.0
+        [[arrivals.classes]]
+        rate = 1.0
+        size = 2
+        queues = ["pairs"]
+        [[arrivals.classes]]
+        rate = 0.5
+        queues = ["pairs"]
+        [attributes]
+        skill = {{distribution = "uniform"}}
+    """)
+    compiled, engine = both_ways(given, monkeypatch)
+    expect_equal(compiled, engine)
+    assert {match["queue"] for match in compiled.matches} == {"solos", "pairs"}
+
+
+def test_parties_in_two_queues_are_left_to_the_engine() -> None:
+    queues = (replace(TRIOS, name="one"), replace(TRIOS, name="two"))
+    both = of_class(queues=("one", "two"))
+    sided = (queues[0], replace(SIDED, name="two"))
+    policies = [FirstCome(), FirstCome()]
+    assert why_engine(Scenario(queues, SOLOS), queues, policies) == ""
+    assert "several queues" in why_engine(Scenario(queues, both), queues, policies)
+    assert "several queues" in why_engine(Scenario(sided, SOLOS), sided, policies)
+    assert "several queues" in why_engine(Scenario(queues, SOLOS), queues, [Greedy(), Greedy()])
+
+
 TRIOS = Queue(format=Format((3, 3)), policy="first_come")
 SIDED = Queue(format=Format((3, 3), ("A", "B")), policy="first_come")
 SOLOS = Arrivals(rate=1.0, count=20_000)
@@ -169,8 +217,8 @@ def drawing(side: Distribution) -> Arrivals:
         (replace(TRIOS, handicap=Handicap(1.0)), SOLOS, "handicaps"),
         (replace(TRIOS, format=Format((3, 3), party_sizes=(3,))), SOLOS, "which parties"),
         (replace(SIDED, format=replace(SIDED.format, side_choice="prefer")), SOLOS, "wishes"),
-        (TRIOS, of_class(size=4), "which classes"),
-        (TRIOS, of_class(queues=("other",)), "which classes"),
+        (TRIOS, of_class(size=4), "which parties"),
+        (TRIOS, of_class(queues=("other",)), "which parties"),
         (SIDED, of_class(attributes={"side": "C"}), "which sides"),
         (SIDED, drawing(Distribution("choice", values=("A", "C"))), "which sides"),
         (SIDED, drawing(Distribution("uniform")), "which sides"),
@@ -180,7 +228,7 @@ def drawing(side: Distribution) -> Arrivals:
 def test_what_else_happens_is_left_to_the_engine(
     queue: Queue, arrivals: Arrivals, reason: str
 ) -> None:
-    found = why_engine(Scenario((queue,), arrivals), (queue,), FirstCome())
+    found = why_engine(Scenario((queue,), arrivals), (queue,), [FirstCome()])
     assert (reason in found) if reason else found == ""
 
 

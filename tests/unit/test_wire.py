@@ -147,6 +147,15 @@ def test_match_states_its_region_and_hosts_where_there_are_any() -> None:
     assert not {"region", "latency_delta", "hosts"} & set(bare)
 
 
+def test_match_states_who_is_on_another_side_than_asked() -> None:
+    teams = (("1",), ("2",))
+    match = Match("m", "map", 0.0, ("1", "2"), teams, (("a",), ("b",)), off_side=("2",))
+    for state in (match_state(match), feed_match(match, None, 7)):
+        assert msgspec.to_builtins(state)["off_side"] == ("2",)
+    kept = msgspec.structs.replace(match, off_side=None)
+    assert "off_side" not in msgspec.to_builtins(match_state(kept))
+
+
 def test_match_states_its_handicap_where_there_is_one() -> None:
     match = Match("m", "duel", 2.5, ("1", "2"), (("1",), ("2",)), (("a",), ("b",)), handicap=(0, 3))
     for state in (match_state(match), feed_match(match, None, 9)):

@@ -59,9 +59,12 @@ def theory(
         evenmatch theory schlup k=2 rate=10 wait_max=5 --json
 
     Args:
-        name: `schlup`, the formulas of "Automatic Game Matching" (costs per match), or `floor`,
-            the least that any policy without foreknowledge pays; how long players wait for
-            matches of `k_player`, or in `two_v_two` with parties.
+        name: What to compute; a name alone says which keys it needs. Waits: `k_player`,
+            `two_v_two` with parties, `sides`, `zones`, and duels on any `graph` of classes, with
+            `graph_laws` for quantiles. Rules: who gains by `flexibility`, where to set
+            `zone_cuts`. Stability: `team_stability`, `role_stability`. Skill against waiting:
+            `wu`, `skill_mdp`, `recommend_window`. Costs per match: `schlup`, and `floor`, the
+            least that any policy without foreknowledge pays.
         settings: Texts key=value; an unknown key is answered with those that are allowed.
             Lists are a,b,c; `file=F.json` names a file where a model needs more than a line.
         as_json: Print one JSON object and nothing else.

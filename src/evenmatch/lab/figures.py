@@ -10,6 +10,9 @@ import msgspec
 
 from evenmatch.sim.metrics import Summary
 
+OFF_SIDE = "off_side"
+"""A figure of queues that take sides as wishes."""
+
 FIGURES: Sequence[tuple[str, str, str, int]] = (
     ("tickets", "tickets", "", 0),
     ("players", "players", "", 0),
@@ -31,7 +34,7 @@ FIGURES: Sequence[tuple[str, str, str, int]] = (
     ("cancelled", "cancelled", "", -1),
     ("unfinished", "unfinished", "", -1),
     ("merged", "merged (already waiting)", "", 0),
-    ("off_side", "players on another side than asked", "", -1),
+    (OFF_SIDE, "players on another side than asked", "", -1),
     ("optimum_cost", "cost of the best possible", "", 0),
     ("optimum_cost_immediate", "the same, bots at once", "", 0),
     ("ratio", "cost, times the best possible", "", -1),
@@ -111,6 +114,7 @@ GROUP_FIGURES: Sequence[tuple[str, str, str]] = (
     ("wait.mean", "wait", "s"),
     ("wait.p90", "90 % below", "s"),
     ("quality.mean", "quality", ""),
+    (OFF_SIDE, "off side", ""),
 )
 """Key, words and unit of what is told of the groups of `--by`."""
 
@@ -140,18 +144,20 @@ def group_tables(names: Sequence[str], summaries: Sequence[Summary]) -> list[Gro
     for attribute in dict.fromkeys(key for each in summaries for key in each.get("by", {})):
         groups = [summary.get("by", {}).get(attribute, {}) for summary in summaries]
         values = list(dict.fromkeys(value for each in groups for value in each))
+        told = [
+            row
+            for row in GROUP_FIGURES
+            if row[0] != OFF_SIDE
+            or any(OFF_SIDE in each for own in groups for each in own.values())
+        ]
         rows = [
             (
                 value,
-                *(
-                    _of_group(each, value, key, unit)
-                    for key, _, unit in GROUP_FIGURES
-                    for each in groups
-                ),
+                *(_of_group(each, value, key, unit) for key, _, unit in told for each in groups),
             )
             for value in values
         ]
-        heads = [_head(words, name, names) for _, words, _ in GROUP_FIGURES for name in names]
+        heads = [_head(words, name, names) for _, words, _ in told for name in names]
         tables.append(GroupTable(attribute, tuple(heads), tuple(rows)))
     return tables
 

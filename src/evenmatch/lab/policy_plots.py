@@ -37,6 +37,8 @@ count = 800
 rating = {distribution = "normal", mean = 1500.0, deviation = 300.0}
 """
 """A player in two seconds, with ratings; 100 points between two cost as much as 80 s of waiting."""
+SIDED = {"adaptive_sides": 'name = "duel"\nsides = ["A", "B"]\nside_choice = "prefer"\n'}
+"""How the queue begins for policies that need sides; in this world nobody asks for one."""
 OPTIMUM = "optimum"
 
 
@@ -64,7 +66,12 @@ def points_of(specs: Mapping[str, str]) -> dict[str, Points]:
     world = parse_scenario(WORLD)
     found = {}
     for name, spec in specs.items():
-        history = simulate(world, policy=spec, by="rating").history
+        own = (
+            parse_scenario(WORLD.replace('name = "duel"\n', SIDED[name]))
+            if name in SIDED
+            else world
+        )
+        history = simulate(own, policy=spec, by="rating").history
         pairs = [[history.index[t] for t in match.tickets] for match in history.matches]
         at = [match.at for match in history.matches]
         ratings = _ratings(history.tickets)

@@ -21,7 +21,7 @@ from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.arrivals import arrivals_of, recorded
-from evenmatch.sim.compilable import Ordered, why_engine
+from evenmatch.sim.compilable import are_ordered, why_engine
 from evenmatch.sim.groups import WITHOUT_TICKETS
 from evenmatch.sim.history import History
 from evenmatch.sim.metrics import Summary, summarize
@@ -117,8 +117,9 @@ def simulate(
         offset=stream.offset,
         keeps_tickets=optimum or not set(split_by) <= WITHOUT_TICKETS,
     )
-    if arrivals is None and not why_engine(world, queues, chosen := resolve(queues[0])):
-        _run_compiled(world, queues[0], chosen, seeds, history)
+    policies = [resolve(queue) for queue in queues] if arrivals is None else []
+    if arrivals is None and not why_engine(world, queues, policies):
+        _run_compiled(world, queues, policies, seeds, history)
     else:
         simulator = Simulator(
             queues,
@@ -137,21 +138,21 @@ def simulate(
 
 def _run_compiled(
     world: Scenario,
-    queue: Queue,
-    chosen: Policy,
+    queues: Sequence[Queue],
+    policies: Sequence[Policy],
     seeds: np.random.SeedSequence,
     history: History,
 ) -> None:
     """Fill in the history of a scenario that needs no engine."""
     # Loaded here, since loading either's kernels takes longer than most runs by the engine.
-    if isinstance(chosen, Ordered):
+    if are_ordered(policies):
         from evenmatch.sim.compiled_parties import ordered_history
 
-        ordered_history(world, queue, chosen, seeds, history)
+        ordered_history(world, queues, policies, seeds, history)
     else:
         from evenmatch.sim.compiled_run import compiled_history
 
-        compiled_history(world, queue, chosen, seeds, history)
+        compiled_history(world, queues[0], policies[0], seeds, history)
 
 
 def _optimum_of(history: History, world: Scenario, summary: Summary) -> dict[str, float | None]:

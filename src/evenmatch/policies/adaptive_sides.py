@@ -50,7 +50,8 @@ class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
         leaves adaptive rules to the future.
 
     Complexity:
-        That of `greedy`; all who wait are looked at again when a side is closed or opened.
+        That of `greedy`, but with parties a newcomer looks at all who wait; when a side is closed
+        or opened, each of them is looked at again.
     """
 
     fills = False

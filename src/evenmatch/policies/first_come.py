@@ -52,8 +52,8 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
         the least mean wait and the least variance where traffic is light; `largest` has a slightly
         better mean. `smallest` and `head_of_line` lose. `lifo` shows what mixed-up arrival times
         could cost at worst. Where solos are only just enough to fill up the larger parties,
-        `reserve` shortens the mean by up to a quarter, but solos wait several times longer:
-        look at `--by size` before choosing a theta. Mirrored teams cost 2 to 2.5 times the wait.
+        `reserve` shortens the mean by a fifth, but solos wait four times as long: look at
+        `--by size` before choosing a theta. Mirrored teams cost 2 to 2.5 times the wait.
         Where closeness counts too, choose `rolling`.
 
     Args:

@@ -7,11 +7,12 @@ Kernels are loaded only after this has been asked: loading them takes as long as
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from evenmatch.cost.rules import Rules
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Arrivals, Distribution, Scenario
+from evenmatch.model.scenario import ArrivalClass, Arrivals, Distribution, Scenario
 from evenmatch.policies.base import Policy
 from evenmatch.solvers.kernel import HAS_NUMBA, is_cached
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 FEW = 10_000
 """Tickets that the engine simulates in the time in which kernels are loaded."""
 SIDE = "side"
+SEVERAL = "several queues claim tickets in turn"
 
 
 @runtime_checkable
@@ -94,13 +96,22 @@ def _is_ready(module: str, kernel: str) -> bool:
     return "numba" in sys.modules and is_cached(module.rpartition(".")[2], kernel)
 
 
-def why_engine(world: Scenario, queues: tuple[Queue, ...], policy: Policy) -> str:
-    """Return why a scenario is simulated by the engine; "" if by a compiled run."""
+def are_ordered(policies: Sequence[Policy]) -> bool:
+    """Return whether all policies serve parties in an order."""
+    return all(isinstance(policy, Ordered) for policy in policies)
+
+
+def why_engine(world: Scenario, queues: Sequence[Queue], policies: Sequence[Policy]) -> str:
+    """Return why a scenario is simulated by the engine; "" if by a compiled run.
+
+    Args:
+        world: The scenario.
+        queues: Its queues, under the policies.
+        policies: One for each queue.
+    """
     arrivals = world.arrivals
     if not HAS_NUMBA:
         return "numba is not installed"
-    if len(queues) != 1:
-        return "several queues claim tickets in turn"
     if arrivals is None or arrivals.process == "file":
         return "arrivals are recorded"
     if arrivals.process == "world":
@@ -109,11 +120,15 @@ def why_engine(world: Scenario, queues: tuple[Queue, ...], policy: Policy) -> st
         return "tickets have patience"
     if world.until is not None:
         return "the run ends before its tickets do"
-    if isinstance(policy, Ordered):
-        reason = _why_other_parties(arrivals, queues[0]) or why_no_parties(queues[0], policy)
+    if are_ordered(policies):
+        reason = _why_other_parties(arrivals, queues)
+        for queue, policy in zip(queues, policies, strict=True):
+            reason = reason or why_no_parties(queue, policy)
         is_ready = _is_ready("orders.arrivals", "play_parties")
     else:
-        reason = _why_other_tickets(arrivals, queues[0]) or why_not(queues[0], policy)
+        reason = "" if len(queues) == 1 else SEVERAL
+        reason = reason or _why_other_tickets(arrivals, queues[0])
+        reason = reason or why_not(queues[0], policies[0])
         is_ready = _is_ready("steps.play", "play")
     if reason:
         return reason
@@ -133,17 +148,21 @@ def _why_other_tickets(arrivals: Arrivals, queue: Queue) -> str:
     return ""
 
 
-def _why_other_parties(arrivals: Arrivals, queue: Queue) -> str:
-    """Return why arrivals are no parties that the queue takes as they come; "" if they are."""
-    for each in arrivals.classes:
-        if not queue.format.admits(each.size) or each.queues not in ((), (queue.name,)):
-            return "the engine says which classes are refused"
-        if not _is_side(each.attributes.get(SIDE, ""), queue):
+def _why_other_parties(arrivals: Arrivals, queues: Sequence[Queue]) -> str:
+    """Return why arrivals are no parties that one queue takes as they come; "" if they are."""
+    if len(queues) > 1 and any(queue.format.sides for queue in queues):
+        return SEVERAL
+    by_name = {queue.name: queue for queue in queues}
+    for each in arrivals.classes or (ArrivalClass(),):
+        names = each.queues or (queues[0].name,)
+        if len(names) > 1:
+            return SEVERAL
+        if names[0] not in by_name or not by_name[names[0]].format.admits(each.size):
+            return "the engine says which parties are refused"
+        if not _is_side(each.attributes.get(SIDE, ""), queues[0]):
             return "the engine says which sides are refused"
-    if not arrivals.classes and not queue.format.admits(1):
-        return "the engine says which parties are refused"
     drawn = arrivals.attributes.get(SIDE)
-    if drawn is not None and queue.format.sides and not _are_sides(drawn, queue):
+    if drawn is not None and queues[0].format.sides and not _are_sides(drawn, queues[0]):
         return "the engine says which sides are refused"
     return ""
 

@@ -5,8 +5,10 @@ See `sim.compilable` for the runs that can be compiled.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,7 +18,7 @@ from evenmatch.cost.objective import Objective
 from evenmatch.errors import NotSupported
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import ArrivalClass, Scenario
+from evenmatch.model.scenario import ArrivalClass, Arrivals, Scenario
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.policies.base import Policy, rules_of
 from evenmatch.sim.compilable import SIDE, Ordered, why_no_parties
@@ -101,10 +103,26 @@ def _kinds(queue: Queue, policy: Ordered, sizes: Ints, sides: Ints | None) -> In
     return found
 
 
+class _Coming(NamedTuple):
+    """Who comes: arrays with a place for each arrival.
+
+    Args:
+        times: Instants, ascending.
+        sizes: Players.
+        sides: Which side of its queue each insists on, from 1; 0 is flexible.
+        queues: Number of the queue.
+    """
+
+    times: Floats
+    sizes: Ints
+    sides: Ints
+    queues: Ints
+
+
 def ordered_history(
     world: Scenario,
-    queue: Queue,
-    policy: Policy,
+    queues: Sequence[Queue],
+    policies: Sequence[Policy],
     seeds: np.random.SeedSequence,
     history: History,
 ) -> History:
@@ -112,8 +130,8 @@ def ordered_history(
 
     Args:
         world: A scenario that `compilable.why_engine` has nothing against.
-        queue: Its queue, under the policy.
-        policy: What decides.
+        queues: Its queues, under the policies; each party waits in one of them.
+        policies: What decides in each.
         seeds: All chance of the arrivals: the same as the engine would get.
         history: Empty.
 
@@ -123,38 +141,74 @@ def ordered_history(
     arrivals = world.arrivals
     assert arrivals is not None
     times = np.fromiter(instants(arrivals, generator(seeds, "times")), dtype=np.float64)
-    count = len(times)
+    coming = _drawn(arrivals, queues, times, seeds)
+    served, made_in = _serve_apart(queues, policies, coming)
+    _fill(history, queues, coming, served)
+    whole = [
+        msgspec.structs.replace(queue, rules=queue.rules + rules_of(policy, queue))
+        for queue, policy in zip(queues, policies, strict=True)
+    ]
+    divided = [_Divided(queue) for queue in whole]
+    history.matches = _matches([divided[n] for n in made_in.tolist()], history, served, coming)
+    history.finish(float(times[-1]) if len(times) else 0.0)
+    if history.keeps_tickets:
+        again = Population(arrivals, seeds).tickets(iter(times.tolist()))
+        history.tickets = list(islice(again, len(times)))
+    return history
+
+
+def _drawn(
+    arrivals: Arrivals, queues: Sequence[Queue], times: Floats, seeds: np.random.SeedSequence
+) -> _Coming:
+    """Return what the tickets are that come at these instants."""
     population = Population(arrivals, seeds)
     kinds = population.class_numbers(times)
     classes = arrivals.classes or (ArrivalClass(),)
     sizes: Ints = np.array([each.size for each in classes], dtype=np.int64)[kinds]
-    sides: Ints = np.zeros(count, dtype=np.int64)
-    if queue.format.sides:
-        label = {"": 0} | {side: n for n, side in enumerate(queue.format.sides, 1)}
+    places = {queue.name: number for number, queue in enumerate(queues)}
+    where = [places[each.queues[0]] if each.queues else 0 for each in classes]
+    sides: Ints = np.zeros(len(times), dtype=np.int64)
+    if named := queues[0].format.sides:
+        label = {"": 0} | {side: number for number, side in enumerate(named, 1)}
         own = [each.attributes.get(SIDE) for each in classes]
         fixed = np.array([-1 if side is None else label[str(side)] for side in own])[kinds]
-        drawn = np.array([label[str(side)] for side in population.sides(count)], dtype=np.int64)
-        sides = np.where(fixed < 0, drawn, fixed)
-    served = serve(queue, policy, times, sizes, sides)
-    _fill(history, queue, times, sizes, served)
-    rules = queue.rules + rules_of(policy, queue)
-    divided = _Divided(msgspec.structs.replace(queue, rules=rules))
-    history.matches = _matches(divided, history, served, sides)
-    history.finish(float(times[-1]) if count else 0.0)
-    if history.keeps_tickets:
-        again = Population(arrivals, seeds).tickets(iter(times.tolist()))
-        history.tickets = list(islice(again, count))
-    return history
+        drawn = [label[str(side)] for side in population.sides(len(times))]
+        sides = np.where(fixed < 0, np.array(drawn, dtype=np.int64), fixed)
+    return _Coming(times, sizes, sides, np.array(where, dtype=np.int64)[kinds])
 
 
-def _fill(history: History, queue: Queue, times: Floats, sizes: Ints, served: Served) -> None:
+def _serve_apart(
+    queues: Sequence[Queue], policies: Sequence[Policy], coming: _Coming
+) -> tuple[Served, Ints]:
+    """Serve each queue by itself; return the matches of all by time, and the queue of each."""
+    match_of: Ints = np.full(len(coming.times), -1, dtype=np.int64)
+    parts: list[Floats] = []
+    made = 0
+    for number, (queue, policy) in enumerate(zip(queues, policies, strict=True)):
+        rows = np.flatnonzero(coming.queues == number)
+        own = serve(queue, policy, coming.times[rows], coming.sizes[rows], coming.sides[rows])
+        match_of[rows] = np.where(own.match_of < 0, -1, own.match_of + made)
+        parts.append(own.at)
+        made += len(own.at)
+    at = np.concatenate(parts)
+    order = np.argsort(at, kind="stable")
+    rank = np.empty(made, dtype=np.int64)
+    rank[order] = np.arange(made)
+    matched = match_of >= 0
+    match_of[matched] = rank[match_of[matched]]
+    made_in = np.repeat(np.arange(len(queues)), [len(part) for part in parts])
+    return Served(match_of, at[order]), made_in[order]
+
+
+def _fill(history: History, queues: Sequence[Queue], coming: _Coming, served: Served) -> None:
     """Write arrivals and their ends into a history, as the engine's events would."""
-    count, matched = len(times), served.match_of >= 0
+    times, count, matched = coming.times, len(coming.times), served.match_of >= 0
     history.ids = [str(number) for number in range(count)]
     history.index = dict(zip(history.ids, range(count), strict=True))
     history.enqueued_at = times.tolist()
-    history.sizes = sizes.tolist()
-    history.queues = [(queue.name,)] * count
+    history.sizes = coming.sizes.tolist()
+    names = [(queue.name,) for queue in queues]
+    history.queues = [names[number] for number in coming.queues.tolist()]
     history.states = bytearray(np.where(matched, MATCHED, WAITING).astype(np.uint8).tobytes())
     ended_at = np.array(times)
     ended_at[matched] = served.at[served.match_of[matched]]
@@ -176,7 +230,7 @@ class _Divided:
         self.queue = queue
         self._objective = Objective(queue)
         self._known: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = {}
-        self._labels = len(queue.format.sides) + 1
+        self.labels = len(queue.format.sides) + 1
 
     def teams(self, kinds: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """Return places by team; a kind is size x labels + side."""
@@ -188,7 +242,7 @@ class _Divided:
     def _seat(self, kinds: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         tickets = []
         for place, kind in enumerate(kinds):
-            size, label = divmod(kind, self._labels)
+            size, label = divmod(kind, self.labels)
             side: dict[str, Value] = {SIDE: self.queue.format.sides[label - 1]} if label else {}
             players = tuple(Player(f"{place}.{number}") for number in range(size))
             tickets.append(Ticket(str(place), place, 0.0, players, (self.queue.name,), side))
@@ -197,21 +251,24 @@ class _Divided:
         return tuple(tuple(ticket.sequence for ticket in team) for team in seating.teams)
 
 
-def _matches(divided: _Divided, history: History, served: Served, sides: Ints) -> list[Match]:
-    """Return the matches of a run as the engine writes them down."""
-    queue, ids, sizes = divided.queue, history.ids, np.asarray(history.sizes, dtype=np.int64)
-    made = len(served.at)
+def _matches(
+    divided: Sequence[_Divided], history: History, served: Served, coming: _Coming
+) -> list[Match]:
+    """Return the matches of a run as the engine writes them down; `divided` has one for each."""
+    ids, all_sizes = history.ids, history.sizes
     order = np.argsort(served.match_of, kind="stable")[int((served.match_of < 0).sum()) :]
-    ends = np.cumsum(np.bincount(served.match_of[order], minlength=made)).tolist()
-    waits = np.asarray(history.ended_at) - np.asarray(history.enqueued_at)
-    costs = queue.price * np.bincount(served.match_of[order], (sizes * waits)[order], made)
-    kinds = (sizes * (len(queue.format.sides) + 1) + sides)[order].tolist()
-    rows, all_sizes = order.tolist(), history.sizes
+    numbers, made = served.match_of[order], len(served.at)
+    ends = np.cumsum(np.bincount(numbers, minlength=made)).tolist()
+    waits = np.asarray(history.ended_at) - coming.times
+    waited = np.bincount(numbers, (coming.sizes * waits)[order], made).tolist()
+    # Several queues have no sides, so that one number of labels does for all.
+    labels = divided[0].labels if made else 1
+    kinds, rows = (coming.sizes * labels + coming.sides)[order].tolist(), order.tolist()
     matches, start = [], 0
-    written = zip(ends, served.at.tolist(), costs.tolist(), strict=True)
-    for number, (end, at, cost) in enumerate(written, 1):
-        own = rows[start:end]
-        division = divided.teams(tuple(kinds[start:end]))
+    written = zip(ends, served.at.tolist(), waited, divided, strict=True)
+    for number, (end, at, seconds, divider) in enumerate(written, 1):
+        queue, own = divider.queue, rows[start:end]
+        division = divider.teams(tuple(kinds[start:end]))
         start = end
         tickets = tuple([ids[row] for row in own])
         teams = tuple([tuple([tickets[place] for place in team]) for team in division])
@@ -221,6 +278,7 @@ def _matches(divided: _Divided, history: History, served: Served, sides: Ints) -
             people = tuple(
                 [tuple([p for seat in team for p in parties[seat]]) for team in division]
             )
+        cost = queue.price * seconds
         match_id = f"{SHARD}-m{number}"
         matches.append(Match(match_id, queue.name, at, tickets, teams, people, 0, cost, 1.0))
     return matches

@@ -45,7 +45,7 @@ QUEUES: tuple[Queue, ...] = (
     Queue("ranked", rules=(rule(limit=0.0625, rate=0.015625, unit="percentile", sample=_TABLE),)),
     Queue("paired", rules=(rule(limit=50, rate=12.5), rule("blitz", 40, rate=10, accept="either"))),
     Queue("sided", Format(sides=("cat", "mouse")), rules=(rule(limit=100, rate=30.0),)),
-    Queue("wished", Format(sides=("cat", "mouse"), side_choice="prefer"), wait_max=24.0),
+    Queue("wished", Format(sides=("cat", "mouse"), side_choice="prefer"), (_RATING,)),
     Queue("hunted", Format((2, 2), ("cat", "mouse"), side_choice="prefer")),
     Queue("bots", criteria=(_RATING,), wait_max=6.0, on_deadline="bots"),
     Queue("kept", rules=(rule(limit=100, rate=10.0),), wait_max=8.0, on_deadline="keep"),

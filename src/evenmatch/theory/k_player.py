@@ -26,6 +26,7 @@ from scipy.special import gammaincc
 
 from evenmatch.errors import ConfigError
 from evenmatch.theory.chain import rational
+from evenmatch.theory.rates import exact_rate
 from evenmatch.theory.waiting_law import PHASES_MAX, Floats, PhaseTypeLaw, WaitingLaw
 
 K_MAX = 100_000
@@ -238,13 +239,10 @@ def _of_the_matched(
 def _check(k: int, rate: float, patience_rate: float | None) -> None:
     if not 1 <= k <= K_MAX:
         raise ConfigError(f"k must be from 1 to {K_MAX:,}, got {k}")
-    if not (0.0 < rate < math.inf):
-        raise ConfigError(f"rate must be > 0 players per second and finite, got {rate:g}")
+    if not exact_rate("rate", rate):
+        raise ConfigError("rate must be > 0 players per second, got 0")
     if patience_rate is None:
         return
-    if not (0.0 <= patience_rate < math.inf):
-        raise ConfigError(
-            f"patience_rate must be >= 0 per second and finite, got {patience_rate:g}"
-        )
+    exact_rate("patience_rate", patience_rate)
     if patience_rate and k > PHASES_MAX:
         raise ConfigError(f"with patience k must be at most {PHASES_MAX:,}, got {k}; simulate")

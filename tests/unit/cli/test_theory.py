@@ -55,3 +55,8 @@ def test_bad_input_is_one_sentence(name: str, settings: list[str], sentence: str
 def test_every_formula_can_be_loaded(name: str) -> None:
     with pytest.raises(ConfigError, match="must be given"):
         compute(name, [])
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_every_formula_is_named_in_the_help(name: str) -> None:
+    assert f"`{name}`" in (theory.__doc__ or "")

@@ -267,6 +267,15 @@ def test_queue_that_asks_for_neither_has_no_venue() -> None:
     assert (match.region, match.latency_delta, match.hosts) == (None, None, None)
 
 
+def test_match_says_who_is_on_another_side_only_where_sides_are_wishes() -> None:
+    wishes = Format((1, 1), ("A", "B"), side_choice="prefer")
+    both = ({"side": "B"}, {"side": "B"})
+
+    assert seated(Queue("q", wishes), *both).off_side == ("b",)
+    assert seated(Queue("q", wishes), {"side": "B"}, {"side": ""}).off_side is None
+    assert seated(queue(sides=("A", "B")), {"side": "B"}, {"side": ""}).off_side is None
+
+
 def test_rule_without_an_attribute_is_named_by_its_kind() -> None:
     squads = queue("main", 3, 3, rules=(Rule("party_parity", limit=0.5),))
     alone = [ticket(name, sequence=ord(name)) for name in "bcd"]

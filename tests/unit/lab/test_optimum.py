@@ -170,6 +170,14 @@ def test_sides_must_differ() -> None:
     assert found.cost == pytest.approx(11.0)
 
 
+def test_sides_that_are_wishes_need_not_differ() -> None:
+    form = Format(sides=("A", "B"), side_choice="prefer")
+    arrivals = arrivals_of([0, 1, 2], [0, 0, 0], side=["A", "A", "B"])
+    found = optimum([Queue(format=form, wait_price=1.0)], arrivals, end=10.0)
+    assert found.pairs == ((0, 1, 1.0),)
+    assert found.cost == pytest.approx(9.0)
+
+
 def test_without_deadline_a_lone_ticket_waits_to_the_end() -> None:
     queue = Queue(criteria=(Criterion(kind="spread", attribute="c0", weight=30.0),), wait_price=1.0)
     found = optimum([queue], arrivals_of([0, 1, 4], [0.0, 0.0, 1.0]))

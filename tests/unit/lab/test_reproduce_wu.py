@@ -109,7 +109,8 @@ def test_few_runs_of_every_world_make_all_rows(monkeypatch: pytest.MonkeyPatch) 
     for row in found.rows:
         assert row.simulated is None or row.scenario in found.scenarios
     names = {plot.name for plot in found.plots}
-    assert names == {"cost_by_alpha", "threshold_by_q", "cost_by_threshold", "cost_by_window"}
+    by = ("cost_by_alpha", "cost_by_threshold", "cost_by_pool", "cost_by_window")
+    assert names == {*by, "threshold_by_q"}
     for plot in found.plots:
         for line in plot.lines:
             assert len(line.xs) == len(line.ys) > 1

@@ -9,6 +9,9 @@ import pytest
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.policies.base import Matcher
+from evenmatch.policies.parts.balance import Balance, Entry
+from evenmatch.policies.parts.imbalance import FixedLimit, ImbalanceMatcher
+from evenmatch.policies.parts.learnt_limit import HELD_MAX, Trial
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.compiled import play
 from evenmatch.testing import ticket
@@ -135,6 +138,46 @@ def test_the_learnt_limit_halves_when_four_times_as_many_come() -> None:
     matcher = matcher_of(queue_of(1, dear, wait_price=1.0))
     limits = learn(matcher, *[1.0] * 3000, *[0.25] * 2000)
     assert typical(limits[3100:]) / typical(limits[1000:3000]) == pytest.approx(0.5, rel=0.2)
+
+
+def test_the_learnt_limit_grows_again_when_few_come() -> None:
+    dear = msgspec.structs.replace(SKILL, weight=128.0)
+    matcher = matcher_of(queue_of(1, dear, wait_price=1.0))
+    limits = learn(matcher, *[0.0625] * 2000, *[1.0] * 1000)
+    assert typical(limits[2200:]) / typical(limits[1000:2000]) == pytest.approx(4.0, rel=0.25)
+
+
+def test_when_the_limit_grows_those_who_wait_are_asked_again() -> None:
+    limit = FixedLimit(0.0)
+    matcher = ImbalanceMatcher(Balance(queue_of(1), "imbalance_threshold"), limit, {})
+    assert arrive(matcher, 1.0, 2.0, 2.5, 4.0) == []
+    limit.value = 0.75
+    assert matcher.decide(4.0).matches[0].tickets == ("1", "2")
+    limit.value = 0.5
+    assert matcher.decide(5.0).matches == ()
+    limit.value = 3.0
+    assert matcher.decide(6.0).matches[0].tickets == ("0", "3")
+
+
+def test_whose_patience_has_ended_waits_in_no_trial() -> None:
+    trial = Trial(Balance(queue_of(1), "imbalance_threshold"), 0.5, wait_max=10.0)
+    trial.arrive(Entry(1.0, 0.0, 1, 1, ""))
+    trial.arrive(Entry(1.0, 10.0, 2, 1, ""))
+    trial.arrive(Entry(1.25, 19.0, 3, 1, ""))
+    sums = trial.memory()["sums"]
+    # After each arrival one, one and nobody waited; at last two played who were .25 apart.
+    assert sums == pytest.approx([3.0, 2.0, 0.25, 0.0], abs=0.02)
+    assert trial.accepts_all
+
+
+def test_a_trial_drops_the_longest_waiting_when_too_many_wait() -> None:
+    trial = Trial(Balance(queue_of(1), "imbalance_threshold"), 0.0, wait_max=math.inf)
+    for number in range(HELD_MAX + 20):
+        trial.arrive(Entry(float(number), float(number), number, 1, ""))
+    held = trial.memory()["held"]
+    assert len(held) == HELD_MAX  # type: ignore[arg-type]
+    assert held[-1][0] == HELD_MAX + 19  # type: ignore[index]
+    assert not trial.accepts_all
 
 
 @pytest.mark.parametrize("n", [1, 2])

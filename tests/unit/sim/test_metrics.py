@@ -8,7 +8,7 @@ import pytest
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Format, Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Value
 from evenmatch.sim.groups import groups_of
@@ -222,6 +222,21 @@ def test_by_side_those_who_insist_on_none_are_flexible() -> None:
         enter(past, name, 0.0, attributes=attributes)  # type: ignore[arg-type]
     past.finish(3.0)
     assert groups_of(past, "side") == {"B": [0], "flexible": [1, 2]}
+
+
+def test_off_side_counts_players_where_sides_are_wishes() -> None:
+    form = Format((2, 2), ("A", "B"), side_choice="prefer")
+    past = history(warmup=0.5)
+    for name, size in (("early", 2), ("a", 2), ("b", 1), ("c", 1)):
+        enter(past, name, float(name != "early"), size=size, attributes={"side": "A"})
+    teams = (("a",), ("b", "c"))
+    past.match(Match("m0", "main", 2.0, ("a", "b", "c"), teams, teams, off_side=("b", "early")))
+    past.finish(3.0)
+    summary = summarize(past, (Queue("main", form),), by=["size"])
+    assert summary["off_side"] == 1
+    assert [group["off_side"] for group in summary["by"]["size"].values()] == [1, 0]
+    assert next(past.match_rows())["off_side"] == ["b", "early"]
+    assert "off_side" not in summarize(past, QUEUES)
 
 
 def test_rating_deciles_share_players_evenly_and_keep_ties_together() -> None:

@@ -126,6 +126,17 @@ def test_large_matches_and_thin_pools_stay_finite() -> None:
     assert thin.time_in_queue == pytest.approx(60.0, rel=1e-9)
 
 
+@pytest.mark.parametrize("k", [2, 7, 60])
+@pytest.mark.parametrize(("rate", "patience_rate"), [(1e-12, 1e12), (1e12, 1e-12), (1.0, 1.0)])
+def test_any_rates_have_figures_in_order(k: int, rate: float, patience_rate: float) -> None:
+    found = k_player(k=k, rate=rate, patience_rate=patience_rate)
+    assert 0.0 <= found.p_match <= 1.0 + 1e-12
+    assert 0.0 <= found.p50 <= found.p90 <= found.p95 <= found.p99 < math.inf
+    assert found.law.cdf(found.p99) == pytest.approx(0.99, rel=1e-10)
+    assert 0.0 < found.mean < math.inf
+    assert 0.0 < found.time_in_queue <= 1.0 / patience_rate * (1.0 + 1e-12)
+
+
 def test_a_match_of_one_never_waits() -> None:
     for patience_rate in (None, 0.5):
         found = k_player(k=1, rate=3.0, patience_rate=patience_rate)
@@ -144,10 +155,10 @@ def test_figures_are_those_promised() -> None:
     [
         ({"k": 0, "rate": 1.0}, "k must be from 1 to 100,000, got 0"),
         ({"k": K_MAX + 1, "rate": 1.0}, "k must be from 1 to 100,000, got 100001"),
-        ({"k": 4, "rate": 0.0}, "rate must be > 0 players per second and finite, got 0"),
-        ({"k": 4, "rate": math.inf}, "rate must be > 0"),
-        ({"k": 4, "rate": math.nan}, "rate must be > 0"),
-        ({"k": 4, "rate": 1.0, "patience_rate": -1.0}, "patience_rate must be >= 0 per second"),
+        ({"k": 4, "rate": 0.0}, "rate must be > 0 players per second, got 0"),
+        ({"k": 4, "rate": math.inf}, "rate must be 0 or from 1e-12 to 1e+12 per second, got inf"),
+        ({"k": 4, "rate": math.nan}, "rate must be 0 or from 1e-12"),
+        ({"k": 4, "rate": 1.0, "patience_rate": -1.0}, "patience_rate must be 0 or from 1e-12"),
         ({"k": 1001, "rate": 1.0, "patience_rate": 1.0}, "k must be at most 1,000, got 1001"),
     ],
 )

@@ -7,8 +7,9 @@ many players wait, and how uneven the matches are. An arrival costs
     wait_price * waiting / rate + weight * imbalance
 
 on average, so that the best trial follows at once when the rate changes. Where the best one has no
-neighbour, a new one is begun there with the last arrivals. Of trials that cost the same the largest
-limit is taken, since among limits that decide alike a trial cannot know how far the next step is.
+neighbour, a new one takes over who waits in it, and part of its past. Of trials that cost the same
+the largest limit is taken, since among limits that decide alike none knows how far the next step
+is; but where nothing is refused, the smallest.
 
 Formulas for the best limit hold for values of an even density only, where it is
 .8 sqrt(wait_price / (weight / 2 * rate * density)) in a duel; those in the tails wait long, and
@@ -18,8 +19,7 @@ that is what a limit has to weigh.
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from evenmatch.policies.parts.arrival_rate import ArrivalRate
@@ -30,11 +30,11 @@ TRIALS = 5
 STEP = math.sqrt(2.0)
 FRESHNESS = 1.0 / 512.0
 """Weight of the newest arrival in what a trial costs."""
-RECENT = 128
-"""Arrivals with which a new trial begins."""
+PAST = 64.0
+"""Arrivals that a new trial takes over from its neighbour, at most."""
 RENEW_EVERY = 16
 """Arrivals for which a limit holds; the first play without any."""
-HELD_MAX = 256
+HELD_MAX = 1024
 """Tickets that wait in a trial; of more the longest waiting are dropped."""
 ALIKE = 1.005
 """Trials whose costs differ by no more than this factor cost the same."""
@@ -56,7 +56,7 @@ class Trial:
     def __init__(self, balance: Balance, limit: float, wait_max: float, memory: Any = None) -> None:
         known: Mapping[str, Any] = memory or {}
         self.limit = limit
-        self.widest = 0.0
+        self.widest: float = known.get("widest", 0.0)
         self._wait_max = wait_max
         self._seats = 2 * balance.players
         self._pool = pool_of(balance)
@@ -64,27 +64,25 @@ class Trial:
         self._players = 0
         sums: tuple[float, ...] = known.get("sums", (0.0,) * 4)
         self._arrived, self._waiting, self._uneven, self._refused = sums
-        for each in known.get("held", ()):
-            self._hold(_entry(each))
+        # Who would not play with a smaller limit may with this one.
+        settle = self._enter if limit > _limit(known.get("limit")) else self._hold
+        for value, at, sequence, size in known.get("held", ()):
+            settle(Entry(value, at, int(sequence), int(size), ""))
 
     def arrive(self, entry: Entry) -> None:
         """Let a ticket in, play if the limit allows, and count."""
         for oldest in self._overdue(entry.at):
             self._let_go(oldest)
         is_enough = self._players + entry.size >= self._seats
-        found = self._pool.best(entry, self.limit)
-        imbalance = 0.0 if found is None else found.imbalance
-        if found is None:
-            self._hold(entry)
-        else:
-            for other in found.others:
-                self._let_go(other)
+        imbalance = self._enter(entry)
+        is_refused = is_enough and imbalance is None
+        imbalance = imbalance or 0.0
         self.widest = max(self.widest, imbalance)
         keep = 1.0 - FRESHNESS
         self._arrived = keep * self._arrived + 1.0
         self._waiting = keep * self._waiting + self._players
         self._uneven = keep * self._uneven + imbalance
-        self._refused = keep * self._refused + (is_enough and found is None)
+        self._refused = keep * self._refused + is_refused
 
     @property
     def accepts_all(self) -> bool:
@@ -100,11 +98,28 @@ class Trial:
         """
         return (waiting * self._waiting + imbalance * self._uneven) / self._arrived
 
-    def memory(self) -> dict[str, object]:
+    def memory(self) -> dict[str, Any]:
         """Return who waits, and the counts."""
-        held = [_noted(each) for each in self._held.values()]
+        held = [[each.value, each.at, each.sequence, each.size] for each in self._held.values()]
         sums = [self._arrived, self._waiting, self._uneven, self._refused]
-        return {"limit": self.limit, "sums": sums, "held": held}
+        limit = _noted(self.limit)
+        return {"limit": limit, "sums": sums, "held": held, "widest": self.widest}
+
+    def past(self) -> dict[str, Any]:
+        """Return what a new trial takes over: the memory, but fainter."""
+        known = self.memory()
+        part = min(1.0, PAST / self._arrived)
+        return {**known, "sums": [part * each for each in known["sums"]]}
+
+    def _enter(self, entry: Entry) -> float | None:
+        """Let a ticket in; return the imbalance of its match, None if it waits."""
+        found = self._pool.best(entry, self.limit)
+        if found is None:
+            self._hold(entry)
+            return None
+        for other in found.others:
+            self._let_go(other)
+        return found.imbalance
 
     def _overdue(self, now: float) -> list[Entry]:
         found = []
@@ -146,43 +161,39 @@ class LearntLimit:
         self._price = price
         self._wait_max = math.inf if wait_max is None else wait_max
         self._rate = ArrivalRate(price, known.get("arrivals", ()))
-        recent = [_entry(each) for each in known.get("recent", ())]
-        self._recent: deque[Entry] = deque(recent, maxlen=RECENT)
         self._arrived: int = known.get("arrived", 0)
-        self._trials = [
-            Trial(balance, each["limit"], self._wait_max, each) for each in known.get("trials", ())
-        ]
-        value = known.get("value")
-        self.value: float = math.inf if value is None else value
+        # At first there is but one trial, which accepts everything.
+        noted: list[dict[str, Any]] = known.get("trials", [{"limit": None}])
+        self._trials = [self._trial(_limit(each["limit"]), each) for each in noted]
+        self.value: float = _limit(known.get("value"))
 
     def arrived(self, entry: Entry) -> None:
         """Let an arrival into all trials, and now and then choose the best."""
         self._rate.note(entry.at)
-        self._recent.append(entry)
         for trial in self._trials:
             trial.arrive(entry)
         self._arrived += 1
         if self._arrived % RENEW_EVERY == 0:
-            if not self._trials:
-                self._begin()
-            if self._trials:
+            if len(self._trials) == 1:
+                self._begin(self._trials[0])
+            else:
                 self._choose(entry.at)
 
     def memory(self) -> dict[str, object]:
         """Return what was learnt."""
         return {
             "arrivals": self._rate.memory(),
-            "recent": [_noted(each) for each in self._recent],
             "arrived": self._arrived,
-            "trials": [each.memory() for each in self._trials],
-            "value": self.value if self.value < math.inf else None,
+            "trials": [trial.memory() for trial in self._trials],
+            "value": _noted(self.value),
         }
 
-    def _begin(self) -> None:
-        """Begin with limits up to the widest match that the last arrivals make."""
-        widest = self._trial(math.inf).widest
-        if SMALLEST < widest < LARGEST:
-            self._trials = [self._trial(widest / STEP**n) for n in range(TRIALS - 1, -1, -1)]
+    def _begin(self, first: Trial) -> None:
+        """Begin with limits up to the widest match so far."""
+        top = first.widest
+        if SMALLEST < top < LARGEST:
+            limits = [top / STEP**n for n in range(TRIALS - 1, -1, -1)]
+            self._trials = [self._trial(limit, first.past()) for limit in limits]
 
     def _choose(self, now: float) -> None:
         """Take the cheapest trial's limit, and begin a trial beside it where there is none."""
@@ -195,22 +206,18 @@ class LearntLimit:
             best -= 1
         self.value = limit = trials[best].limit
         if best == TRIALS - 1 and not trials[best].accepts_all and limit < LARGEST:
-            self._trials = [*trials[1:], self._trial(limit * STEP)]
+            self._trials = [*trials[1:], self._trial(limit * STEP, trials[best].past())]
         elif best == 0 and limit > SMALLEST:
-            self._trials = [self._trial(limit / STEP), *trials[:-1]]
+            self._trials = [self._trial(limit / STEP, trials[best].past()), *trials[:-1]]
 
-    def _trial(self, limit: float) -> Trial:
-        trial = Trial(self._balance, limit, self._wait_max)
-        for entry in self._recent:
-            trial.arrive(entry)
-        return trial
+    def _trial(self, limit: float, known: Mapping[str, Any]) -> Trial:
+        return Trial(self._balance, limit, self._wait_max, known)
 
 
-def _noted(entry: Entry) -> list[float]:
-    """Return what a trial needs to know of a ticket, as plain data."""
-    return [entry.value, entry.at, entry.sequence, entry.size]
+def _noted(limit: float) -> float | None:
+    """Return a limit as plain data."""
+    return limit if limit < math.inf else None
 
 
-def _entry(noted: Sequence[float]) -> Entry:
-    value, at, sequence, size = noted
-    return Entry(value, at, int(sequence), int(size), "")
+def _limit(noted: float | None) -> float:
+    return math.inf if noted is None else noted

@@ -119,7 +119,7 @@ def _finish(runs: Sequence[Run], results: Sequence[SkillPolicies | Found], seed:
     return Findings(
         tuple(rows),
         (table_of_rows("More skills than two", text, rows),),
-        (_plot(exact[DRAWN]),),
+        (_plot(exact[DRAWN]), _plot_of_pools(exact[DRAWN])),
         {world.file: world.toml(seed) for world in worlds()},
     )
 
@@ -239,6 +239,31 @@ def _plot(best: SkillPolicies) -> Plot:
         "cost per period",
         (
             Line("threshold", xs, tuple(costs), is_theory=True),
+            Line("best policy", xs, (best.cost,) * len(xs), is_theory=True),
+        ),
+    )
+
+
+def _plot_of_pools(best: SkillPolicies) -> Plot:
+    """Return what it costs to wait for more players, whoever they are."""
+    pools, price = _pools(DRAWN)
+    least = pools.least_moves()
+    sizes = range(2 * DRAWN.n, DRAWN.cap + 1)
+    costs = [
+        _cost_of_limits(pools, price, least, np.where(pools.sizes >= size, np.inf, -1.0))
+        for size in sizes
+    ]
+    xs = tuple(map(float, sizes))
+    return Plot(
+        "cost_by_pool",
+        "A match while K wait, whoever they are",
+        f"Duels of {DRAWN.types} types, alpha = {DRAWN.alpha:g}. A larger pool is no substitute "
+        "for a threshold: more wait, also those who would suit each other.",
+        "K",
+        "cost per period",
+        (
+            Line("match while K wait", xs, tuple(costs)),
+            Line("best threshold", xs, (best.static_threshold,) * len(xs), is_theory=True),
             Line("best policy", xs, (best.cost,) * len(xs), is_theory=True),
         ),
     )
