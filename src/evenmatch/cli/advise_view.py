@@ -367,7 +367,10 @@ def next_steps(advice: Advice) -> Iterator[str]:
         yield "ask again with other shares: what is too many above must become less"
         return
     if pool.of_quantiles == "estimate" and advice.simulated is None and advice.rate is not None:
-        yield "theory ends here: the same command with --simulate measures the waits, in seconds"
+        yield (
+            "theory ends here: the same command with --simulate measures the waits, and shows what "
+            "a flexible player gains"
+        )
     yield (
         "--scenario pool.toml writes the smallest pool for evenmatch simulate, to go on with "
         "ratings, pings and rules; --plot advice.svg draws this"

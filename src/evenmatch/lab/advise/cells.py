@@ -78,9 +78,9 @@ def names_of(market: Market) -> list[tuple[str, float]]:
     """Return all pools by name with their shares, in the order of the splits' options.
 
     >>> from evenmatch.lab.advise.base import PlayerBase, Split
-    >>> from evenmatch.lab.advise.pools import pool_of
+    >>> from evenmatch.lab.advise.known import pool_as_if
     >>> base = PlayerBase(splits=(Split.even("modes", 2),))
-    >>> names_of(Market(base, pool_of(base)))
+    >>> names_of(Market(base, pool_as_if(base)))
     [('modes 1', 0.5), ('modes 2', 0.5)]
     """
     options = [
