@@ -37,8 +37,9 @@ def reproduce(
 
     Args:
         paper: `schlup` (Automatic Game Matching), `gamedev` (the thread "Matching players in an
-            online 1vs1 game"), `galactron` (the blog on the matchmaking of Awesomenauts) or `wu`
-            (Dynamic Matching With Teams).
+            online 1vs1 game"), `galactron` (the blog on the matchmaking of Awesomenauts), `wu`
+            (Dynamic Matching With Teams) or `xu` (Rule Designs for Optimal Online Game
+            Matchmaking).
         quick: Take fewer and shorter sequences: a minute or two rather than many.
         json: Print one JSON object and nothing else.
         out: Write report.html, rows.csv and rows.json into this folder, and figures and scenarios

@@ -282,18 +282,19 @@ def plot_lines(plot: Plot) -> str:
     """Draw figures over a parameter: marks with half-widths where they were simulated.
 
     Args:
-        plot: What is drawn; its name starts the ids inside the figure. A formula has the colour
-            of what it is the formula of.
+        plot: What is drawn; its name starts the ids inside the figure. A formula, and a printed
+            one, has the colour of what it is the formula of.
     """
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         colors: dict[str, str] = {}
         for line in plot.lines:
-            about = line.name.removesuffix(", formula")
+            about = line.name.removesuffix(", formula").removesuffix(", printed")
             color = colors.setdefault(about, COLORS[len(colors) % len(COLORS)])
             if line.is_theory:
-                axes.plot(line.xs, line.ys, ":", color=color, label=line.name, lw=1.6)
+                dashes = "--" if line.name.endswith(", printed") else ":"
+                axes.plot(line.xs, line.ys, dashes, color=color, label=line.name, lw=1.6)
             else:
                 widths = line.widths or None
                 axes.errorbar(line.xs, line.ys, widths, fmt="o-", ms=4, color=color,

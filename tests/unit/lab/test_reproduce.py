@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from evenmatch import simulate
-from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.errors import ConfigError
 from evenmatch.lab.reproduce import ahead, formulas, runs, table3
 from evenmatch.lab.reproduce.exact import greedy_cost_exact
 from evenmatch.lab.reproduce.folder import write_folder
@@ -478,12 +478,6 @@ def test_scenarios_of_the_thread_read_the_files_beside_them(tmp_path: Path) -> N
 def test_parts_without_the_wanted_rows_are_left_out() -> None:
     (part,) = parts_of("schlup", QUICK, ["schlup.ticks"])
     assert part.ids == ("schlup.ticks",)
-
-
-@pytest.mark.parametrize("paper", ["xu"])
-def test_papers_of_later_versions_say_so(paper: str) -> None:
-    with pytest.raises(NotSupported, match=f"reproduce {paper} comes with a later version"):
-        parts_of(paper, QUICK)
 
 
 def test_full_effort_is_two_hundred_sequences() -> None:

@@ -23,6 +23,7 @@ TITLES = {
     "gamedev": "Matching players in an online 1vs1 game, done again",
     "galactron": "The matchmaking of Awesomenauts (Galactron), done again",
     "wu": "Dynamic Matching With Teams, done again",
+    "xu": "Rule Designs for Optimal Online Game Matchmaking, done again",
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.errors import ConfigError
 from evenmatch.lab.reproduce.ahead import lookahead, ticks
 from evenmatch.lab.reproduce.curves import curves
 from evenmatch.lab.reproduce.examples import examples
@@ -33,8 +33,8 @@ PAPERS: dict[str, Callable[[Effort], list[Part]]] = {
     "gamedev": lambda effort: [*population(effort), *examples(effort), recorded(effort)],
     "galactron": lambda effort: _galactron(effort),
     "wu": lambda effort: _wu(effort),
+    "xu": lambda effort: _xu(effort),
 }
-LATER = ("xu",)
 
 Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Calls a function with each of the items and returns the results in their order."""
@@ -77,6 +77,13 @@ def _wu(effort: Effort) -> list[Part]:
     return wu(effort)
 
 
+def _xu(effort: Effort) -> list[Part]:
+    # Loaded here: it brings scipy, which most papers do without.
+    from evenmatch.lab.reproduce.xu.parts import xu
+
+    return xu(effort)
+
+
 def parts_of(paper: str, effort: Effort, only: Sequence[str] = ()) -> list[Part]:
     """Return the parts of a paper.
 
@@ -86,13 +93,8 @@ def parts_of(paper: str, effort: Effort, only: Sequence[str] = ()) -> list[Part]
         only: Ids of rows; parts without them are left out. Empty means all.
 
     Raises:
-        NotSupported: The paper comes with a later version.
         ConfigError: There is no such paper, or it has no such row.
     """
-    if paper in LATER:
-        raise NotSupported(
-            f"reproduce {paper} comes with a later version; there are {', '.join(PAPERS)}"
-        )
     if paper not in PAPERS:
         raise ConfigError(f"paper must be one of {', '.join(PAPERS)}, got {paper[:64]}")
     parts = PAPERS[paper](effort)

@@ -51,9 +51,15 @@ def of_row(row: Row) -> str:
 def line_of(row: Row) -> tuple[str, ...]:
     """Return a row as people read it, one text for each of `HEADS`."""
     known = (shown(each) for each in (row.printed, row.corrected, row.exact))
-    digits = 1 if row.simulated is not None and abs(row.simulated) >= 100.0 else 4
-    simulated = figure(row.simulated, row.half_width, digits)
+    simulated = figure(row.simulated, row.half_width, _digits(row.simulated or 0.0))
     return (row.id, _setting(row.params), *known, simulated, row.verdict or "")
+
+
+def _digits(value: float) -> int:
+    """Return how many digits behind the point tell something."""
+    if abs(value) >= 100.0:
+        return 1
+    return 7 if 0.0 < abs(value) < 1e-3 else 4
 
 
 def _setting(params: Mapping[str, object]) -> str:

@@ -7,7 +7,7 @@ its classes have the rates `pairs * (1 - solo_share)` and `2 * pairs * solo_shar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict, Unpack
 
 Class = tuple[float, dict[str, Any]]
@@ -131,6 +131,38 @@ def two_queues_toml(solo_rate: float, party_rate: float, **run: Unpack[Run]) -> 
     return _world(queues, classes, run)
 
 
+def players_toml(k: int, rate: float, **run: Unpack[Run]) -> str:
+    """Return matches of k single players.
+
+    Args:
+        k: Players of a match.
+        rate: Players per second.
+        run: Policy, count and seed.
+
+    Source:
+        Xu, Yu, Wu, section II-B, (1) and (2).
+    """
+    queue = _queue("main", run["policy"], teams=k, players=1)
+    own = {"process": "poisson", "rate": rate, "count": run["count"]}
+    return "\n".join([f"seed = {run['seed']}\n", queue, _table("[arrivals]", own)])
+
+
+def parties_toml(k: int, rates: Sequence[float], **run: Unpack[Run]) -> str:
+    """Return k against k with parties of 1 to k players.
+
+    Args:
+        k: Players of a team.
+        rates: Parties per second, of 1 player first.
+        run: Policy, count and seed.
+
+    Source:
+        Xu, Yu, Wu, section II-C and the remark of section III-C.
+    """
+    queue = _queue("main", run["policy"], players=k)
+    classes: list[Class] = [(rate, {"size": size}) for size, rate in enumerate(rates, start=1)]
+    return _world([queue], classes, run)
+
+
 def _parties(pairs: float, solo_share: float, **keys: Any) -> list[Class]:
     """Return the classes of duos and of solos that so many pairs per second make."""
     duos = pairs * (1.0 - solo_share), {"size": 2, **keys}
@@ -141,9 +173,9 @@ def _wish(side: str) -> dict[str, str]:
     return {"side": side}
 
 
-def _queue(name: str, policy: str, *, players: int, **keys: Any) -> str:
-    """Return a queue of two teams that nobody has to leave."""
-    own = {"name": name, "teams": 2, "players": players, **keys}
+def _queue(name: str, policy: str, *, players: int, teams: int = 2, **keys: Any) -> str:
+    """Return a queue of teams that nobody has to leave."""
+    own = {"name": name, "teams": teams, "players": players, **keys}
     return _table("[[queue]]", {**own, "on_deadline": "keep", "policy": policy})
 
 
