@@ -85,6 +85,8 @@ def advise(
 def _work(
     base: PlayerBase, players_online: float | None, target_wait: str | None, percentile: float
 ) -> Advice:
+    if find_spec("scipy") is None:
+        raise NotSupported("advise needs more packages: pip install 'evenmatch[theory]'")
     from evenmatch.lab.advise.advice import advise as advise_on
 
     wait = None if target_wait is None else duration("--target-wait", target_wait)

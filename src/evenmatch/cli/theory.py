@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from evenmatch.cli.theory_settings import read_settings
 from evenmatch.cli.theory_text import lines
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, NotSupported
 
 
 class Result(Protocol):
@@ -86,12 +86,18 @@ def compute(name: str, settings: Iterable[str]) -> dict[str, Any]:
 
     Raises:
         ConfigError: The name, a key or a value cannot be used; one sentence.
+        NotSupported: A package that it needs is not installed.
     """
     target = FORMULAS.get(name)
     if target is None:
         raise ConfigError(f"theory must be one of {', '.join(FORMULAS)}, got {name[:64]}")
     module, function = target.split(":")
-    formula: Formula = getattr(import_module(module), function)
+    try:
+        formula: Formula = getattr(import_module(module), function)
+    except ModuleNotFoundError:
+        raise NotSupported(
+            f"theory {name} needs more packages: pip install 'evenmatch[theory]'"
+        ) from None
     try:
         found = formula(**read_settings(name, formula, settings))
         figures = found if isinstance(found, Mapping) else found.figures()

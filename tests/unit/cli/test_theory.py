@@ -3,7 +3,7 @@ import json
 import pytest
 
 from evenmatch.cli.theory import FORMULAS, compute, theory
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, NotSupported
 
 
 def test_json_is_one_object_with_the_promised_names(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,3 +60,12 @@ def test_every_formula_can_be_loaded(name: str) -> None:
 @pytest.mark.parametrize("name", FORMULAS)
 def test_every_formula_is_named_in_the_help(name: str) -> None:
     assert f"`{name}`" in (theory.__doc__ or "")
+
+
+def test_formula_without_its_packages_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_scipy(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
+
+    monkeypatch.setattr("evenmatch.cli.theory.import_module", without_scipy)
+    with pytest.raises(NotSupported, match="theory k_player needs more packages: pip install"):
+        compute("k_player", ["k=2", "rate=1"])
