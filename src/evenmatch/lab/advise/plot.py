@@ -23,8 +23,18 @@ POINTS = 60
 REACH = 8.0
 """How far from the answer the curves go, down and up."""
 SHARES = {0.5: "half below", 0.9: "90 % below", 0.95: "95 % below"}
-TICKS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 180.0, 600.0, 1_800.0, 3_600.0, 10_800.0, 36_000.0)
-"""Seconds at which the axis of waits is marked."""
+SECOND, MINUTE, HOUR, DAY = 1.0, 60.0, 3_600.0, 86_400.0
+Spans = tuple[tuple[float, float, float], ...]
+SPANS: Spans = (
+    (SECOND, 1e-3, 30.0),
+    (MINUTE, 1.0, 30.0),
+    (HOUR, 1.0, 12.0),
+    (DAY, 1.0, 1e5),
+)
+"""Units in which waits are marked, and from how many to how many."""
+LADDERS = ((1, 2, 3, 5), (1, 3), (1,))
+"""Marks of an axis in each power of ten of a unit, from many to few."""
+TICKS_MAX = 9
 FORMATS = (".svg", ".png")
 
 
@@ -102,19 +112,20 @@ def _paint_waits(axes: Axes, market: Market, advice: Advice) -> None:
         waits = [None if rate is None else market.quantile(rate, advice.percentile)
                  for rate in rates]  # fmt: skip
         label = f"{shares[advice.percentile]}, all pools together"
-        _line(axes, online, waits, color=COLORS[3], label=label, dashed=True)
+        _line(axes, online, waits, color=COLORS[4], label=label, dashed=True)
     if advice.target_wait is not None:
         axes.axhline(advice.target_wait, color=SOFT, lw=1.0, ls=":")
         axes.annotate("target", (high, advice.target_wait), (0, 3), color=SOFT, ha="right",
                       textcoords="offset points")  # fmt: skip
     axes.axvline(answer, color=SOFT, lw=1.0, ls=":")
-    axes.annotate(f"{answer:,.0f} online", (answer, 0.97), (4, 0), color=SOFT, va="top",
+    axes.annotate(f"{_count(answer)} online", (answer, 0.97), (4, 0), color=SOFT, va="top",
                   xycoords=("data", "axes fraction"), textcoords="offset points")  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="players online", ylabel="wait")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    low_wait, high_wait = axes.get_ylim()
-    ticks = [tick for tick in TICKS if low_wait <= tick <= high_wait]
-    axes.set_yticks(ticks, [_time(tick) for tick in ticks])
+    counts = round_counts(*axes.get_xlim())
+    axes.set_xticks(counts, [_count(each) for each in counts])
+    axes.set_xticks([], minor=True)
+    ticks = round_waits(*axes.get_ylim())
+    axes.set_yticks(ticks, [time_text(tick) for tick in ticks])
     axes.set_yticks([], minor=True)
     axes.legend(loc="lower left", fontsize=9)
 
@@ -134,10 +145,56 @@ def _line(
         axes.plot(online, known, color=color, label=label, ls="--" if dashed else "-")
 
 
-def _time(value: float, _: object = None) -> str:
-    if value < 60.0:
-        return f"{value:g} s"
-    return f"{value / 60.0:g} min" if value < 3600.0 else f"{value / 3600.0:g} h"
+def round_waits(low: float, high: float) -> list[float]:
+    """Return round waits between two, in seconds, to mark an axis with.
+
+    >>> [time_text(each) for each in round_waits(0.7, 5_000.0)]
+    ['1 s', '3 s', '10 s', '30 s', '1 min', '3 min', '10 min', '30 min', '1 h']
+    """
+    return _marks(SPANS, low, high)
+
+
+def round_counts(low: float, high: float) -> list[float]:
+    """Return round numbers of players between two, to mark an axis with.
+
+    >>> round_counts(17.0, 240.0)
+    [20.0, 30.0, 50.0, 100.0, 200.0]
+    """
+    return _marks(((1.0, 1e-9, 1e12),), low, high)
+
+
+def _marks(spans: Spans, low: float, high: float) -> list[float]:
+    found: list[float] = []
+    for ladder in LADDERS:
+        marks = [
+            unit * float(f"{step}e{power}")
+            for unit, least, most in spans
+            for power in range(-9, 13)
+            for step in ladder
+            if least <= float(f"{step}e{power}") <= most
+        ]
+        found = [mark for mark in marks if low <= mark <= high]
+        if len(found) <= TICKS_MAX:
+            break
+    return found
+
+
+def time_text(wait: float) -> str:
+    """Return a wait in its unit.
+
+    >>> time_text(0.01), time_text(83.2), time_text(86_400.0)
+    ('0.01 s', '1.39 min', '1 d')
+    """
+    unit, name = next(
+        (each for each in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")) if wait >= each[0]),
+        (SECOND, "s"),
+    )
+    count = wait / unit
+    return f"{count:,.0f} {name}" if count >= 100.0 else f"{count:.3g} {name}"
+
+
+def _count(players: float, _: object = None) -> str:
+    return f"{players:,.0f}" if players >= 1.0 else f"{players:g}"
 
 
 def _rungs(market: Market, advice: Advice) -> list[tuple[str, float]]:
@@ -173,7 +230,8 @@ def _paint_rungs(axes: Axes, rungs: list[tuple[str, float]], advice: Advice) -> 
     axes.grid(visible=False, axis="y")
     limit = advice.target_wait or (advice.worst.figures.wait if advice.worst else None) or 0.0
     axes.set_title(
-        f"players online that every pool needs for {limit:.3g} s "
+        f"players online that every pool needs for {time_text(limit)} "
         f"({100.0 * advice.percentile:g} % below)"
     )
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.locator_params(axis="x", integer=True)
+    axes.xaxis.set_major_formatter(_count)
