@@ -179,10 +179,20 @@ def _sentence(coefficients: Sequence[int], margin: Fraction, k: int) -> str:
 
 
 def _sum_of(coefficients: Sequence[int]) -> str:
-    parts = [
-        name if x == 1 else f"{x} {name}" for name, x in zip(NAMES, coefficients, strict=False) if x
-    ]
-    return " + ".join(parts)
+    """Return a sum in words, the sizes that count once first.
+
+    >>> _sum_of([2, 1, 3])
+    'duos + twice the solos + 3 times the trios'
+    """
+    found = [(x, name) for name, x in zip(NAMES, coefficients, strict=False) if x]
+    found.sort(key=lambda each: each[0] > 1)
+    return " + ".join(_times(x, name) for x, name in found)
+
+
+def _times(count: int, name: str) -> str:
+    if count == 1:
+        return name
+    return f"twice the {name}" if count == 2 else f"{count} times the {name}"
 
 
 def _right(margin: TeamMargin) -> list[str]:

@@ -1,4 +1,5 @@
 import math
+import re
 
 import numpy as np
 import pytest
@@ -24,13 +25,13 @@ def test_points_inside_the_cone_of_fives_are_stable(rates) -> None:
 def test_margins_are_said_in_words_worst_first() -> None:
     found = team_stability(k=5, rates=INSIDE[2])
     assert [each.text for each in found.margins] == [
-        "solos + 2 duos exceed 2 trios + quads by 0.1/s",
-        "2 solos + trios exceed duos + 2 quads by 0.2/s",
+        "solos + twice the duos exceed quads + twice the trios by 0.1/s",
+        "trios + twice the solos exceed duos + twice the quads by 0.2/s",
     ]
     assert found.margins[0].figures() == {
         "coefficients": [1, 2, -2, -1, 0],
         "margin": 0.1,
-        "text": "solos + 2 duos exceed 2 trios + quads by 0.1/s",
+        "text": "solos + twice the duos exceed quads + twice the trios by 0.1/s",
     }
 
 
@@ -51,6 +52,15 @@ def test_boundary_is_null_recurrent() -> None:
     )
     # In floats, 0.1 + 0.2 > 0.3: the digits decide.
     assert team_stability(k=4, rates=(0.3, 0.1, 0.1 + 0.2)).kind == "transient"
+
+
+def test_a_sum_never_reads_as_a_number_of_parties() -> None:
+    # "duos are not fewer than 2 solos" would be false: there are some.
+    for k in range(3, 8):
+        for margin in team_stability(k=k, rates=(1.0,) * k).margins:
+            assert not re.search(r"(^| )\d+ (?!times the )[a-z]", margin.text)
+    found = team_stability(k=5, rates=(0.1, 0.2, 0, 0))
+    assert [each.text for each in found.margins] == ["duos are not fewer than twice the solos"]
 
 
 def test_two_against_two_is_always_stable() -> None:
