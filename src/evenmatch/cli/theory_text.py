@@ -50,6 +50,14 @@ MEANINGS: dict[str, str] = {
 }
 """What a figure says, where its key alone would not; whatever formula it comes from."""
 
+ABSENT = frozenset(
+    {
+        *("kind", "growth", "starved", "exact", "note", "p_match", "time_in_queue"),
+        *("mean_solo", "mean_party", "var_solo", "var_party"),
+    }
+)
+"""Figures that are left out where there is nothing to say: a stable queue has no growth."""
+ENDLESS = "grows for ever"
 LINE_MAX = 100
 """Characters of a list that still goes on one line."""
 
@@ -57,12 +65,14 @@ LINE_MAX = 100
 def lines(figures: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     """Yield a line per figure: key, value, what it means; nested figures as indented blocks.
 
-    Figures in a block repeat those outside it, or are keyed by classes: nothing to explain.
+    Figures in a block repeat those outside it, or are keyed by classes: nothing to explain. What
+    does not apply is left out: of an unstable queue, all but its means, which grow for ever.
 
     Args:
         figures: Values are None, bool, numbers, texts, lists and mappings.
         indent: Put before every line.
     """
+    figures = {key: value for key, value in _endless(figures).items() if _is_said(key, value)}
     width = max(map(len, figures), default=0)
     plain = {key: _shown(value) for key, value in figures.items() if not _is_block(value)}
     value_width = max((len(text) for text in plain.values() if len(text) <= 24), default=0)
@@ -74,6 +84,21 @@ def lines(figures: Mapping[str, Any], indent: str = "") -> Iterator[str]:
             continue
         yield f"{indent}{key}:  {meaning}".rstrip()
         yield from _block(value, indent + "  ")
+
+
+def _endless(figures: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the figures of an unstable queue with words for means that are infinite."""
+    if figures.get("stable") is not False:
+        return figures
+    said = {
+        key: ENDLESS if value is None and key.startswith("mean") else value
+        for key, value in figures.items()
+    }
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def _is_said(key: str, value: Any) -> bool:
+    return key not in ABSENT or isinstance(value, int | float) or bool(value)
 
 
 def _block(value: Any, indent: str) -> Iterator[str]:

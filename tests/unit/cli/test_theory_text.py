@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evenmatch.cli import theory as command
+from evenmatch.cli.theory import compute
 from evenmatch.cli.theory_text import lines
 
 FIGURES = {
@@ -46,7 +47,7 @@ def test_people_read_nested_figures_as_indented_blocks() -> None:
     plain = command._plain(FIGURES)
     assert list(lines(plain)) == [
         "stable   no              whether waits stay finite for ever",
-        "mean     undefined       mean wait per player, s",
+        "mean     grows for ever  mean wait per player, s",
         "p50      1.25            median wait, s",
         "note     the limit solo_rate -> 0 is another number",
         "exact:  the same as fractions",
@@ -64,3 +65,32 @@ def test_long_lists_take_a_line_per_entry() -> None:
         *["  0.125"] * 40,
         "none  none",
     ]
+
+
+def test_a_stable_queue_has_no_growth_to_read_of() -> None:
+    found = compute("sides", ["a=0.3", "b=0.3", "flexible=0.4"])
+    assert {"kind", "growth", "starved"} <= found.keys()
+    texts = list(lines(found))
+    assert not any(text.startswith(("kind", "growth", "starved")) for text in texts)
+    assert not any("undefined" in text or " none" in text for text in texts)
+
+
+@pytest.mark.parametrize(("a", "kind", "growth"), [(0.6, "transient", "0.2"), (0.5, "null", "0 ")])
+def test_means_of_an_unstable_queue_grow_and_nothing_else_is_said_of_it(
+    a: float, kind: str, growth: str
+) -> None:
+    found = compute("sides", [f"a={a}", "b=0.3", "flexible=0.1" if a > 0.5 else "flexible=0.2"])
+    texts = list(lines(found))
+    assert sum("grows for ever  mean wait" in text for text in texts) == 4
+    assert any(text.startswith("kind") and f"  {kind}" in text for text in texts)
+    assert any(text.startswith("growth") and f"  {growth}" in text for text in texts)
+    assert not any(text.startswith(("p0", "improvement", "exact")) for text in texts)
+
+
+def test_what_does_not_come_has_no_wait() -> None:
+    texts = list(lines(compute("two_v_two", ["solo_rate=0", "party_rate=1"])))
+    assert not any(text.startswith(("mean_solo", "var_solo")) for text in texts)
+    assert any(text.startswith("mean_party") for text in texts)
+    assert not any(
+        text.startswith("note") for text in lines(compute("team_stability", ["k=2", "rates=1,1"]))
+    )
