@@ -66,7 +66,7 @@ def lines(figures: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     """Yield a line per figure: key, value, what it means; nested figures as indented blocks.
 
     Figures in a block repeat those outside it, or are keyed by classes: nothing to explain. What
-    does not apply is left out: of an unstable queue, all but its means, which grow for ever.
+    does not apply is left out, as the waits of an unstable queue but those that grow for ever.
 
     Args:
         figures: Values are None, bool, numbers, texts, lists and mappings.
@@ -87,11 +87,16 @@ def lines(figures: Mapping[str, Any], indent: str = "") -> Iterator[str]:
 
 
 def _endless(figures: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the figures of an unstable queue with words for means that are infinite."""
+    """Return what there is to say of an unstable queue.
+
+    The waits of the starved grow for ever, and so the mean of all does. The others may find
+    somebody at once, of which these figures say nothing.
+    """
     if figures.get("stable") is not False:
         return figures
+    growing = {"mean", *(f"mean_{name}" for name in figures.get("starved") or ())}
     said = {
-        key: ENDLESS if value is None and key.startswith("mean") else value
+        key: ENDLESS if value is None and key in growing else value
         for key, value in figures.items()
     }
     return {key: value for key, value in said.items() if value is not None}
