@@ -3,9 +3,13 @@
 import pytest
 
 from evenmatch import PlayerBase, Split, advise
+from evenmatch.config import parse_scenario
+from evenmatch.errors import ConfigError
 from evenmatch.lab import study
 from evenmatch.lab.advise import advice, scenario, shifted
-from evenmatch.lab.advise.simulated import one_by_one
+from evenmatch.lab.advise.advice import scenario_of
+from evenmatch.lab.advise.shifted import SharedPools
+from evenmatch.lab.advise.simulated import one_by_one, simulated_pool
 
 TWO_ROLES = {"tank": 1, "dps": 1}
 
@@ -107,3 +111,33 @@ def test_an_unstable_answer_says_its_kind_whatever_was_asked(
 def test_a_stable_answer_has_no_kind() -> None:
     found = advise(PlayerBase(), target_wait=60.0).figures()
     assert (found["stable"], found["kind"], found["growth_share"]) == (True, None, None)
+
+
+BREAK = "two\nlines = 1"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"splits": (Split("region", {BREAK: 0.5, "us": 0.5}),)},
+        {"splits": (Split(BREAK, {"eu": 0.5, "us": 0.5}),)},
+        {"sides": {BREAK: 0.5, "B": 0.5}},
+        {"teams": (1, 1), "roles": {BREAK: 1}, "role_shares": {BREAK: 1.0}},
+        {"splits": (Split("region", {"eu": 0.5, "\ud800": 0.5}),)},
+    ],
+    ids=["option", "split", "side", "role", "half a character"],
+)
+def test_names_that_break_a_scenario_are_refused(given: dict) -> None:
+    with pytest.raises(ConfigError, match="a name must be one line of printable text") as raised:
+        PlayerBase(**given)
+    assert str(raised.value).isprintable()
+
+
+def test_names_of_any_script_make_a_scenario() -> None:
+    shares = {'no "1" \\ [x] #': 0.5, "北": 0.5}
+    base = PlayerBase(teams=(2, 2), splits=(Split("région", shares),))
+    found = advise(base, players_online=100.0)
+    assert parse_scenario(scenario_of(found, 1).toml()).queues
+    pools = SharedPools(base, base.splits[0], 1.0, seed=1)
+    seen = simulated_pool(pools, 0.5)
+    assert seen.classes.keys() == {*shares, "any région"}

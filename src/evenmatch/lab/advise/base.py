@@ -22,6 +22,8 @@ ZONES_MAX = 10
 ROLES_MAX = 8
 HOURS = 24
 SECONDS_MAX = 1e9
+SHOWN = 64
+"""Characters of a wrong name that an error repeats."""
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -86,6 +88,7 @@ class PlayerBase(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
+        _check_names(self)
         _check_match(self)
         _check_splits(self.splits)
         _check_parties(self)
@@ -135,6 +138,14 @@ def _seconds(what: str, value: float, *, is_zero_allowed: bool = False) -> None:
     if not (math.isfinite(value) and low_enough and value <= SECONDS_MAX):
         sign = ">=" if is_zero_allowed else ">"
         raise ConfigError(f"{what} must be {sign} 0 s and at most {SECONDS_MAX:g} s, got {value:g}")
+
+
+def _check_names(base: PlayerBase) -> None:
+    """Refuse names that no line of a scenario or of an answer can hold."""
+    options = (name for split in base.splits for name in (split.name, *split.shares))
+    for name in (*options, *base.roles, *base.role_shares, *base.sides):
+        if not name.isprintable():
+            raise ConfigError(f"a name must be one line of printable text, got {name[:SHOWN]!r}")
 
 
 def _check_match(base: PlayerBase) -> None:

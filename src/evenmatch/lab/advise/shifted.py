@@ -146,6 +146,11 @@ class SharedPools:
         return {name_of(self.split, name): share for name, share in self.split.shares.items()}
 
     @property
+    def _queues(self) -> list[str]:
+        """Return the options' queues; an option may have a name that no queue can have."""
+        return [f"option-{place + 1}" for place in range(len(self.split.shares))]
+
+    @property
     def shifting(self) -> str:
         """Return the name of the option of which a tenth shifts."""
         return min(self.shares, key=self.shares.__getitem__)
@@ -164,7 +169,7 @@ class SharedPools:
     def _lines(self) -> Iterator[str]:
         yield f"warmup = {WARMUP * self.tickets / self.rate:.1f}"
         sizes = list(self.base.teams)
-        for name in self.shares:
+        for name in self._queues:
             yield "[[queue]]"
             yield f"name = {text(name)}"
             yield f"teams = {len(sizes)}"
@@ -176,10 +181,10 @@ class SharedPools:
         yield f"rate = {self.rate!r}"
         yield f"count = {self.tickets}"
         moved = SHIFT * self.shares[self.shifting]
-        for name, share in self.shares.items():
+        for queue, (name, share) in zip(self._queues, self.shares.items(), strict=True):
             own = share - moved if name == self.shifting else share
-            yield from _class([name], own)
-        yield from _class(list(self.shares), moved)
+            yield from _class([queue], own)
+        yield from _class(self._queues, moved)
 
     def csv(self, child: int = 0) -> str | None:
         """Return nothing: the scenario draws its arrivals."""
@@ -188,7 +193,8 @@ class SharedPools:
 
     def label(self, group: str) -> str:
         """Return the option of the players who wait in these queues, or that they take any."""
-        return group if group in self.shares else f"any {self.split.name}"
+        named = dict(zip(self._queues, self.shares, strict=True))
+        return named.get(group, f"any {self.split.name}")
 
 
 def _class(queues: list[str], share: float) -> Iterator[str]:
