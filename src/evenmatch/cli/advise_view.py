@@ -243,7 +243,8 @@ def margins(advice: Advice) -> Iterator[str]:
     if len(known.margins) > 2 * LINES_MAX:
         yield f"and {len(known.margins) - 2 * LINES_MAX} more; --json has them all"
     left = known.growth or 0.0
-    if tightest.about != "parties" and left > (1.0 + 1e-9) * -tightest.margin:
+    too_many = -(1.0 + 1e-9) * tightest.margin
+    if tightest.about != "parties" and 0.0 < too_many < left:
         yield (
             "counted by the seats of all 100 players; who is left over takes none, so that in the "
             f"end {100.0 * left:.3g} of 100 can never be placed"
