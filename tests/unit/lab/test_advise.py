@@ -409,7 +409,8 @@ def test_every_figure_is_plain_json() -> None:
     figures = advise(base, target_wait=60.0).figures()
     names = (
         "match percentile target_wait players_online players_online_half_width rate stable pooled "
-        "worst cells classes margins splits flexible cuts hours theory growth simulated"
+        "worst cells classes margins splits flexible cuts hours theory kind growth growth_share "
+        "simulated"
     )
     assert set(figures) == set(names.split())
     assert json.loads(json.dumps(figures, allow_nan=False))["cells"][0]["cell"] == "eu / mode 1"

@@ -1,8 +1,8 @@
 """Where to cut the levels of players into zones.
 
-Each zone is a pool of its own. Where to cut does not change the mean wait over all players: a pool
-of any size holds as many waiting players on average. It changes who waits: the smallest zone waits
-longest, so that the best cut makes it as large as it can be.
+Each zone is a pool of its own. Where nobody gives up, where to cut does not change the mean wait
+over all players: a pool of any size holds as many waiting players on average. It changes who waits:
+the smallest zone waits longest, so that the best cut makes it as large as it can be.
 """
 
 from __future__ import annotations

@@ -21,12 +21,16 @@ class Margin:
     Args:
         about: `parties`, `roles` or `sides`.
         text: The condition in words.
-        margin: What is left of it, as a share of all players; a queue is stable if all are > 0.
+        margin: What is left of it, of what the text counts: players, or for `parties` parties, at
+            one player per second; a queue is stable if all are > 0.
+        players: The same as the share of all players who would have to be of another class for
+            nothing to be left; so conditions of all kinds can be compared.
     """
 
     about: str
     text: str
     margin: float
+    players: float
 
 
 class Stability(NamedTuple):
@@ -158,7 +162,7 @@ def _one_size(base: PlayerBase) -> Known | None:
     if any(team % size for team in base.teams):
         team = next(team for team in base.teams if team % size)
         text = f"parties of {size} alone never fill a team of {team}"
-        return Known(None, False, (Margin("parties", text, -1.0),), growth=1.0)
+        return Known(None, False, (Margin("parties", text, -1.0, -1.0),), growth=1.0)
     from evenmatch.theory.k_player import k_player
 
     count = base.seats // size
@@ -217,7 +221,7 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
     """Return margins, the bound of the mean, and waits as if everybody could play together."""
     readers = {"parties": _party_margins, "roles": _role_margins, "sides": _side_margins}
     found = [readers[name](base) for name in groups]
-    margins = tuple(sorted((m for each in found for m in each.margins), key=lambda m: m.margin))
+    margins = tuple(sorted((m for each in found for m in each.margins), key=lambda m: m.players))
     if margins and margins[0].margin <= 0.0 and base.patience is None:
         return Known(None, False, margins, growth=max(each.growth or 0.0 for each in found))
     # Conditions of parties, roles and sides are each necessary; together they may not suffice.
@@ -267,8 +271,13 @@ def _party_margins(base: PlayerBase) -> Stability:
     while not rates[-1]:
         rates.pop()
     found = team_stability(k=size, rates=tuple(rates))
-    margins = [Margin("parties", per_100(each.text), float(each.margin)) for each in found.margins]
-    return Stability(tuple(margins), found.growth or 0.0)
+    margins = []
+    for each in found.margins:
+        # A player who comes in another size of party changes the margin by the difference of both.
+        by_player = [0.0, *(x / (place + 1) for place, x in enumerate(each.coefficients))]
+        margin, reach = float(each.margin), max(by_player) - min(by_player)
+        margins.append(Margin("parties", per_100(each.text), margin, margin / reach))
+    return Stability(tuple(sorted(margins, key=lambda each: each.players)), found.growth or 0.0)
 
 
 def _role_margins(base: PlayerBase) -> Stability:
@@ -294,7 +303,7 @@ def _slots(
         text = per_100(each.text)
         if about == "sides":
             text = text.replace("players who queue only for", "players who insist on")
-        margins.append(Margin(about, text, float(each.margin)))
+        margins.append(Margin(about, text, float(each.margin), float(each.margin)))
     return Stability(tuple(margins), found.growth or 0.0)
 
 
