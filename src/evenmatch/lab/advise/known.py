@@ -219,6 +219,8 @@ def _duel_sides(base: PlayerBase) -> Known:
 
 def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
     """Return margins, the bound of the mean, and waits as if everybody could play together."""
+    from evenmatch.theory.stability import least_pool
+
     readers = {"parties": _party_margins, "roles": _role_margins, "sides": _side_margins}
     found = [readers[name](base) for name in groups]
     margins = tuple(sorted((m for each in found for m in each.margins), key=lambda m: m.players))
@@ -226,14 +228,15 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
         return Known(None, False, margins, growth=max(each.growth or 0.0 for each in found))
     # Conditions of parties, roles and sides are each necessary; together they may not suffice.
     is_decided = len(groups) == 1 and found[0].growth is not None
-    bound = (base.seats - 1) / 2.0
+    sizes = [place + 1 for place, share in enumerate(base.parties) if share > 0.0]
+    bound = float(least_pool(base.seats, sizes))
     what = " and ".join(groups)
     statements = (
         Statement(
             "mean wait",
             "bound",
             f"with {what} no rule makes the mean less than {bound:g} / (players per second of the "
-            "pool), what it is where any players can play",
+            "pool), what it is where any who come can play",
         ),
         Statement(
             "percentiles of the wait",
@@ -245,6 +248,8 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
     )
     plain = pool_as_if(base)
     assert isinstance(plain, ScalingPool | PatientPool)
+    if isinstance(plain, ScalingPool):
+        plain = replace(plain, mean=bound)
     pool = replace(
         plain,
         of_mean="bound" if base.patience is None else "estimate",
