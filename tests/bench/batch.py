@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evenmatch.lab.batch_file import read_arrays
+from evenmatch.lab.batch_arrays import read_arrays
 from evenmatch.solvers.batch.anneal import Annealing
 from evenmatch.solvers.batch.batch import Batch, Pairs
 from evenmatch.solvers.batch.pairs import tabulate

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from evenmatch.cli.advise_words import a_tenth, part, percent, players, seconds
+from evenmatch.cli.advise_words import a_tenth, after, part, percent, players, seconds, within
 from evenmatch.lab.advise.base import name_of
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _of_unstable(advice: Advice) -> str:
 
 
 def _of_target(advice: Advice, wait: float) -> Iterator[str]:
-    who, limit = part(advice.percentile), seconds(wait)
+    who, limit = part(advice.percentile), within(wait)
     needed, pooled = advice.players_online, advice.pooled_players
     width = advice.players_half_width
     plus = "" if width is None else f" (± {width:,.0f})"
@@ -97,19 +97,27 @@ def _of_target(advice: Advice, wait: float) -> Iterator[str]:
         )
         return
     if advice.rate is None:
-        yield f"No number of players is enough for {who} of them to be matched within {limit}."
+        yield f"No number of players is enough for {who} of them to be matched {limit}."
         return
     yield _sentence(
         f"{_as_if(advice)}you need about {players(needed)}{plus} players online for {who} of the "
-        f"players{where} to be matched within {limit}."
+        f"players{where} to be matched {limit}."
     )
     worst = advice.worst
     if pooled is not None and needed is not None and worst is not None and pooled < 0.99 * needed:
-        then = advice.worst_wait_if_pooled
         yield (
-            f"With {players(pooled)} it is {who} of all players together, but then {who} of those "
-            f"in {worst.name} wait longer than {seconds(then)}."
+            f"With {players(pooled)} it is {who} of all players together, but then "
+            f"{_of_worst(advice, worst.name)}."
         )
+
+
+def _of_worst(advice: Advice, name: str) -> str:
+    """Return what the worst pool's players get where only all players together meet the target."""
+    then = advice.worst_wait_if_pooled
+    if then is None:
+        few = part(advice.percentile)
+        return f"fewer than {few} of those in {name} are ever matched, since so many give up before"
+    return f"{part(1.0 - advice.percentile)} of those in {name} wait longer than {seconds(then)}"
 
 
 def _as_if(advice: Advice) -> str:
@@ -146,20 +154,14 @@ def _of_players(advice: Advice) -> Iterator[str]:
     if len(advice.cells) == 1:
         yield _sentence(
             f"{_as_if(advice)}with {given} players online {who} of them are matched "
-            f"{_within(advice.pooled.wait)}."
+            f"{within(advice.pooled.wait)}."
         )
         return
     yield _sentence(
         f"{_as_if(advice)}with {given} players online {who} of all players are matched "
-        f"{_within(advice.pooled.wait)}; in the worst pool, {worst.name}, "
-        f"{_within(worst.figures.wait)}."
+        f"{within(advice.pooled.wait)}; in the worst pool, {worst.name}, "
+        f"{within(worst.figures.wait)}."
     )
-
-
-def _within(wait: float | None) -> str:
-    if wait is None:
-        return "never, since so many give up before"
-    return f"within {seconds(wait)}" if wait else "at once"
 
 
 def _print_cells(out: Console, advice: Advice) -> None:
@@ -237,14 +239,20 @@ def margins(advice: Advice) -> Iterator[str]:
     else:
         yield "Yes, as long as each of these holds, the tightest first:"
     for each in known.margins[: 2 * LINES_MAX]:
-        mark = "!" if each.margin <= 0.0 else "close:" if each.margin <= CLOSE else "-"
+        mark = "!" if each.margin <= 0.0 else "close:" if each.players <= CLOSE else "-"
         yield f"{mark} {each.text}"
     if len(known.margins) > 2 * LINES_MAX:
         yield f"and {len(known.margins) - 2 * LINES_MAX} more; --json has them all"
+    left = known.growth or 0.0
+    if tightest.about != "parties" and left > (1.0 + 1e-9) * -tightest.margin:
+        yield (
+            "counted by the seats of all 100 players; who is left over takes none, so that in the "
+            f"end {100.0 * left:.3g} of 100 can never be placed"
+        )
 
 
 CLOSE = 0.05
-"""Margin, as a share of all players, below which waits are several times as long."""
+"""Share of all players below which, where so few are left, waits are several times as long."""
 
 
 def split_lines(advice: Advice) -> Iterator[str]:
@@ -261,8 +269,8 @@ def _split(effect: SplitEffect) -> Iterator[str]:
     need = effect.without
     yield (
         f"{effect.name} ({effect.options} options): {players(need.saves_players)} players online; "
-        f"without it {players(need.players_online)} would do, and the worst pool would wait "
-        f"{seconds(need.wait)}"
+        f"without it {players(need.players_online)} would do, and the worst pool would "
+        + ("still match too few" if need.wait is None else f"wait {seconds(need.wait)}")
     )
     for option, dropped in effect.dropped[:3]:
         name = name_of(effect.name, option)
@@ -276,8 +284,12 @@ def _split(effect: SplitEffect) -> Iterator[str]:
 def flexible_lines(advice: Advice) -> Iterator[str]:
     """Yield what players gain who are less particular, and who loses."""
     for each in advice.flexible[: 2 * LINES_MAX]:
-        saved = f"plays after {seconds(each.wait_if_flexible)} on average, not {seconds(each.wait)}"
-        yield f"a player of {each.who} who takes {each.becomes} {saved}"
+        if each.wait is None or each.wait_if_flexible is None:
+            continue
+        yield (
+            f"a player of {each.who} who takes {each.becomes} plays "
+            f"{after(each.wait_if_flexible)} on average, not {seconds(each.wait)}"
+        )
         if each.others:
             changes = ", ".join(
                 f"{name} {a_tenth(now, then)}"
@@ -300,9 +312,10 @@ def cut_lines(advice: Advice) -> Iterator[str]:
         )
         yield (
             f"{cut.zones} zones: levels {zones}; takes {players(cut.players_online)} players "
-            f"online, and with today's the smallest zone waits {seconds(cut.wait)}"
+            "online, and with today's the smallest zone "
+            + ("matches too few" if cut.wait is None else f"waits {seconds(cut.wait)}")
         )
-    if advice.cuts:
+    if advice.cuts and advice.base.patience is None:
         yield "wherever you cut, the mean wait of all players is the same; it is only shared out"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 MINUTE, HOUR = 60.0, 3600.0
+AT_ONCE = 0.01
+"""Seconds below which a wait is none to people."""
 
 
 def players(count: float | None) -> str:
@@ -21,16 +23,38 @@ def players(count: float | None) -> str:
 def seconds(wait: float | None) -> str:
     """Return a wait to three digits, in a unit that people think in.
 
-    >>> seconds(0.0), seconds(59.99), seconds(273.1), seconds(8000.0), seconds(None)
+    >>> seconds(2e-152), seconds(59.99), seconds(273.1), seconds(8000.0), seconds(None)
     ('0 s', '60 s', '4.6 min', '2.2 h', '-')
     """
     if wait is None or not math.isfinite(wait):
         return "-"
+    if wait < AT_ONCE:
+        return "0 s"
     if wait < 119.5:
         return f"{wait:.2g} s" if wait < 9.95 else f"{wait:.0f} s"
     if wait < 2.0 * HOUR:
         return f"{wait / MINUTE:.1f} min" if wait < 10.0 * MINUTE else f"{wait / MINUTE:.0f} min"
     return f"{wait / HOUR:.1f} h" if wait < 100.0 * HOUR else f"{wait / HOUR:,.0f} h"
+
+
+def within(wait: float | None) -> str:
+    """Return when players are matched who wait no longer than this; None is never.
+
+    >>> within(60.0), within(0.001), within(None)
+    ('within 60 s', 'at once', 'never, since so many give up before')
+    """
+    if wait is None:
+        return "never, since so many give up before"
+    return "at once" if wait < AT_ONCE else f"within {seconds(wait)}"
+
+
+def after(wait: float) -> str:
+    """Return when players are matched who wait so long on average.
+
+    >>> after(6.8), after(2e-152)
+    ('after 6.8 s', 'at once')
+    """
+    return "at once" if wait < AT_ONCE else f"after {seconds(wait)}"
 
 
 def percent(share: float) -> str:

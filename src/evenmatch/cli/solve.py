@@ -64,7 +64,8 @@ def solve(
     check_writable({"--out": out})
     check_apart({"--out": out}, [("the batch", batch)])
     from evenmatch.lab.batch_file import read_batch
-    from evenmatch.lab.solve import budget_of, settings_of, solved
+    from evenmatch.lab.solve import budget_of, settings_of
+    from evenmatch.lab.solved import solved
 
     settings = settings_of(
         policy=policy,

@@ -16,7 +16,7 @@ from evenmatch.cost.relation import pairs_within
 from evenmatch.engine.admission import Limits
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import ConfigError
-from evenmatch.lab.batch_file import PLAYERS_MAX, Given, check_square, checked_pings
+from evenmatch.lab.batch_arrays import PLAYERS_MAX, Given, check_square, checked_pings
 from evenmatch.lab.batch_people import People, check_solvable, weight_of, with_format
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Configure, Enqueue

@@ -34,7 +34,7 @@ def check_solvable(queue: Queue) -> None:
     """
     kept = tuple(c for c in queue.criteria if c.kind not in OF_FORMAT)
     kinds: list[str] = [c.kind for c in queue.criteria]
-    # Rules that the search does not know are asked once more of every match, see `lab.solve`.
+    # Rules that the search does not know are asked once more of every match, see `lab.solved`.
     rules = tuple(rule for rule in queue.rules if rule.kind in RULES)
     asked = msgspec.structs.replace(queue, criteria=kept or queue.criteria, rules=rules)
     problem = batch_problem(asked)

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenmatch.lab.factors import Factor, figures_of, without
 from evenmatch.lab.solution import POINTS, Solution, cost_of
-from evenmatch.lab.solve import solved
+from evenmatch.lab.solved import solved
 from evenmatch.solvers.batch.batch import Places
 
 

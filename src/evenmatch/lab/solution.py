@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenmatch.lab.batch_file import Given
+from evenmatch.lab.batch_arrays import Given
 from evenmatch.lab.factors import Factor
 from evenmatch.lab.search import Budget, Method, Objective
 from evenmatch.solvers.batch.batch import Batch, Floats, Places, Plan

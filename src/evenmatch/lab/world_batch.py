@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.batch_file import six_factors
+from evenmatch.lab.batch_arrays import six_factors
 from evenmatch.model.queue import Format
 from evenmatch.model.world import World, default_party_shares
 from evenmatch.sim.seeds import generator

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from evenmatch.cost.hosts import WORDS
-from evenmatch.lab.batch_file import (
+from evenmatch.lab.batch_arrays import (
     PING_BEST,
     PING_WORST,
     PLAYER_KNEE,

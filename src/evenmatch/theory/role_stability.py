@@ -32,9 +32,11 @@ class RoleMargin:
 
     Attributes:
         roles: A set of roles, not all of them.
-        margin: Players per second that its slots could use at most, less those who queue for
-            these roles only; stable if all are > 0.
-        text: The same in words.
+        margin: Players per second that its slots could use at most of those who come, less those
+            who queue for these roles only; stable if all are > 0.
+        text: In words, and how many more or fewer of them may come while the others come as they
+            do. As they add to all who come, that is margin / (1 - the set's share of the slots),
+            or less where a larger set has less room.
     """
 
     roles: tuple[str, ...]
@@ -53,8 +55,8 @@ class RoleStability:
     Attributes:
         stable: Whether all margins are positive.
         kind: `transient` where one is negative, `null recurrent` where the worst is 0.
-        growth: Players per second who cannot be placed, at the least; 0 on the boundary, None
-            where stable.
+        growth: Players per second who cannot be placed, at the least: as many as the most crowded
+            set would have to be fewer; 0 on the boundary, None where stable.
         starved: The players who queue only for these roles are the ones who pile up.
         margins: Every condition, worst first.
     """
@@ -99,7 +101,8 @@ def role_stability(
 
     >>> players = [{"roles": ["dps"], "rate": 0.65}, {"roles": ["dps", "tank"], "rate": 0.35}]
     >>> role_stability(slots={"tank": 2, "dps": 3}, players=players).margins[0].text
-    'players who queue only for dps are 0.05/s too many: 0.65/s for 3 of 5 slots, 0.6/s'
+    'players who queue only for dps must be more than 0.125/s fewer, the others unchanged: \
+0.65/s for 3 of 5 slots, 0.6/s'
     """
     _check_slots(slots)
     coming = _coming(list(slots), players, role_sets, rates)
@@ -117,21 +120,39 @@ def role_stability(
 
 def _margins(slots: Mapping[str, int], coming: dict[frozenset[str], Fraction]) -> list[RoleMargin]:
     every, total = sum(slots.values()), sum(coming.values(), Fraction(0))
-    found = []
+    own, share = {}, {}
     for roles in _proper_sets(list(slots)):
-        own = sum((rate for asked, rate in coming.items() if asked <= set(roles)), Fraction(0))
-        count = sum(slots[role] for role in roles)
-        most = Fraction(count, every) * total
-        who = f"players who queue only for {' or '.join(roles)}"
-        places = f"{shown(own)}/s for {count} of {every} slots, {shown(most)}/s"
-        if own < most:
-            sentence = f"{who} may be {shown(most - own)}/s more: {places}"
-        elif own == most:
-            sentence = f"{who} must be fewer: {places}"
-        else:
-            sentence = f"{who} are {shown(own - most)}/s too many: {places}"
-        found.append(RoleMargin(roles, most - own, sentence))
-    return found
+        own[roles] = sum(
+            (rate for asked, rate in coming.items() if asked <= set(roles)), Fraction(0)
+        )
+        share[roles] = Fraction(sum(slots[role] for role in roles), every)
+    # Each who comes on top also brings the set its share of a place more.
+    rooms = {frozenset(x): (share[x] * total - own[x]) / (1 - share[x]) for x in own}
+    return [
+        RoleMargin(
+            roles,
+            share[roles] * total - own[roles],
+            f"players who queue only for {' or '.join(roles)} {_verdict(frozenset(roles), rooms)}: "
+            f"{shown(own[roles])}/s for {share[roles] * every} of {every} slots, "
+            f"{shown(share[roles] * total)}/s",
+        )
+        for roles in own
+    ]
+
+
+def _verdict(roles: frozenset[str], rooms: dict[frozenset[str], Fraction]) -> str:
+    """Return how many more or fewer of them may come while all others come as they do.
+
+    They count in each larger set as well, which may have less room than their own.
+    """
+    if rooms[roles] < 0:
+        return f"must be more than {shown(-rooms[roles])}/s fewer, the others unchanged"
+    if rooms[roles] == 0:
+        return "must be fewer"
+    room = min(each for larger, each in rooms.items() if roles <= larger)
+    if room <= 0:
+        return "are not too many by themselves"
+    return f"may be up to {shown(room)}/s more, the others unchanged"
 
 
 def _growth(

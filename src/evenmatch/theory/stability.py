@@ -11,7 +11,8 @@ is not proved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -71,7 +72,8 @@ class TeamStability:
         starved: Parties per second that cannot be placed, by size; on a boundary 0 for the sizes
             that must not become more.
         margins: All conditions, worst first; none where any rates can be placed.
-        mean_floor: No rule has a mean wait per player below it: (2k - 1) / (2 player rate).
+        mean_floor: No rule has a mean wait per player below it, seconds: `least_pool` over the
+            player rate.
         note: What the shape changes.
     """
 
@@ -134,9 +136,27 @@ def team_stability(
         growth=None if worst > 0 else _players(starved),
         starved=starved,
         margins=tuple(margins),
-        mean_floor=float((2 * k - 1) / (2 * players)),
+        mean_floor=float(least_pool(2 * k, sizes) / players),
         note=NOTES[shape],
     )
+
+
+def least_pool(seats: int, sizes: Iterable[int]) -> Fraction:
+    """Return the mean number of players who wait, below which no rule of service comes.
+
+    Matches take `seats` players each, so the pool and all arrivals agree modulo `seats`. With g
+    the greatest common divisor of `seats` and the sizes that come, that remainder walks over 0, g,
+    2g, ..., seats - g by random steps that reach each of them, and so is each of them equally
+    often. A pool is at least its remainder: (seats - g) / 2 on average.
+
+    Args:
+        seats: Players of a match.
+        sizes: Sizes of the parties that come in Poisson streams.
+
+    >>> least_pool(8, [1, 2]), least_pool(8, [2])
+    (Fraction(7, 2), Fraction(3, 1))
+    """
+    return Fraction(seats - math.gcd(seats, *sizes), 2)
 
 
 def _margins(k: int, sizes: tuple[int, ...], rates: list[Fraction], shape: str) -> list[TeamMargin]:

@@ -232,11 +232,11 @@ def test_sides_of_duels_are_exact_and_say_who_waits() -> None:
     ("base", "text", "growth"),
     [
         (PlayerBase(teams=(1, 1), sides={"A": 0.6, "B": 0.3, "any": 0.1}),
-         "players who insist on A are 10 per 100 players too many", 0.2),
+         "players who insist on A must be more than 20 per 100 players fewer", 0.2),
         (PlayerBase(teams=(3, 3), parties=(0.3, 0.7)),
          "duos exceed solos by 5 per 100 players", 0.1),
         (PlayerBase(roles=ROLES, role_shares={"tank": 0.1, "dps": 0.7, "any": 0.2}),
-         "players who queue only for dps are 10 per 100 players too many", None),
+         "players who queue only for dps must be more than 25 per 100 players fewer", 0.25),
     ],
     ids=["sides", "parties", "roles"],
 )  # fmt: skip
@@ -411,7 +411,8 @@ def test_every_figure_is_plain_json() -> None:
     figures = advise(base, target_wait=60.0).figures()
     names = (
         "match percentile target_wait players_online players_online_half_width rate stable pooled "
-        "worst cells classes margins splits flexible cuts hours theory growth simulated"
+        "worst cells classes margins splits flexible cuts hours theory kind growth growth_share "
+        "simulated"
     )
     assert set(figures) == set(names.split())
     assert json.loads(json.dumps(figures, allow_nan=False))["cells"][0]["cell"] == "eu / mode 1"

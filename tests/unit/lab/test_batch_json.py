@@ -10,8 +10,8 @@ import pytest
 import evenmatch
 from evenmatch.cost.objective import Objective
 from evenmatch.errors import ConfigError
-from evenmatch.lab.batch_file import Given
-from evenmatch.lab.batch_file import batch_of as batch_of_arrays
+from evenmatch.lab.batch_arrays import Given
+from evenmatch.lab.batch_arrays import batch_of as batch_of_arrays
 from evenmatch.lab.batch_json import batch_of_tickets, read_tickets
 from evenmatch.lab.solution import cost_of
 from evenmatch.lab.world_tickets import world_tickets

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import evenmatch
-from evenmatch.lab.batch_file import batch_of
+from evenmatch.lab.batch_arrays import batch_of
 from evenmatch.lab.factors import factors_of, figures_of, without
 from evenmatch.lab.solution import cost_of
 from tests.unit.lab.batches import SKILL, SPREAD, arrays, singles

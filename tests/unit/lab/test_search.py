@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.lab.batch_file import batch_of
+from evenmatch.lab.batch_arrays import batch_of
 from evenmatch.lab.search import (
     Budget,
     Method,

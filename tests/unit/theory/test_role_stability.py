@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -34,11 +36,52 @@ def test_too_many_of_a_role_are_said_and_grow() -> None:
     found = role_stability(slots=SLOTS, players=players)
     assert (found.stable, found.kind, found.starved) == (False, "transient", ("dps",))
     assert found.margins[0].text == (
-        "players who queue only for dps are 0.05/s too many: 0.65/s for 3 of 5 slots, 0.6/s"
+        "players who queue only for dps must be more than 0.125/s fewer, the others unchanged: "
+        "0.65/s for 3 of 5 slots, 0.6/s"
     )
     # The reference counted some 29,000 in the pool after 240,000 arrivals, one per second.
     assert found.growth == 0.125
     assert 240_000 * found.growth == pytest.approx(29_000, rel=0.05)
+
+
+def told_room(found, roles):
+    (text,) = (each.text for each in found.margins if each.roles == roles)
+    return float(re.search(r"([0-9.]+)/s (more|fewer)", text)[1])
+
+
+TIGHT = [["tank"], ["healer", "dps"], ["dps"], ["tank", "healer", "dps"]]
+
+
+@pytest.mark.parametrize(
+    ("sets", "rates", "more"),
+    [
+        (SETS, [0.10, 0.15, 0.55, 0.20], 0.125),  # not the margin, 0.05: all who come grow too
+        (SETS, [0.05, 0.1, 0.3, 0.35], 0.45),
+        (TIGHT, [0.05, 0.4, 0.3, 0.2], 0.3),  # with healers it is 5 x 0.25 - 0.95, alone 0.675
+    ],
+)
+def test_as_many_more_as_told_may_come_while_the_others_are_unchanged(sets, rates, more) -> None:
+    room = told_room(role_stability(slots=SLOTS, role_sets=sets, rates=rates), ("dps",))
+    assert room == pytest.approx(more)
+    for part, stable in ((0.999, True), (1.001, False)):
+        grown = [*rates[:2], rates[2] + part * room, rates[3]]
+        assert role_stability(slots=SLOTS, role_sets=sets, rates=grown).stable is stable
+
+
+def test_as_many_fewer_as_told_are_the_growth_and_enough() -> None:
+    rates = [0.1, 0.15, 0.65, 0.1]
+    found = role_stability(slots=SLOTS, role_sets=SETS, rates=rates)
+    room = told_room(found, ("dps",))
+    assert room == found.growth
+    for part, stable in ((0.999, False), (1.001, True)):
+        fewer = [*rates[:2], rates[2] - part * room, rates[3]]
+        assert role_stability(slots=SLOTS, role_sets=SETS, rates=fewer).stable is stable
+
+
+def test_a_set_within_a_crowded_one_is_not_told_to_grow() -> None:
+    found = role_stability(slots=SLOTS, role_sets=SETS, rates=[0.05, 0.45, 0.45, 0.05])
+    (text,) = (each.text for each in found.margins if each.roles == ("dps",))
+    assert "only for dps are not too many by themselves: 0.45/s for 3 of 5 slots, 0.6/s" in text
 
 
 def test_growth_is_what_the_best_teams_of_drawn_players_leave() -> None:

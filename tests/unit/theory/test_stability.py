@@ -5,7 +5,9 @@ import pytest
 
 from evenmatch.errors import ConfigError
 from evenmatch.theory.cones import partitions
+from evenmatch.theory.k_player import k_player
 from evenmatch.theory.stability import team_stability
+from evenmatch.theory.two_v_two import two_v_two
 
 INSIDE = [  # rates at k = 5 whose pools stayed flat in the reference
     (0.4, 0.1, 0.05, 0.025, 0.03),
@@ -19,6 +21,33 @@ def test_points_inside_the_cone_of_fives_are_stable(rates) -> None:
     found = team_stability(k=5, rates=rates)
     assert (found.stable, found.kind, found.growth, found.starved) == (True, None, None, {})
     assert found.mean_floor == pytest.approx(4.5, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("k", "rates", "floor"),
+    [
+        (4, (0, 0.4), 3.75),  # (4 - 1) / 0.8: a match is any four duos
+        (5, (0, 0, 0, 0, 1), 0.5),
+        (2, (0, 1), 0.5),
+        (6, (0, 0, 0.2, 0, 0, 0.1), 9 / 2.4),  # threes and sixes: the pool is 0, 3, 6 or 9
+        (3, (0.5, 0.2), 5 / 1.8),
+    ],
+)
+def test_floor_is_what_parties_of_one_size_wait(k, rates, floor) -> None:
+    assert team_stability(k=k, rates=rates).mean_floor == pytest.approx(floor, rel=1e-12)
+    coming = [size for size, rate in enumerate(rates, 1) if rate]
+    if len(coming) == 1:
+        alone = k_player(k=2 * k // coming[0], rate=max(rates))
+        assert floor == pytest.approx(alone.mean, rel=1e-12)
+
+
+def test_floor_with_duos_is_attained_by_two_against_two() -> None:
+    for solos, duos in ((0, 1), (0.3, 0.7), (1, 0)):
+        floor = team_stability(k=2, rates=(solos, duos)).mean_floor
+        waits = two_v_two(solo_rate=solos, party_rate=duos, order="fifo").mean
+        assert waits >= floor * (1 - 1e-12)
+        if not (solos and duos):
+            assert waits == pytest.approx(floor, rel=1e-12)
 
 
 def test_margins_are_said_in_words_worst_first() -> None:

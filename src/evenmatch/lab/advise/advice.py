@@ -108,6 +108,16 @@ class Advice:
         return self.rate * self.base.cycle * wait.half_width / wait.value
 
     @property
+    def kind(self) -> str | None:
+        """Return `transient` where some can never be placed, `null recurrent` on the boundary.
+
+        None where waits stay finite, and where theory cannot say.
+        """
+        if self.known.stable is not False or self.known.growth is None:
+            return None
+        return "transient" if self.known.growth > 0.0 else "null recurrent"
+
+    @property
     def growth(self) -> float | None:
         """Return the players per second who can never be placed; None where all can be.
 
@@ -153,7 +163,9 @@ class Advice:
             "cuts": [each.as_json() for each in self.cuts],
             "hours": None if self.day is None else self.day.as_json(),
             "theory": [vars(each) for each in self.known.statements],
+            "kind": self.kind,
             "growth": self.growth,
+            "growth_share": self.known.growth,
             "simulated": None if self.simulated is None else self.simulated.as_json(),
         }
 
@@ -232,18 +244,18 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
     Args:
         advice: What theory says.
         seed: Of all chance.
-        map_: Makes the runs, several at a time; see `study.map_all`.
+        map_: Makes the runs; `study.map_all` makes several at a time, in processes that import
+            the script that asks. By default one is made after the other.
 
     Raises:
         MatchmakingError: The pool cannot be simulated.
     """
     from evenmatch.lab.advise.shifted import shifted
-    from evenmatch.lab.advise.simulated import known_by, simulated_pool
-    from evenmatch.lab.study import map_all
+    from evenmatch.lab.advise.simulated import known_by, one_by_one, simulated_pool
 
     if advice.rate is None:
         return advice
-    pool, mapper = scenario_of(advice, seed), map_ or map_all
+    pool, mapper = scenario_of(advice, seed), map_ or one_by_one
     found = simulated_pool(pool, advice.percentile, mapper)
     known = known_by(found, advice.known)
     if known is not advice.known:

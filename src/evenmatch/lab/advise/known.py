@@ -21,12 +21,16 @@ class Margin:
     Args:
         about: `parties`, `roles` or `sides`.
         text: The condition in words.
-        margin: What is left of it, as a share of all players; a queue is stable if all are > 0.
+        margin: What is left of it, of what the text counts: players, or for `parties` parties, at
+            one player per second; a queue is stable if all are > 0.
+        players: The same as the share of all players who would have to be of another class for
+            nothing to be left; so conditions of all kinds can be compared.
     """
 
     about: str
     text: str
     margin: float
+    players: float
 
 
 class Stability(NamedTuple):
@@ -152,7 +156,7 @@ def _one_size(base: PlayerBase) -> Known | None:
     if any(team % size for team in base.teams):
         team = next(team for team in base.teams if team % size)
         text = f"parties of {size} alone never fill a team of {team}"
-        return Known(None, False, (Margin("parties", text, -1.0),), growth=1.0)
+        return Known(None, False, (Margin("parties", text, -1.0, -1.0),), growth=1.0)
     count = base.seats // size
     text = f"all come in parties of {size}: a match is any {count} of them"
     if base.patience is not None:
@@ -218,23 +222,26 @@ def _duel_sides(base: PlayerBase) -> Known:
 
 def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
     """Return margins, the bound of the mean, and waits as if everybody could play together."""
+    from evenmatch.theory.stability import least_pool
+
     readers = {"parties": _party_margins, "roles": _role_margins, "sides": _side_margins}
     found = [readers[name](base) for name in groups]
-    margins = tuple(sorted((m for each in found for m in each.margins), key=lambda m: m.margin))
+    margins = tuple(sorted((m for each in found for m in each.margins), key=lambda m: m.players))
     growth = max((each.growth or 0.0 for each in found), default=0.0)
     is_short = bool(margins) and margins[0].margin <= 0.0
     if is_short and (base.patience is None or growth >= 1.0 - SLACK):
         return Known(None, False, margins, growth=growth)
     # Conditions of parties, roles and sides are each necessary; together they may not suffice.
     is_decided = len(groups) == 1 and found[0].growth is not None
-    bound = (base.seats - 1) / 2.0
+    sizes = [place + 1 for place, share in enumerate(base.parties) if share > 0.0]
+    bound = float(least_pool(base.seats, sizes))
     what = " and ".join(groups)
     statements = (
         Statement(
             "mean wait",
             "bound",
             f"with {what} no rule makes the mean less than {bound:g} / (players per second of the "
-            "pool), what it is where any players can play",
+            "pool), what it is where any who come can play",
         ),
         Statement(
             "percentiles of the wait",
@@ -249,7 +256,7 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
     if isinstance(plain, PatientPool):
         pool = replace(plain, of_mean="estimate", of_quantiles="estimate", matched_max=1.0 - growth)
     else:
-        pool = replace(plain, of_mean="bound", of_quantiles="estimate")
+        pool = replace(plain, mean=bound, of_mean="bound", of_quantiles="estimate")
     stable: bool | None = True if is_decided or base.patience is not None else None
     return Known(pool, stable, margins, statements)
 
@@ -271,8 +278,13 @@ def _party_margins(base: PlayerBase) -> Stability:
     while not rates[-1]:
         rates.pop()
     found = team_stability(k=size, rates=tuple(rates))
-    margins = [Margin("parties", per_100(each.text), float(each.margin)) for each in found.margins]
-    return Stability(tuple(margins), found.growth or 0.0)
+    margins = []
+    for each in found.margins:
+        # A player who comes in another size of party changes the margin by the difference of both.
+        by_player = [0.0, *(x / (place + 1) for place, x in enumerate(each.coefficients))]
+        margin, reach = float(each.margin), max(by_player) - min(by_player)
+        margins.append(Margin("parties", per_100(each.text), margin, margin / reach))
+    return Stability(tuple(sorted(margins, key=lambda each: each.players)), found.growth or 0.0)
 
 
 def _role_margins(base: PlayerBase) -> Stability:
@@ -298,7 +310,7 @@ def _slots(
         text = per_100(each.text)
         if about == "sides":
             text = text.replace("players who queue only for", "players who insist on")
-        margins.append(Margin(about, text, float(each.margin)))
+        margins.append(Margin(about, text, float(each.margin), float(each.margin)))
     return Stability(tuple(margins), found.growth or 0.0)
 
 

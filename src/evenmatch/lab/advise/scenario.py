@@ -17,6 +17,8 @@ MATCHES = 750
 TICKETS_MIN, TICKETS_MAX = 5_000, 20_000
 WARMUP = 0.2
 """Share of a run that is simulated and not counted, while the pool fills up."""
+SEEN_MIN = 50
+"""Tickets of a run that must insist on a side, so that what they wait is a figure."""
 FIRST_COME_MAX = 5
 """Players of a team with parties up to which `first_come` is taken; it knows no roles either."""
 PARTY_TRIES = 10_000
@@ -50,11 +52,18 @@ class PoolScenario:
 
     @property
     def by(self) -> str | None:
-        """Return the attribute that tells the classes of players apart; None if there are none."""
+        """Return the attribute that tells the classes of players apart; None if there are none.
+
+        Nor does it tell sides apart where hardly anybody insists on one, since some runs have no
+        such player.
+        """
         base = self.base
-        return (
-            TAKES if base.roles else "side" if base.sides else "size" if base.has_parties else None
-        )
+        if base.roles:
+            return TAKES
+        insist = math.fsum(share for name, share in base.sides.items() if name != ANY)
+        if insist * self.tickets >= SEEN_MIN:
+            return "side"
+        return "size" if base.has_parties else None
 
     @property
     def tickets(self) -> int:

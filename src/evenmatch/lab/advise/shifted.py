@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from evenmatch.lab.advise.advice import Advice
-from evenmatch.lab.advise.base import ANY, PlayerBase, Split, name_of
+from evenmatch.lab.advise.base import ANY, PlayerBase, Split, name_of, role_set
 from evenmatch.lab.advise.flexible import SHIFT, Flexible
 from evenmatch.lab.advise.scenario import (
     MATCHES,
+    TAKES,
     TICKETS_MAX,
     WARMUP,
     PoolScenario,
@@ -24,6 +25,7 @@ from evenmatch.lab.advise.scenario import (
     texts,
 )
 from evenmatch.lab.advise.simulated import Mapper, Simulated, simulated_pool
+from evenmatch.sim.groups import FLEXIBLE
 
 OPTIONS_MAX = 6
 """Options of a split that are simulated together."""
@@ -39,41 +41,59 @@ def shifted(advice: Advice, pool: PoolScenario, seen: Simulated, map_: Mapper) -
         map_: Makes the runs, several at a time.
     """
     base = advice.base
-    if base.roles:
-        found = _composition(pool, seen, base.role_shares, map_)
-    elif base.sides and base.teams != (1, 1):
-        found = _composition(pool, seen, base.sides, map_)
-    else:
+    if not base.roles and (not base.sides or base.teams == (1, 1)):
         return _split(advice, pool.seed, map_)
-    return [found, *advice.flexible]
+    found = _composition(pool, seen, map_)
+    return [*([] if found is None else [found]), *advice.flexible]
 
 
-def _composition(
-    pool: PoolScenario, seen: Simulated, shares: dict[str, float], map_: Mapper
-) -> Flexible:
+def _composition(pool: PoolScenario, seen: Simulated, map_: Mapper) -> Flexible | None:
+    """Return what becomes of players by role or side; None if none who is particular was seen."""
     base = pool.base
-    field, prefix, free = (
-        ("role_shares", "", "any role") if base.roles else ("sides", "side ", "either side")
+    field, shares = ("role_shares", base.role_shares) if base.roles else ("sides", base.sides)
+    free = next((name for name in shares if _takes_all(base, name)), ANY)
+    labels = {name: _label(pool, name) for name, share in shares.items() if share > 0.0}
+    names = [name for name in labels if name != free]
+    now = {name: _mean(seen, labels[name]) for name in names}
+    worst = max(
+        (name for name in names if now[name]), key=lambda each: now[each] or 0.0, default=""
     )
-    names = {name: f"{prefix}{name}".replace("+", " or ") for name in shares if name != ANY}
-    waits = {name: seen.classes[label].value for name, label in names.items()}
-    worst = max(waits, key=lambda name: waits[name] or 0.0)
+    if not worst:
+        return None
     moved = SHIFT * shares[worst]
-    after_shares = {**shares, worst: shares[worst] - moved, ANY: shares.get(ANY, 0.0) + moved}
+    after_shares = {**shares, worst: shares[worst] - moved, free: shares.get(free, 0.0) + moved}
     changed = msgspec.structs.replace(base, **{field: after_shares})
     after = simulated_pool(replace(pool, base=changed), 0.5, map_)
-    labels = [*names.values(), free]
-    now = {label: seen.classes[label].value if label in seen.classes else None for label in labels}
-    then = {label: after.classes[label].value for label in labels}
+    labels = {**{name: labels[name] for name in names}, free: _label(pool, free)}
+    others = {label: (_mean(seen, label), _mean(after, label)) for label in labels.values()}
+    wait_now, wait_then = others[labels[free]]
     return Flexible(
-        who=names[worst],
-        becomes=free,
-        wait=now[names[worst]],
-        wait_if_flexible=then[free] if now[free] is None else now[free],
+        who=labels[worst],
+        becomes=labels[free],
+        wait=now[worst],
+        wait_if_flexible=wait_then if wait_now is None else wait_now,
         source="simulated",
-        others={label: (now[label], then[label]) for label in labels},
+        others=others,
         others_source="simulated",
     )
+
+
+def _takes_all(base: PlayerBase, name: str) -> bool:
+    """Return whether players of this share take every role, or either side."""
+    return name == ANY or bool(base.roles and set(role_set(name, base.roles)) == set(base.roles))
+
+
+def _label(pool: PoolScenario, name: str) -> str:
+    """Return what the classes of a simulation call the players of a share."""
+    if pool.by == TAKES:
+        return pool.label(name.replace("+", " or "))
+    return pool.label(FLEXIBLE if name == ANY else name)
+
+
+def _mean(seen: Simulated, label: str) -> float | None:
+    """Return the mean wait of a class; None if no run had one of its players."""
+    found = seen.classes.get(label)
+    return None if found is None else found.value
 
 
 def _split(advice: Advice, seed: int, map_: Mapper) -> list[Flexible]:
@@ -91,7 +111,7 @@ def _split(advice: Advice, seed: int, map_: Mapper) -> list[Flexible]:
     after = simulated_pool(shared, 0.5, map_)
     mean = (base.seats - 1) / 2.0
     others: dict[str, tuple[float | None, float | None]] = {
-        label: (mean / (rate * rest * share), after.classes[label].value)
+        label: (mean / (rate * rest * share), _mean(after, label))
         for label, share in shared.shares.items()
     }
     return [

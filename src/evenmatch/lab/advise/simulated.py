@@ -16,7 +16,7 @@ from evenmatch.lab.advise.cells import QUANTILES
 from evenmatch.lab.advise.known import Known, KnownClass, Statement
 from evenmatch.lab.advise.pools import Floats, ScalingPool
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.study import map_all, mean_and_width
+from evenmatch.lab.study import mean_and_width
 from evenmatch.sim.groups import groups_of
 from evenmatch.sim.history import MATCHED
 from evenmatch.sim.metrics import waits_of
@@ -150,13 +150,21 @@ class _Seen(NamedTuple):
     kinds: dict[str, _Waits]
 
 
-def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = map_all) -> Simulated:
+def one_by_one(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Return what a function makes of each item, in this process.
+
+    Other processes would import the script that asked, and run it again where nothing guards it.
+    """
+    return [function(item) for item in items]
+
+
+def simulated_pool(pool: Drawable, percentile: float, map_: Mapper = one_by_one) -> Simulated:
     """Simulate a pool.
 
     Args:
         pool: What is simulated.
         percentile: The share of players whose wait is asked for.
-        map_: Makes the runs, several at a time.
+        map_: Makes the runs; `study.map_all` makes several at a time.
 
     Raises:
         MatchmakingError: The pool cannot be simulated.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.lab.batch_file import read_arrays
+from evenmatch.lab.batch_arrays import read_arrays
 from evenmatch.solvers.batch.solve import anneal
 from tests.shared import shared_file
 

@@ -26,7 +26,7 @@ from evenmatch.lab.reproduce.measure import Estimate
 from evenmatch.lab.reproduce.row import Effort, Findings, Line, Part, Plot, Row, Table, Verdict
 from evenmatch.lab.reproduce.sums import seeds
 from evenmatch.lab.reproduce.words import figure, table_of_rows
-from evenmatch.lab.solve import POINTS
+from evenmatch.lab.solution import POINTS
 from evenmatch.solvers.batch.batch import Floats
 from evenmatch.solvers.batch.descent import Search
 from evenmatch.solvers.batch.scene import scene_of

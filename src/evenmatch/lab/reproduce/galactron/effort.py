@@ -16,7 +16,7 @@ from evenmatch.lab.reproduce.measure import Estimate
 from evenmatch.lab.reproduce.row import Effort, Findings, Line, Part, Plot, Row, Table, Verdict
 from evenmatch.lab.reproduce.sums import seeds
 from evenmatch.lab.reproduce.words import figure, of_row
-from evenmatch.lab.solve import POINTS
+from evenmatch.lab.solution import POINTS
 
 SIZES = (102, 300)
 """Players of a pool: "100+", and what the blog would like."""

@@ -21,7 +21,7 @@ from evenmatch.lab.reproduce.galactron.tellings import Found, difference, is_abo
 from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row
 from evenmatch.lab.reproduce.sums import seeds
 from evenmatch.lab.reproduce.words import table_of_rows
-from evenmatch.lab.solve import POINTS
+from evenmatch.lab.solution import POINTS
 from evenmatch.solvers.batch.batch import Places
 
 ROUND = 102

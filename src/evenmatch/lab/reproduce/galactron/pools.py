@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.lab.batch_file import ALIASES, WEIGHTS
+from evenmatch.lab.batch_arrays import ALIASES, WEIGHTS
 from evenmatch.lab.factors import Factor, factors_of
 from evenmatch.lab.search import Budget, parse_method, parse_objective, search
-from evenmatch.lab.solve import POINTS, cost_of
+from evenmatch.lab.solution import POINTS, cost_of
 from evenmatch.lab.world_batch import EVENING, batch_of_world, world_arrays
 from evenmatch.model.queue import Format
 from evenmatch.model.world import World, default_party_shares

@@ -11,7 +11,7 @@ from evenmatch.lab.reproduce.galactron.tellings import Found, is_above, mean_of,
 from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row
 from evenmatch.lab.reproduce.sums import seeds
 from evenmatch.lab.reproduce.words import table_of_rows
-from evenmatch.lab.solve import POINTS
+from evenmatch.lab.solution import POINTS
 from evenmatch.solvers.bounds.sets import PROVEN, prove
 
 DESCENTS = {30: 5_000, 60: 15_000, 102: 50_000, 300: 300_000}

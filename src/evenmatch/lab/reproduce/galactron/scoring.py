@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenmatch.lab.batch_file import SKILL_CAP, batch_of
+from evenmatch.lab.batch_arrays import SKILL_CAP, batch_of
 from evenmatch.lab.reproduce.galactron.pools import (
     EVENING_WORLD,
     TEAM_SIZE,

@@ -25,7 +25,7 @@ from evenmatch.lab.reproduce.galactron.tellings import Found, difference, is_abo
 from evenmatch.lab.reproduce.row import Effort, Findings, Line, Part, Plot, Row, Table, Verdict
 from evenmatch.lab.reproduce.sums import seeds
 from evenmatch.lab.reproduce.words import figure
-from evenmatch.lab.solve import POINTS, cost_of
+from evenmatch.lab.solution import POINTS, cost_of
 from evenmatch.sim.world import Geography
 
 SIZES = (30, 60, 102, 150, 204, 300, 450, 600)

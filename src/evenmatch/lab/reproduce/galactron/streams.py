@@ -15,7 +15,7 @@ from evenmatch.lab.reproduce.row import Effort, Findings, Line, Part, Plot, Row,
 from evenmatch.lab.reproduce.words import figure, table_of_rows
 from evenmatch.lab.reproduce.worlds import file_name
 from evenmatch.lab.simulate import simulate
-from evenmatch.lab.solve import POINTS
+from evenmatch.lab.solution import POINTS
 
 RATES = {20: 7200.0, 200: 1200.0}
 """Players a minute, and for how many seconds they come."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evenmatch.lab.batch_file import ALIASES
+from evenmatch.lab.batch_arrays import ALIASES
 from evenmatch.lab.factors import Factor, factors_of, figures_of, reweighed
 from evenmatch.lab.reproduce.galactron.pools import (
     FACTORS,
@@ -22,7 +22,7 @@ from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row, Table
 from evenmatch.lab.reproduce.sums import seeds
 from evenmatch.lab.reproduce.words import figure
 from evenmatch.lab.search import Budget, parse_method, parse_objective, search
-from evenmatch.lab.solve import POINTS, cost_of
+from evenmatch.lab.solution import POINTS, cost_of
 from evenmatch.solvers.batch.batch import Batch, Places
 
 PLAYERS = 102

@@ -1,0 +1,70 @@
+"""What people read of an advice where waits are none, endless, or shared out."""
+
+import pytest
+
+from evenmatch import PlayerBase, Split, advise
+from evenmatch.cli.advise_view import answer, cut_lines, flexible_lines, margins, split_lines
+
+REGIONS = Split("region", {"eu": 0.6, "us": 0.3, "asia": 0.1})
+LEVELS = (0.1, 0.2, 0.3, 0.4)
+
+
+def test_who_waits_longer_than_the_percentile_is_the_rest() -> None:
+    _, second = answer(advise(PlayerBase(splits=(REGIONS,)), target_wait=60.0, percentile=0.9))
+    assert "it is 90 % of all players together, but then 10 % of those in asia wait" in second
+
+
+def test_a_pool_that_never_matches_so_many_says_so() -> None:
+    base = PlayerBase(splits=(REGIONS,), patience=120.0)
+    first, second = answer(advise(base, target_wait=60.0, percentile=0.9))
+    assert "for 90 % of the players of each of the 3 pools to be matched within 60 s" in first
+    assert second.endswith(
+        "but then fewer than 90 % of those in asia are ever matched, since so many give up before."
+    )
+
+
+def test_no_wait_is_printed_as_a_dash_in_a_sentence() -> None:
+    base = PlayerBase(splits=(REGIONS,), patience=60.0, levels=LEVELS, hours=(1.0,) * 24)
+    found = advise(base, players_online=300.0, target_wait=60.0, percentile=0.8)
+    sentences = [*answer(found), *split_lines(found), *flexible_lines(found), *cut_lines(found)]
+    assert "and the worst pool would still match too few" in sentences[2]
+    assert "with today's the smallest zone matches too few" in sentences[-1]
+    assert not any(each.endswith((" -", " -.")) or " -;" in each for each in sentences)
+
+
+def test_a_wait_that_nobody_notices_is_none() -> None:
+    base = PlayerBase(teams=(1, 1), splits=(Split.even("modes", 500),))
+    line = next(flexible_lines(advise(base, players_online=100_000.0)))
+    assert line.startswith("a player of modes 1 who takes any modes plays at once on average, not ")
+
+
+@pytest.mark.parametrize(("patience", "is_said"), [(None, True), (60.0, False)])
+def test_cuts_share_out_the_mean_wait_only_where_nobody_gives_up(
+    patience: float | None, is_said: bool
+) -> None:
+    found = advise(PlayerBase(levels=LEVELS, patience=patience), target_wait=60.0)
+    lines = list(cut_lines(found))
+    assert any("the mean wait of all players is the same" in line for line in lines) == is_said
+
+
+def test_too_many_and_never_placed_are_both_explained() -> None:
+    sides = {"A": 0.6, "B": 0.3, "any": 0.1}
+    found = advise(PlayerBase(teams=(1, 1), sides=sides), players_online=100.0)
+    lines = list(margins(found))
+    assert "! players who insist on A are 10 per 100 players too many" in lines[1]
+    assert lines[-1].endswith("so that in the end 20 of 100 can never be placed")
+    parties = advise(PlayerBase(teams=(3, 3), parties=(0.3, 0.7)), players_online=100.0)
+    assert not any("in the end" in line for line in margins(parties))
+
+
+def test_close_is_judged_by_players_who_would_have_to_come_otherwise() -> None:
+    # Solos exceed duos by 7 parties per 100 players, which 4.7 players in duos more make none.
+    found = advise(PlayerBase(teams=(3, 3), parties=(0.38, 0.62)), target_wait=60.0)
+    assert list(margins(found))[1] == "close: solos exceed duos by 7 per 100 players"
+    (margin,) = found.known.margins
+    assert margin.margin == pytest.approx(0.07)
+    moved = margin.players
+    on_the_boundary = PlayerBase(teams=(3, 3), parties=(0.38 - moved, 0.62 + moved))
+    assert advise(on_the_boundary, target_wait=60.0).known.margins[0].margin == pytest.approx(0.0)
+    spare = advise(PlayerBase(teams=(3, 3), parties=(0.4, 0.6)), target_wait=60.0)
+    assert list(margins(spare))[1].startswith("- solos exceed duos by 10 per")
