@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evenmatch.cli.advise_words import a_tenth, after, part, percent, players, seconds, within
+from evenmatch.lab.advise.base import name_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -242,13 +243,6 @@ def margins(advice: Advice) -> Iterator[str]:
         yield f"{mark} {each.text}"
     if len(known.margins) > 2 * LINES_MAX:
         yield f"and {len(known.margins) - 2 * LINES_MAX} more; --json has them all"
-    left = known.growth or 0.0
-    too_many = -(1.0 + 1e-9) * tightest.margin
-    if tightest.about != "parties" and 0.0 < too_many < left:
-        yield (
-            "counted by the seats of all 100 players; who is left over takes none, so that in the "
-            f"end {100.0 * left:.3g} of 100 can never be placed"
-        )
 
 
 CLOSE = 0.05
@@ -273,7 +267,7 @@ def _split(effect: SplitEffect) -> Iterator[str]:
         + ("still match too few" if need.wait is None else f"wait {seconds(need.wait)}")
     )
     for option, dropped in effect.dropped[:3]:
-        name = f"{effect.name} {option}" if option.isdigit() else option
+        name = name_of(effect.name, option)
         if effect.options > 2:
             yield (
                 f"  dropping {name} saves {players(dropped.saves_players)}: "
