@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from evenmatch.cli.advise_words import a_tenth, after, part, percent, players, seconds, within
 from evenmatch.lab.advise.base import name_of
+from evenmatch.lab.advise.splits import shared_split
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -291,7 +292,8 @@ def flexible_lines(advice: Advice) -> Iterator[str]:
             )
             seen = " (simulated)" if each.others_source == "simulated" else ""
             yield f"  if a tenth of them did so{seen}: {changes}"
-    if advice.flexible and not any(each.others for each in advice.flexible):
+    is_open = bool(advice.flexible) and not any(each.others for each in advice.flexible)
+    if is_open and shared_split(advice.base, advice.splits) is not None:
         yield "what becomes of the others if many do so, --simulate shows"
 
 

@@ -66,3 +66,21 @@ def test_close_is_judged_by_players_who_would_have_to_come_otherwise() -> None:
     assert advise(on_the_boundary, target_wait=60.0).known.margins[0].margin == pytest.approx(0.0)
     spare = advise(PlayerBase(teams=(3, 3), parties=(0.4, 0.6)), target_wait=60.0)
     assert list(margins(spare))[1].startswith("- solos exceed duos by 10 per")
+
+
+@pytest.mark.parametrize(
+    ("base", "is_said"),
+    [
+        (PlayerBase(splits=(REGIONS,)), True),
+        (PlayerBase(splits=(REGIONS,), patience=60.0), False),
+        (PlayerBase(splits=(Split.even("band", 7),)), False),
+        (PlayerBase(teams=(1, 1), splits=(Split.even("band", 40),)), False),
+    ],
+    ids=["plain", "patience", "many options", "duels"],
+)
+def test_a_simulation_is_offered_only_where_it_shows_who_loses(
+    base: PlayerBase, is_said: bool
+) -> None:
+    lines = list(flexible_lines(advise(base, players_online=5_000.0)))
+    assert lines
+    assert ("what becomes of the others if many do so, --simulate shows" in lines) == is_said

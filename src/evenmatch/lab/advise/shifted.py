@@ -25,10 +25,8 @@ from evenmatch.lab.advise.scenario import (
     texts,
 )
 from evenmatch.lab.advise.simulated import Mapper, Simulated, simulated_pool
+from evenmatch.lab.advise.splits import shared_split
 from evenmatch.sim.groups import FLEXIBLE
-
-OPTIONS_MAX = 6
-"""Options of a split that are simulated together."""
 
 
 def shifted(advice: Advice, pool: PoolScenario, seen: Simulated, map_: Mapper) -> list[Flexible]:
@@ -98,11 +96,8 @@ def _mean(seen: Simulated, label: str) -> float | None:
 
 def _split(advice: Advice, seed: int, map_: Mapper) -> list[Flexible]:
     """Return the flexible players with the others' waits for the costliest split."""
-    base, rate = advice.base, advice.rate
-    if not (base.is_plain and base.patience is None and advice.splits and rate):
-        return list(advice.flexible)
-    split = next(each for each in base.splits if each.name == advice.splits[0].name)
-    if not 2 <= len(split.shares) <= OPTIONS_MAX or base.seats == 2:
+    base, rate, split = advice.base, advice.rate, shared_split(advice.base, advice.splits)
+    if split is None or not rate:
         return list(advice.flexible)
     rest = math.prod(
         min(other.shares.values()) for other in base.splits if other.name != split.name

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenmatch.lab.advise.base import Split
+from evenmatch.lab.advise.base import PlayerBase, Split
 from evenmatch.lab.advise.cells import finite
 from evenmatch.lab.advise.market import Market
 
 DROPPED_MAX = 50
 """Options of a split that are dropped one by one, the smallest first."""
+SHARED_MAX = 6
+"""Options of a split that are simulated together."""
 
 
 @dataclass(frozen=True)
@@ -121,3 +123,18 @@ def _without(split: Split, option: str) -> Split:
     kept = {name: share for name, share in split.shares.items() if name != option}
     total = math.fsum(kept.values())
     return Split(split.name, {name: share / total for name, share in kept.items()})
+
+
+def shared_split(base: PlayerBase, effects: Sequence[SplitEffect]) -> Split | None:
+    """Return the split of which a simulation can show who loses by players who take any option.
+
+    It is the costliest one. Of duels theory knows that; None too where a simulation would not do.
+
+    Args:
+        base: Who plays.
+        effects: What each split costs, the costliest first.
+    """
+    if not (effects and base.is_plain and base.patience is None and base.seats > 2):
+        return None
+    split = next(each for each in base.splits if each.name == effects[0].name)
+    return split if 2 <= len(split.shares) <= SHARED_MAX else None
