@@ -321,5 +321,5 @@ def _checked(
         raise ConfigError("probs must be probabilities from 0 to 1")
     total = math.fsum(probs)
     if not math.isclose(total, 1.0, abs_tol=1e-9):
-        raise ConfigError(f"probs must sum to 1, these sum to {total:g}")
+        raise ConfigError(f"probs must sum to 1, these sum to {total:.12g}, {total - 1.0:+.3g} off")
     return [each / total for each in probs]
