@@ -56,8 +56,8 @@ _BY_FORMULA: Mapping[str, Mapping[str, str]] = {
     },
     "flexibility": {
         "share": "the part of a class that becomes flexible where `others` are looked at",
-        "classes": "waits in s: mean now, mean_flexible of a single flexible player, improvement "
-        "their ratio; others after `share` is flexible, and who loses by it",
+        "classes": "mean wait now, and mean_flexible of a single flexible player, s; "
+        "others: mean waits if `share` is flexible, s; losers wait longer then",
         "growth": "how fast the starved classes grow together, players per second",
         "needed": "more than so many of them must become flexible, players per second",
         "reason": "",
