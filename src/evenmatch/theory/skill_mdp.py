@@ -332,5 +332,5 @@ def _checked(
         raise ConfigError(f"probs must be 0 or at least {PROB_MIN:g}: leave rarer types out")
     total = math.fsum(probs)
     if not math.isclose(total, 1.0, abs_tol=1e-9):
-        raise ConfigError(f"probs must sum to 1, these sum to {total:g}")
+        raise ConfigError(f"probs must sum to 1, these sum to {total:.12g}, {total - 1.0:+.3g} off")
     return [each / total for each in probs]
