@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evenmatch.cli.advise_words import a_tenth, after, part, percent, players, seconds, within
+from evenmatch.lab.advise.base import name_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -272,7 +273,7 @@ def _split(effect: SplitEffect) -> Iterator[str]:
         + ("still match too few" if need.wait is None else f"wait {seconds(need.wait)}")
     )
     for option, dropped in effect.dropped[:3]:
-        name = f"{effect.name} {option}" if option.isdigit() else option
+        name = name_of(effect.name, option)
         if effect.options > 2:
             yield (
                 f"  dropping {name} saves {players(dropped.saves_players)}: "

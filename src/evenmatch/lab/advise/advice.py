@@ -18,7 +18,7 @@ from evenmatch.lab.advise.cells import (
     names_of,
     pooled_figures,
 )
-from evenmatch.lab.advise.cuts import Cut, best_cuts
+from evenmatch.lab.advise.cuts import ZonePlan, best_cuts
 from evenmatch.lab.advise.flexible import Flexible, flexible_players
 from evenmatch.lab.advise.hours import Day, day_of
 from evenmatch.lab.advise.known import Known, known_of, pool_as_if
@@ -81,7 +81,7 @@ class Advice:
     classes: tuple[ClassWait, ...] = ()
     splits: tuple[SplitEffect, ...] = ()
     flexible: tuple[Flexible, ...] = ()
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[ZonePlan, ...] = ()
     day: Day | None = None
     given: bool = False
     worst_wait_if_pooled: float | None = None
@@ -316,7 +316,7 @@ def _answer(
         cells=cells,
         classes=_classes(market, known, usable, percentile),
         splits=tuple(split_effects(market, goal)) if goal else (),
-        flexible=tuple(flexible_players(market, usable)),
+        flexible=tuple(flexible_players(market, usable, known.classes)),
         cuts=tuple(best_cuts(market, goal)) if goal else (),
         day=day_of(market, players, percentile, needed) if math.isfinite(players) else None,
         worst_wait_if_pooled=worst,
