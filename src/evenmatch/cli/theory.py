@@ -10,8 +10,11 @@ from typing import Annotated, Any, Protocol
 
 from cyclopts import Parameter
 
+from evenmatch.cli.progress import progress
+from evenmatch.cli.theory_help import help_of
 from evenmatch.cli.theory_settings import read_settings
 from evenmatch.cli.theory_text import lines
+from evenmatch.cli.theory_words import words_of
 from evenmatch.errors import ConfigError, NotSupported
 
 
@@ -59,7 +62,7 @@ def theory(
         evenmatch theory schlup k=2 rate=10 wait_max=5 --json
 
     Args:
-        name: What to compute; a name alone says which keys it needs. Waits: `k_player`,
+        name: What to compute; a name alone says which keys it takes. Waits: `k_player`,
             `two_v_two` with parties, `sides`, `zones`, and duels on any `graph` of classes, with
             `graph_laws` for quantiles. Rules: who gains by `flexibility`, where to set
             `zone_cuts`. Stability: `team_stability`, `role_stability`. Skill against waiting:
@@ -69,11 +72,16 @@ def theory(
             Lists are a,b,c; `file=F.json` names a file where a model needs more than a line.
         as_json: Print one JSON object and nothing else.
     """
-    figures = compute(name, settings)
+    if not settings and not as_json:
+        for line in help_of(name, formula_of(name)):
+            print(line)
+        return
+    with progress(f"theory {name}", 1):
+        figures = compute(name, settings)
     if as_json:
         print(json.dumps(figures, allow_nan=False))
         return
-    for line in lines(figures):
+    for line in lines(figures, words=words_of(name)):
         print(line)
 
 
@@ -88,6 +96,25 @@ def compute(name: str, settings: Iterable[str]) -> dict[str, Any]:
         ConfigError: The name, a key or a value cannot be used; one sentence.
         NotSupported: A package that it needs is not installed.
     """
+    formula = formula_of(name)
+    try:
+        found = formula(**read_settings(name, formula, settings))
+        figures = found if isinstance(found, Mapping) else found.figures()
+    except (OverflowError, ZeroDivisionError):
+        raise ConfigError(f"theory {name}: the values are beyond the range of numbers") from None
+    return {str(key): _plain(value) for key, value in figures.items()}
+
+
+def formula_of(name: str) -> Formula:
+    """Return the function of a name of `FORMULAS`.
+
+    Args:
+        name: One of them.
+
+    Raises:
+        ConfigError: There is no such name.
+        NotSupported: A package that it needs is not installed.
+    """
     target = FORMULAS.get(name)
     if target is None:
         raise ConfigError(f"theory must be one of {', '.join(FORMULAS)}, got {name[:64]}")
@@ -98,12 +125,7 @@ def compute(name: str, settings: Iterable[str]) -> dict[str, Any]:
         raise NotSupported(
             f"theory {name} needs more packages: pip install 'evenmatch[theory]'"
         ) from None
-    try:
-        found = formula(**read_settings(name, formula, settings))
-        figures = found if isinstance(found, Mapping) else found.figures()
-    except (OverflowError, ZeroDivisionError):
-        raise ConfigError(f"theory {name}: the values are beyond the range of numbers") from None
-    return {str(key): _plain(value) for key, value in figures.items()}
+    return formula
 
 
 def _plain(value: Any) -> Any:

@@ -9,11 +9,23 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from evenmatch.cli.json_file import read_object
 from evenmatch.errors import ConfigError
-from evenmatch.theory.json_file import read_object
 
+WHOLE_MAX = 10**15
+"""Beyond, not all whole numbers can be told apart."""
 LIST_MAX = 10_000
 """Numbers in one list."""
+GRAPH = '{"rates": {"a": 0.4, "b": 0.3, "any": 0.3}, "edges": [["a", "b"], ["a", "any"], \
+["b", "any"], ["any", "any"]]}'
+FILES = {
+    "graph": GRAPH,
+    "graph_laws": GRAPH,
+    "flexibility": GRAPH,
+    "role_stability": '{"slots": {"tank": 1, "healer": 1, "dps": 3}, "players": [{"roles": \
+["dps"], "rate": 0.5}, {"roles": ["tank", "healer"], "rate": 0.6}]}',
+}
+"""What the file of a formula may hold, where it takes one."""
 SHOWN = 64
 """Characters of a wrong text that an error repeats."""
 
@@ -38,7 +50,7 @@ def read_settings(
     """
     hints = get_type_hints(formula)
     parameters = inspect.signature(formula).parameters
-    in_file = [key for key in parameters if not all(map(_fits_a_text, _options(hints[key])))]
+    in_file = keys_in_file(formula)
     allowed = [*(["file"] if in_file else []), *(key for key in parameters if key not in in_file)]
     read: dict[str, Any] = {}
     for setting in settings:
@@ -56,9 +68,27 @@ def read_settings(
         key for key, each in parameters.items() if each.default is each.empty and key not in read
     ]
     if missing:
-        how = "as keys of file=F.json" if in_file else "as key=value"
+        how = f"as keys of file=F.json{_such_as(name)}" if in_file else "as key=value"
         raise ConfigError(f"theory {name}: {', '.join(missing)} must be given, {how}")
     return read
+
+
+def keys_in_file(formula: Callable[..., Any]) -> list[str]:
+    """Return the parameters that no short text can give.
+
+    Args:
+        formula: Its keyword parameters are the keys.
+    """
+    hints = get_type_hints(formula)
+    return [
+        key
+        for key in inspect.signature(formula).parameters
+        if not all(map(_fits_a_text, _options(hints[key])))
+    ]
+
+
+def _such_as(name: str) -> str:
+    return f", such as {FILES[name]}" if name in FILES else ""
 
 
 def _with_file(name: str, read: dict[str, Any], parameters: Iterable[str]) -> dict[str, Any]:
@@ -66,7 +96,8 @@ def _with_file(name: str, read: dict[str, Any], parameters: Iterable[str]) -> di
     path = read.pop("file")
     for key, value in read_object(path).items():
         if key not in parameters:
-            raise ConfigError(_unknown(f"theory {name}: {path}", key, parameters))
+            sentence = _unknown(f"theory {name}: {path}", key, parameters)
+            raise ConfigError(f"{sentence}{_such_as(name)}")
         if key in read:
             raise ConfigError(f"theory {name}: key {key} is given twice, in {path} and beside it")
         read[key] = value
@@ -123,6 +154,8 @@ def _read_int(where: str, text: str) -> int:
     number = _read_number(where, text)
     if number != int(number):
         raise ConfigError(f"{where} must be a whole number, got {text[:SHOWN]!r}")
+    if abs(number) > WHOLE_MAX:
+        raise ConfigError(f"{where} must have at most 15 digits, got {text[:SHOWN]!r}")
     return int(number)
 
 

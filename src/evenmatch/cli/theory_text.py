@@ -45,48 +45,62 @@ MEANINGS: dict[str, str] = {
     "worst": "longest mean wait of a zone, s",
     "gap": "mean difference in level of two players of a zone",
     "exact": "the same as fractions",
-    "n_opt": "tickets per round that cost least",
-    "r_opt": "brackets per criterion that cost least",
 }
 """What a figure says, where its key alone would not; whatever formula it comes from."""
 
+ENTRIES_MAX = 12
+"""Entries of a list or mapping that people are shown."""
 LINE_MAX = 100
 """Characters of a list that still goes on one line."""
 
 
-def lines(figures: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+def lines(
+    figures: Mapping[str, Any], indent: str = "", words: Mapping[str, str] = MEANINGS
+) -> Iterator[str]:
     """Yield a line per figure: key, value, what it means; nested figures as indented blocks.
 
     Figures in a block repeat those outside it, or are keyed by classes: nothing to explain.
 
     Args:
         figures: Values are None, bool, numbers, texts, lists and mappings.
-        indent: Put before every line.
+        indent: Put before every line; where there is one, only `ENTRIES_MAX` figures are shown.
+        words: What figures mean, by key.
     """
+    more = len(figures) - ENTRIES_MAX if indent else 0
+    if more > 0:
+        figures = dict(list(figures.items())[:ENTRIES_MAX])
     width = max(map(len, figures), default=0)
     plain = {key: _shown(value) for key, value in figures.items() if not _is_block(value)}
     value_width = max((len(text) for text in plain.values() if len(text) <= 24), default=0)
     for key, value in figures.items():
-        meaning = "" if indent else MEANINGS.get(key, "")
+        meaning = "" if indent else words.get(key, "")
         if key in plain:
             line = f"{key:<{width}}  {plain[key]:<{value_width}}  {meaning}"
             yield f"{indent}{line}".rstrip()
             continue
         yield f"{indent}{key}:  {meaning}".rstrip()
         yield from _block(value, indent + "  ")
+    if more > 0:
+        yield indent + _rest(more)
+
+
+def _rest(more: int) -> str:
+    return f"and {more:,} more; --json has them all"
 
 
 def _block(value: Any, indent: str) -> Iterator[str]:
     if isinstance(value, Mapping):
         yield from lines(value, indent)
         return
-    for each in value:
+    for each in value[:ENTRIES_MAX]:
         if isinstance(each, Mapping) and not any(map(_is_block, each.values())):
             yield indent + "  ".join(f"{key}={_shown(part)}" for key, part in each.items())
         elif _is_block(each):
             yield from _block(each, indent + "  ")
         else:
             yield indent + _shown(each)
+    if len(value) > ENTRIES_MAX:
+        yield indent + _rest(len(value) - ENTRIES_MAX)
 
 
 def _is_block(value: Any) -> bool:

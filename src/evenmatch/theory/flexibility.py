@@ -8,13 +8,26 @@ any zone, any band. A single one changes nobody else's wait, and his own is that
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.graph import Edges, GraphWaits, compatibility_graph
+from evenmatch.theory.graph import (
+    Edges,
+    GraphWaits,
+    compatibility_graph,
+    components,
+    read_graph,
+)
+from evenmatch.theory.graph_margins import tightest
+from evenmatch.theory.rates import joined, shown
 
 CLASSES_MAX = 30
+WORK_MAX = 60_000_000
+"""Sets of classes that may wait together, times classes, times graphs: some ten seconds."""
+HALVINGS = 30
+"""Of the share of the starved that must become flexible: some nine digits."""
 LONGER = 1e-9
 """By which part of it a wait must grow to count as longer; less may be rounding."""
 
@@ -48,21 +61,32 @@ class Flexibility:
     """What each class gains by being flexible.
 
     Attributes:
-        stable: Whether waits have means now; if not, there are no classes.
+        stable: Whether waits have means now; if not, `reason` says who must change.
         mean: Mean wait of a player now, seconds.
         share: The share of a class that becomes flexible.
-        classes: Gains by class.
+        classes: Gains by class; none if unstable.
+        starved: Classes that wait longer and longer; none if stable.
+        growth: Players per second by which they grow; None if stable.
+        needed: Players per second by class: more than these of the starved, an equal share of
+            each class, must become flexible before waits have means. Empty if stable, or if even
+            all of them would not do.
+        reason: The same in a sentence; None if stable.
     """
 
     stable: bool
     mean: float | None
     share: float
     classes: dict[str, Gain]
+    starved: tuple[str, ...] = ()
+    growth: float | None = None
+    needed: dict[str, float] = field(default_factory=dict)
+    reason: str | None = None
 
     def figures(self) -> dict[str, Any]:
         """Return the figures by name."""
         return {
             **vars(self),
+            "starved": list(self.starved),
             "classes": {name: each.figures() for name, each in self.classes.items()},
         }
 
@@ -78,15 +102,17 @@ def flexibility(
 
     Args:
         rates: Players per second by class, >= 0.
-        edges: Pairs of classes that may play each other, each once; (x, x) is a loop.
+        edges: Pairs of classes that may play each other, in either order; (x, x) is a loop.
         share: The share of a class that becomes flexible where the others are looked at, (0, 1].
         accepts: By class, the classes as one of which it would then count too; all by default.
 
     Raises:
-        ConfigError: The graph cannot be used, or a share or class is wrong.
+        ConfigError: The graph cannot be used, a share or class is wrong, or there would be more
+            than `WORK_MAX` to do.
 
     Complexity:
-        Two graphs with a class more for each class.
+        A graph with a class more for each class, and one for each list of opponents that a
+        flexible player may have; without `accepts` that is one.
 
     >>> pairs = [("junior", "junior"), ("expert", "expert")]
     >>> found = flexibility(rates={"junior": 0.5, "expert": 0.5}, edges=pairs, share=0.1)
@@ -101,8 +127,17 @@ def flexibility(
         raise ConfigError(f"rates must have at most {CLASSES_MAX} classes here, got {len(rates)}")
     chosen = _accepts(list(rates), accepts or {})
     if not before.stable:
-        return Flexibility(False, None, share, {})
-    classes = {name: _gain(rates, pairs, name, chosen[name], before, share) for name in chosen}
+        return _unstable(rates, pairs, chosen, before, share)
+    if before.independent_sets * len(rates) ** 2 > WORK_MAX:
+        raise ConfigError(
+            f"flexibility solves a graph for each class: {len(rates)} classes with "
+            f"{before.independent_sets:,} sets that may wait together would take minutes; merge "
+            "classes, or ask graph twice, with and without a flexible class"
+        )
+    singles: dict[frozenset[str], float | None] = {}
+    classes = {
+        name: _gain(rates, pairs, (name, chosen[name]), before, share, singles) for name in chosen
+    }
     return Flexibility(True, before.mean, share, classes)
 
 
@@ -144,19 +179,73 @@ def _pair(edge: Sequence[str]) -> tuple[str, str]:
 def _gain(
     rates: Mapping[str, float],
     edges: Sequence[Sequence[str]],
-    name: str,
-    accepted: Sequence[str],
+    of: tuple[str, Sequence[str]],
     before: GraphWaits,
     share: float,
+    singles: dict[frozenset[str], float | None],
 ) -> Gain:
-    now = before.means or {}
+    """Return what a class gains, `of` which and what it accepts is given.
+
+    A single flexible player waits as any other with the same opponents: `singles` keeps that.
+    """
+    now, (name, accepted) = before.means or {}, of
     more_rates, more_edges, free = with_flexible(rates, edges, name, accepted, 0.0)
-    single = compatibility_graph(rates=more_rates, edges=more_edges).means or {}
+    met = frozenset(y if x == free else x for x, y in more_edges if free in (x, y)) - {free}
+    if met not in singles:
+        found = compatibility_graph(rates=more_rates, edges=more_edges)
+        singles[met] = (found.means or {})[free]
     more_rates, more_edges, free = with_flexible(rates, edges, name, accepted, share)
     then = compatibility_graph(rates=more_rates, edges=more_edges).means
-    own, alone = now[name], single[free]
+    own, alone = now[name], singles[met]
     losers = tuple(each for each in rates if _is_longer(now[each], (then or {}).get(each)))
     return Gain(own, alone, alone / own if own and alone is not None else None, then, losers)
+
+
+def _unstable(
+    rates: Mapping[str, float],
+    edges: Sequence[Sequence[str]],
+    chosen: Mapping[str, Sequence[str]],
+    before: GraphWaits,
+    share: float,
+) -> Flexibility:
+    """Return who starves, and how many of them must become flexible."""
+    low, high = 0.0, 1.0
+
+    def is_too_few(part: float) -> bool:
+        more_rates, more_edges = dict(rates), list(edges)
+        for name in before.starved:
+            accepted = chosen[name]
+            moved = with_flexible(more_rates, more_edges, name, accepted, part)
+            more_rates, more_edges = moved[0], list(moved[1])
+        return _worst_margin(more_rates, more_edges) <= 0
+
+    who, told = joined(before.starved), before.margins[0].text
+    if is_too_few(1.0):
+        reason = f"{told}; even if all of {who} were flexible, too few could play them"
+        return Flexibility(False, None, share, {}, before.starved, before.growth, {}, reason)
+    for _ in range(HALVINGS if before.growth else 0):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if is_too_few(middle) else (low, middle)
+    part = high if before.growth else 0.0
+    needed = {name: float(f"{part * rates[name]:.8g}") for name in before.starved}
+    total = shown(sum(needed.values()))
+    reason = (
+        f"{told}; more than {total}/s of {who} must become flexible, {100.0 * part:.3g} % of them"
+    )
+    if not part:
+        reason = f"{told}; some of {who} must become flexible, however few"
+    return Flexibility(False, None, share, {}, before.starved, before.growth, needed, reason)
+
+
+def _worst_margin(rates: Mapping[str, float], edges: Sequence[Sequence[str]]) -> Fraction:
+    """Return what is left of the tightest condition; 1 where there is none."""
+    names, fractions, neighbours = read_graph(rates, edges)
+    margins = [
+        each.margin
+        for at, part in components(fractions, neighbours)
+        for each in tightest(part, [names[i] for i in at])
+    ]
+    return min(margins, default=Fraction(1))
 
 
 def _is_longer(now: float | None, then: float | None) -> bool:

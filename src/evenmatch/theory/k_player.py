@@ -26,8 +26,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaincc
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.chain import rational
-from evenmatch.theory.rates import exact_rate
+from evenmatch.theory.rates import exact_rate, rational
 from evenmatch.theory.waiting_law import PHASES_MAX, Floats, PhaseTypeLaw, WaitingLaw
 
 K_MAX = 100_000
@@ -341,7 +340,7 @@ def _normal(logs: list[float]) -> list[float]:
 
 def _check(k: int, rate: float, patience_rate: float | None) -> None:
     if not 1 <= k <= K_MAX:
-        raise ConfigError(f"k must be from 1 to {K_MAX:,}, got {k}")
+        raise ConfigError(f"k must be from 1 to {K_MAX:,}, got {k:g}")
     if not exact_rate("rate", rate):
         raise ConfigError("rate must be > 0 players per second, got 0")
     if patience_rate is None:

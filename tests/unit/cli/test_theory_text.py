@@ -7,6 +7,7 @@ import pytest
 
 from evenmatch.cli import theory as command
 from evenmatch.cli.theory_text import lines
+from evenmatch.cli.theory_words import words_of
 
 FIGURES = {
     "stable": False,
@@ -58,9 +59,27 @@ def test_people_read_nested_figures_as_indented_blocks() -> None:
     ]
 
 
-def test_long_lists_take_a_line_per_entry() -> None:
+def test_long_lists_take_a_line_per_entry_and_are_cut_at_a_dozen() -> None:
     assert list(lines({"pi": [0.125] * 40, "none": []})) == [
         "pi:",
-        *["  0.125"] * 40,
+        *["  0.125"] * 12,
+        "  and 28 more; --json has them all",
         "none  none",
     ]
+
+
+def test_long_mappings_are_cut_but_no_figure_is() -> None:
+    figures = {f"figure {i}": i for i in range(14)} | {"classes": {f"c{i}": i for i in range(14)}}
+    text = list(lines(figures))
+    assert [line.split()[1] for line in text[:14]] == [str(i) for i in range(14)]
+    assert text[14:] == [
+        "classes:",
+        *(f"  c{i:<2}  {i}" for i in range(12)),
+        "  and 2 more; --json has them all",
+    ]
+
+
+def test_a_word_of_a_formula_goes_before_the_common_one() -> None:
+    assert words_of("wu")["greedy_cost"] != words_of("schlup")["greedy_cost"]
+    assert words_of("wu")["mean"] == words_of("nobody")["mean"]
+    assert list(lines({"share": 0.1}, words=words_of("zone_cuts"))) == ["share  0.1"]

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from evenmatch.errors import ConfigError
@@ -68,10 +70,56 @@ def test_name_of_the_flexible_class_is_free() -> None:
     assert with_flexible(rates, pairs, "a", list(rates), 0.5)[2] == "flexible a'"
 
 
-def test_unstable_graph_has_no_gains() -> None:
+def test_unstable_graph_says_how_many_of_whom_must_become_flexible() -> None:
     found = flexibility(rates={"a": 2, "b": 1}, edges=[("a", "b")])
     assert (found.stable, found.mean, found.classes) == (False, None, {})
+    assert (found.starved, found.growth) == (("a",), 1.0)
+    # 1.5 of a against 1 of b and 0.5 who take either.
+    assert found.needed == pytest.approx({"a": 0.5})
+    assert found.reason == (
+        "a exceed b, whom alone they may meet, by 1/s; more than 0.5/s of a must become flexible, "
+        "25 % of them"
+    )
     assert found.figures()["classes"] == {}
+
+
+@pytest.mark.parametrize("share", [0.249, 0.251])
+def test_as_many_as_are_needed_make_it_stable(share) -> None:
+    rates, edges, _ = with_flexible({"a": 2, "b": 1}, [("a", "b")], "a", ["a", "b"], share)
+    assert compatibility_graph(rates=rates, edges=edges).stable is (share > 0.25)
+
+
+def test_on_the_boundary_any_flexible_player_helps() -> None:
+    found = flexibility(rates={"a": 1, "b": 1}, edges=[("a", "b")])
+    assert (found.starved, found.growth, found.needed) == (("a", "b"), 0.0, {"a": 0.0, "b": 0.0})
+    assert found.reason.endswith("some of a and b must become flexible, however few")
+
+
+def test_where_flexible_players_would_not_do_it_says_so() -> None:
+    accepts = {"a": ["a"]}  # they would still meet b only
+    for rate in (2, 1):
+        found = flexibility(rates={"a": rate, "b": 1}, edges=[("a", "b")], accepts=accepts)
+        assert (found.stable, found.needed) == (False, {})
+        assert "too few could play them" in found.reason
+
+
+def test_a_path_that_would_take_minutes_is_refused() -> None:
+    names = [f"c{i}" for i in range(26)]
+    edges = [*pairwise(names), (names[0],) * 2, (names[-1],) * 2]
+    with pytest.raises(ConfigError, match="26 classes with 317,811 sets that may wait"):
+        flexibility(rates=dict.fromkeys(names, 1.0), edges=edges)
+
+
+def test_a_single_flexible_player_is_solved_once_for_all_classes(monkeypatch) -> None:
+    solved = []
+
+    def counted(**graph):
+        solved.append(len(graph["rates"]))
+        return compatibility_graph(**graph)
+
+    monkeypatch.setattr("evenmatch.theory.flexibility.compatibility_graph", counted)
+    flexibility(rates={"a": 0.4, "b": 0.3, "both": 0.3}, edges=SIDES)
+    assert solved == [3, *[4] * 4]
 
 
 @pytest.mark.parametrize(
