@@ -51,7 +51,7 @@ def test_too_many_and_never_placed_are_both_explained() -> None:
     sides = {"A": 0.6, "B": 0.3, "any": 0.1}
     found = advise(PlayerBase(teams=(1, 1), sides=sides), players_online=100.0)
     lines = list(margins(found))
-    assert "! players who insist on A are 10 per 100 players too many" in lines[1]
+    assert "! players who insist on A must be more than 20 per 100 players fewer" in lines[1]
     assert lines[-1].endswith("so that in the end 20 of 100 can never be placed")
     parties = advise(PlayerBase(teams=(3, 3), parties=(0.3, 0.7)), players_online=100.0)
     assert not any("in the end" in line for line in margins(parties))
