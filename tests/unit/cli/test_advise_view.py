@@ -84,3 +84,21 @@ def test_a_simulation_is_offered_only_where_it_shows_who_loses(
     lines = list(flexible_lines(advise(base, players_online=5_000.0)))
     assert lines
     assert ("what becomes of the others if many do so, --simulate shows" in lines) == is_said
+
+
+def test_with_patience_a_flexible_player_is_matched_more_often() -> None:
+    regions = (Split("region", {"eu": 0.6, "us": 0.4}),)
+    base = PlayerBase(teams=(2, 2), patience=60.0, splits=regions)
+    first, *_, last = flexible_lines(advise(base, players_online=60.0))
+    assert first.endswith(
+        "plays after 20 s on average, not 32 s, and 60.6 % of such players are matched, not 32.2 %"
+    )
+    # No simulation of many flexible players with patience is made.
+    assert "--simulate" not in last
+
+
+def test_whom_nobody_can_play_with_gives_up() -> None:
+    base = PlayerBase(teams=(1, 1), patience=60.0, sides={"A": 1.0, "B": 0.0})
+    assert list(answer(advise(base, players_online=500.0))) == [
+        "No number of players is enough: nobody can ever be placed, and all give up."
+    ]

@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 from evenmatch import PlayerBase, Split, advise
+from evenmatch.lab.advise import scenario
 from evenmatch.lab.advise.flexible import InAll, least_with_patience
 from evenmatch.lab.advise.known import known_of
 from evenmatch.lab.advise.pools import PatientPool
@@ -171,7 +172,9 @@ def test_sides_with_patience_claim_nothing_exact_of_the_flexible() -> None:
     base = PlayerBase(teams=(1, 1), patience=60.0, sides={"A": 0.45, "B": 0.45, "any": 0.1})
     found = advise(base, players_online=500.0)
     assert found.flexible == ()
-    assert {each.source for each in found.known.statements} == {"bound", "estimate"}
+    # Those who give up leave a shorter queue, so that the bound of patient players is none.
+    assert {each.source for each in found.known.statements} == {"estimate"}
+    assert found.pooled.mean < 0.5 / found.rate
 
 
 @pytest.mark.parametrize(
@@ -208,6 +211,27 @@ def test_the_mean_is_summed_up_without_the_law(k: int, rate: float) -> None:
     found = patient_waits(k=k, rate=rate, patience_rate=1 / 60.0)
     assert found.mean == pytest.approx(found.law.mean, rel=1e-11)
     assert found.in_queue == pytest.approx(60.0 * (1.0 - found.matched), rel=1e-9)
+
+
+def test_a_simulation_with_patience_takes_the_place_of_the_estimate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for limit in ("TICKETS_MIN", "TICKETS_MAX"):
+        monkeypatch.setattr(scenario, limit, 1_000)
+    base = PlayerBase(teams=(1, 1), patience=60.0, sides={"A": 0.6, "B": 0.3, "any": 0.1})
+    guessed = advise(base, players_online=500.0)
+    found = advise(base, players_online=500.0, seed=16)
+    seen = found.simulated.figures
+    assert found.pooled.matched == seen["matched"].value != guessed.pooled.matched
+    assert found.cells[0].figures == found.pooled
+    assert found.pooled.mean == seen["mean"].value
+    assert found.known.pool.of_quantiles == "simulated"
+    # Of 100 players 60 insist on A and 40 can play them; 8 runs of 1,000 tickets.
+    assert found.pooled.matched < 0.8 + 0.03
+    uneven = PlayerBase(teams=(1, 1), patience=60.0, sides=SIDES, splits=(TWO,))
+    both = advise(uneven, players_online=500.0, seed=16)
+    assert both.known.pool.of_quantiles == "estimate"
+    assert both.worst.figures.mean == both.simulated.figures["mean"].value
 
 
 # Work, counted in calls

@@ -251,7 +251,12 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
         MatchmakingError: The pool cannot be simulated.
     """
     from evenmatch.lab.advise.shifted import shifted
-    from evenmatch.lab.advise.simulated import known_by, one_by_one, simulated_pool
+    from evenmatch.lab.advise.simulated import (
+        known_by,
+        one_by_one,
+        seen_instead,
+        simulated_pool,
+    )
 
     if advice.rate is None:
         return advice
@@ -261,7 +266,7 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
     if known is not advice.known:
         players = advice.players_online if advice.given else None
         advice = _of_known(advice.base, known, players, advice.target_wait, advice.percentile)
-    advice = replace(advice, simulated=found)
+    advice = seen_instead(found, replace(advice, simulated=found))
     return replace(advice, flexible=tuple(shifted(advice, pool, found, mapper)))
 
 

@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import msgspec
-
 from evenmatch.lab.advise.base import ANY, SLACK, PlayerBase, role_set
 from evenmatch.lab.advise.pools import Law, PatientPool, Pool, ScalingPool, Source
 
@@ -222,8 +220,6 @@ def _duel_sides(base: PlayerBase) -> Known:
 
 def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
     """Return margins, the bound of the mean, and waits as if everybody could play together."""
-    from evenmatch.theory.stability import least_pool
-
     readers = {"parties": _party_margins, "roles": _role_margins, "sides": _side_margins}
     found = [readers[name](base) for name in groups]
     margins = tuple(sorted((m for each in found for m in each.margins), key=lambda m: m.players))
@@ -233,9 +229,32 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
         return Known(None, False, margins, growth=growth)
     # Conditions of parties, roles and sides are each necessary; together they may not suffice.
     is_decided = len(groups) == 1 and found[0].growth is not None
+    what = " and ".join(groups)
+    if base.patience is not None:
+        text = (
+            "theory ends here: they are those of a pool where any players can play, of whom no "
+            f"more are matched than can be placed; {what} make waits longer; simulate"
+        )
+        patient = PatientPool(
+            base.seats,
+            base.patience,
+            matched_max=1.0 - growth,
+            of_mean="estimate",
+            of_quantiles="estimate",
+        )
+        estimate = Statement("waits", "estimate", text)
+        return Known(patient, True, margins, (estimate, _closed_loop()))
+    return _bounded(base, what, margins, is_decided=is_decided)
+
+
+def _bounded(
+    base: PlayerBase, what: str, margins: tuple[Margin, ...], *, is_decided: bool
+) -> Known:
+    """Return the bound of the mean without patience, and the law of the plain pool."""
+    from evenmatch.theory.stability import least_pool
+
     sizes = [place + 1 for place, share in enumerate(base.parties) if share > 0.0]
     bound = float(least_pool(base.seats, sizes))
-    what = " and ".join(groups)
     statements = (
         Statement(
             "mean wait",
@@ -252,18 +271,9 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
         _closed_loop(),
     )
     plain = _any_of(base, base.seats)
-    pool: Pool
-    if isinstance(plain, PatientPool):
-        pool = replace(plain, of_mean="estimate", of_quantiles="estimate", matched_max=1.0 - growth)
-    else:
-        pool = replace(plain, mean=bound, of_mean="bound", of_quantiles="estimate")
-    stable: bool | None = True if is_decided or base.patience is not None else None
-    return Known(pool, stable, margins, statements)
-
-
-def alone(base: PlayerBase) -> PlayerBase:
-    """Return the same base where everybody comes alone and takes everything."""
-    return msgspec.structs.replace(base, parties=(1.0,), roles={}, role_shares={}, sides={})
+    assert isinstance(plain, ScalingPool), "nobody gives up"
+    pool = replace(plain, mean=bound, of_mean="bound", of_quantiles="estimate")
+    return Known(pool, True if is_decided else None, margins, statements)
 
 
 def _party_margins(base: PlayerBase) -> Stability:
