@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,9 +12,10 @@ import msgspec
 
 from evenmatch.cli.output import check_apart, check_writable, write_lines, write_text
 from evenmatch.cli.progress import progress
+from evenmatch.cli.surprises import never_even
 from evenmatch.config import load_scenario
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.simulate import Run
+from evenmatch.lab.simulate import Run, with_policy
 from evenmatch.lab.study import Result, Task, averages, execute_all
 from evenmatch.model.scenario import Scenario
 from evenmatch.sim.metrics import Summary
@@ -69,8 +71,20 @@ def work(request: Request, policies: Sequence[str | None]) -> list[list[Result]]
     tasks = _tasks(request, scenario, policies)
     with progress("simulating", len(tasks)) as on_done:
         results = execute_all(tasks, on_done)
+    if request.arrivals is None:
+        _warn(scenario, policies)
     count = request.runs or 1
     return [results[start : start + count] for start in range(0, len(results), count)]
+
+
+def _warn(scenario: Scenario, policies: Sequence[str | None]) -> None:
+    """Say on standard error where a policy can start no match, whatever comes."""
+    warnings: list[str] = []
+    for policy in policies:
+        queues, resolve = with_policy(scenario.queues, policy)
+        warnings += never_even(scenario, [(queue, resolve(queue)) for queue in queues])
+    for warning in dict.fromkeys(warnings):
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 def averaged(request: Request, results: Sequence[Result]) -> Summary:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evenmatch.cli.solving import solving_warnings
+from evenmatch.cli.surprises import surprises
 from evenmatch.cost.expansion import inverse, last_change
 from evenmatch.cost.relation import pairs_of
 from evenmatch.engine.pool import Pool
@@ -106,14 +107,13 @@ def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:
             f"groups {', '.join(groups)} share no players: one ticket cannot wait in queues of "
             "two groups, and one player may wait in both"
         )
+    yield from surprises(scenario, [(pool.queue, pool.policy) for pool in pools])
     yield from solving_warnings(scenario.solve_time, pools)
 
 
 def _warnings(queue: Queue) -> Iterator[str]:
     if queue.wait_max is None:
         yield from _without_deadline(queue)
-    if queue.wait_max is None and queue.on_deadline != "expire":
-        yield f'on_deadline = "{queue.on_deadline}" has no effect without wait_max'
     if queue.wait_max is not None and queue.on_deadline == "keep" and not _always_widens(queue):
         yield 'on_deadline = "keep": a ticket that nobody may play waits for ever'
     if queue.wait_price is None and queue.wait_max is None and queue.criteria:

@@ -1,5 +1,6 @@
 """`check`: what a configuration means, what may surprise, and whether matches keep to it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,6 @@ JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
             QUEUE + RULE + "expand = {rate = 1.0, max = 200.0}",
             "stops widening: some may wait for ever",
         ),
-        (QUEUE + 'on_deadline = "keep"', 'on_deadline = "keep" has no effect without wait_max'),
         (QUEUE + 'wait_max = 5.0\non_deadline = "keep"' + RULE, "waits for ever"),
         (
             QUEUE + "wait_max = 5.0" + RULE + "expand = {rate = 1.0}",
@@ -136,6 +136,105 @@ def test_jobs_that_keep_to_rounds_and_deadlines_surprise_nobody(
     told = check(capsys, tmp_path, text)
     assert "solve_time" not in told
     assert "plan" not in told
+
+
+def test_keep_without_a_deadline_is_what_the_pages_write(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert "no effect" not in check(capsys, tmp_path, QUEUE + 'on_deadline = "keep"')
+
+
+SIDES = QUEUE + 'sides = ["A", "B"]\n'
+COMING = "[arrivals]\ncount = 50\n"
+
+
+def coming(**rates: str) -> str:
+    return COMING + "".join(
+        f'[[arrivals.classes]]\n{rate}\nattributes = {{side = "{side.strip("_")}"}}\n'
+        for side, rate in rates.items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        (
+            SIDES + coming(A="rate = 0.6", B="rate = 0.3", _="rate = 0.1"),
+            "players who insist on A exceed all who may play them by 0.2/s: the queue grows",
+        ),
+        (
+            SIDES + coming(A="rate = 0.5", B="rate = 0.5"),
+            "insist on A and those who insist on B are exactly as many as all who may play them",
+        ),
+        (
+            SIDES + "wait_max = 60.0\n" + coming(A="rate = 0.6", B="rate = 0.3", _="rate = 0.1"),
+            "players who insist on A exceed all who may play them by 0.2/s: many of them leave",
+        ),
+        (
+            SIDES + coming(A="rate = 0.3\ndrift = [[60.0, 0.6]]", B="rate = 0.3", _="rate = 0.1"),
+            "players who insist on A exceed all who may play them by 0.2/s",
+        ),
+        (
+            SIDES + COMING + 'rate = 2.0\n[attributes.side]\ndistribution = "choice"\n'
+            'values = ["A", "B", ""]\nprobs = [0.6, 0.3, 0.1]\n',
+            "players who insist on A exceed all who may play them by 0.4/s",
+        ),
+    ],
+    ids=["crowded", "boundary", "deadline", "drift", "drawn"],
+)
+def test_sides_that_can_never_be_placed_are_warned_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, warning: str
+) -> None:
+    assert warning in check(capsys, tmp_path, text)
+
+
+def test_sides_that_enough_others_play_surprise_nobody(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    few = coming(A="rate = 0.45", B="rate = 0.3", _="rate = 0.25")
+    assert "insist" not in check(capsys, tmp_path, SIDES + few)
+
+
+def test_wishes_are_given_up_at_once_except_by_adaptive_sides(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    many = coming(A="rate = 0.6", B="rate = 0.3", _="rate = 0.1")
+    wishes = SIDES + 'side_choice = "prefer"\n'
+    told = check(capsys, tmp_path, wishes + 'policy = "greedy"\n' + many)
+    assert 'side_choice = "prefer": the policy greedy lets nobody wait for a wished side' in told
+    told = check(capsys, tmp_path, wishes + 'policy = "adaptive_sides"\n' + many)
+    assert "wish" not in told.partition("warning")[2]
+    assert "insist" not in told
+
+
+SKILL = (
+    '[[queue.criteria]]\nkind = "imbalance"\nattribute = "skill"\nmeasure = "sum"\n{step}'
+    "[arrivals]\nrate = 1.0\ncount = 20\n[attributes.skill]\n{skill}\n"
+)
+ANY_SKILL = 'distribution = "uniform"\nmin = 0.0\nmax = 1.0'
+
+
+@pytest.mark.parametrize("policy", ["patient", "imbalance_threshold:delta=0"])
+def test_even_teams_of_a_continuous_skill_are_warned_of(
+    policy: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    queue = QUEUE + f'policy = "{policy}"\n'
+    warning = f"skill is uniform, so no two teams are ever exactly even, and {policy} starts no"
+    text = queue + SKILL.format(step="", skill=ANY_SKILL)
+    assert warning in check(capsys, tmp_path, text)
+    assert main(["simulate", str(tmp_path / "config.toml"), "--json"]) == 0
+    out = capsys.readouterr()
+    assert f"warning: queue duel: {warning}" in out.err
+    assert json.loads(out.out)["matches"] == 0
+    for step, skill in (
+        ("step = 0.1\n", ANY_SKILL),
+        ("", 'distribution = "choice"\nvalues = [0, 1]'),
+    ):
+        assert "exactly even" not in check(
+            capsys, tmp_path, queue + SKILL.format(step=step, skill=skill)
+        )
+    learnt = QUEUE + 'policy = "imbalance_threshold"\n' + SKILL.format(step="", skill=ANY_SKILL)
+    assert "exactly even" not in check(capsys, tmp_path, learnt)
 
 
 REMATCH = '[[queue.rules]]\nkind = "rematch"\nredraws = 2\n'

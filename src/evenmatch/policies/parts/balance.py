@@ -68,6 +68,16 @@ class Balance:
         self._share = 1.0 if is_sum else 1.0 / self.players
         self._step = given.step if is_sum else 0.0
 
+    @property
+    def attribute(self) -> str:
+        """Return what teams are compared by."""
+        return self._criterion.attribute
+
+    @property
+    def step(self) -> float:
+        """Return the multiples that differences are rounded down to; 0 = exact."""
+        return self._step
+
     def entry(self, ticket: Ticket) -> Entry:
         """Return a ticket with its value."""
         value = math.fsum(scaled_numbers(self._criterion, self._queue, ticket))
