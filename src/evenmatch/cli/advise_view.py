@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from evenmatch.cli.advise_words import a_tenth, after, part, percent, players, seconds, within
+from evenmatch.cli.advise_words import a_tenth, part, percent, players, seconds, within, worth
+from evenmatch.lab.advise.base import name_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,8 +71,10 @@ def answer(advice: Advice) -> Iterator[str]:
 
 
 def _of_unstable(advice: Advice) -> str:
-    text = "No number of players is enough: the queue grows for ever, whoever is served first."
     share = advice.known.growth
+    if advice.base.patience is not None:
+        return "No number of players is enough: nobody can ever be placed, and all give up."
+    text = "No number of players is enough: the queue grows for ever, whoever is served first."
     if share == 0.0:
         return (
             "No number of players is enough: some are just too many, and waits get longer and "
@@ -272,7 +275,7 @@ def _split(effect: SplitEffect) -> Iterator[str]:
         + ("still match too few" if need.wait is None else f"wait {seconds(need.wait)}")
     )
     for option, dropped in effect.dropped[:3]:
-        name = f"{effect.name} {option}" if option.isdigit() else option
+        name = name_of(effect.name, option)
         if effect.options > 2:
             yield (
                 f"  dropping {name} saves {players(dropped.saves_players)}: "
@@ -283,12 +286,9 @@ def _split(effect: SplitEffect) -> Iterator[str]:
 def flexible_lines(advice: Advice) -> Iterator[str]:
     """Yield what players gain who are less particular, and who loses."""
     for each in advice.flexible[: 2 * LINES_MAX]:
-        if each.wait is None or each.wait_if_flexible is None:
+        if (gain := worth(each)) is None:
             continue
-        yield (
-            f"a player of {each.who} who takes {each.becomes} plays "
-            f"{after(each.wait_if_flexible)} on average, not {seconds(each.wait)}"
-        )
+        yield f"a player of {each.who} who takes {each.becomes} plays {gain}"
         if each.others:
             changes = ", ".join(
                 f"{name} {a_tenth(now, then)}"
@@ -296,7 +296,8 @@ def flexible_lines(advice: Advice) -> Iterator[str]:
             )
             seen = " (simulated)" if each.others_source == "simulated" else ""
             yield f"  if a tenth of them did so{seen}: {changes}"
-    if advice.flexible and not any(each.others for each in advice.flexible):
+    can_show = bool(advice.flexible) and advice.base.patience is None
+    if can_show and not any(each.others for each in advice.flexible):
         yield "what becomes of the others if many do so, --simulate shows"
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evenmatch.lab.advise.flexible import Flexible
 
 MINUTE, HOUR = 60.0, 3600.0
 AT_ONCE = 0.01
@@ -82,3 +86,15 @@ def a_tenth(before: float | None, after: float | None) -> str:
     '5.8 s -> 6.1 s'
     """
     return f"{seconds(before)} -> {seconds(after)}"
+
+
+def worth(flexible: Flexible) -> str | None:
+    """Return when a flexible player plays and when not; None where one of both is unknown."""
+    then, now = flexible.wait_if_flexible, flexible.wait
+    if then is None or now is None:
+        return None
+    text = f"{after(then)} on average, not {seconds(now)}"
+    if flexible.matched is None or flexible.matched_if_flexible is None:
+        return text
+    more, before = percent(flexible.matched_if_flexible), percent(flexible.matched)
+    return f"{text}, and {more} of such players are matched, not {before}"

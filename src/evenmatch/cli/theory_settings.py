@@ -9,9 +9,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from evenmatch.cli.json_file import read_object
 from evenmatch.errors import ConfigError
-from evenmatch.theory.json_file import read_object
 
+WHOLE_MAX = 10**15
+"""Beyond, not all whole numbers can be told apart."""
 LIST_MAX = 10_000
 """Numbers in one list."""
 GRAPH = '{"rates": {"a": 0.4, "b": 0.3, "any": 0.3}, "edges": [["a", "b"], ["a", "any"], \
@@ -152,6 +154,8 @@ def _read_int(where: str, text: str) -> int:
     number = _read_number(where, text)
     if number != int(number):
         raise ConfigError(f"{where} must be a whole number, got {text[:SHOWN]!r}")
+    if abs(number) > WHOLE_MAX:
+        raise ConfigError(f"{where} must have at most 15 digits, got {text[:SHOWN]!r}")
     return int(number)
 
 

@@ -36,8 +36,10 @@ RULES = (
 
 def batch_problem(queue: Queue) -> str | None:
     """Return why a batch cannot hold the queue's tickets, as the end of a sentence, or None."""
-    if queue.format.sides:
+    if queue.format.insisted:
         return "has sides, which tickets may insist on"
+    if queue.format.sides:
+        return "has sides, which tickets may wish for"
     if not queue.criteria:
         return "has no criteria"
     kinds: list[str] = [c.kind for c in queue.criteria if c.kind not in CRITERIA]

@@ -17,6 +17,8 @@ from evenmatch.policies.greedy import GreedyMatcher
 
 SPAN_MAX = 1_000_000.0
 """Largest `span`."""
+PRIOR = 20.0
+"""Flexible players assumed before the first came: no side closes for a few who want the same."""
 
 
 class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +28,8 @@ class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
     two equal sides that is flexible + other - own, so flexible - |a - b| for the crowded side, as
     shares of all players: at 0 or below, those who insist on the crowded side wait longer and
     longer. Shares are measured at arrivals, by players, with weights that fall by 1/e over `span`
-    players; before anybody came, all count as flexible.
+    players, as if 20 flexible ones had come before the first. Those who wait when the policy is
+    chosen for a queue in service are not counted: who waits there is who wants a crowded side.
 
     A side whose spare falls below `reserve` is closed: whoever asks for it, those who wait
     included, is matched as if he were flexible. It is open again from a spare of `reopen` on.
@@ -95,22 +98,35 @@ class Wishes:
         self._sides = form.sides
         self._parts = [seats / form.k for seats in form.players]
         self._shares: list[float] = list(memory.get("shares", [0.0] * len(form.sides)))
+        # What the weights of all arrivals and of those assumed sum to; it tends to 1.
+        self._weight: float = memory.get("weight", 1.0 if memory else min(1.0, PRIOR / chosen.span))
         self._newest: int = memory.get("newest", 0)
+        self._is_new = not memory
         self.closed: frozenset[str] = frozenset(memory.get("closed", ()))
 
     def spares(self) -> Sequence[float]:
         """Return each side's spare."""
         return [1.0 - s / part for s, part in zip(self._shares, self._parts, strict=True)]
 
-    def note(self, ticket: Ticket) -> bool:
-        """Count a ticket unless it was counted before; return whether a side closed or opened."""
+    def note(self, ticket: Ticket, now: float) -> bool:
+        """Count a ticket unless it was counted before; return whether a side closed or opened.
+
+        Args:
+            ticket: It comes into the pool.
+            now: When it does. Those that came into a pool before it had this policy are left out.
+        """
         if ticket.sequence <= self._newest:
             return False
         self._newest = ticket.sequence
+        self._is_new = self._is_new and ticket.enqueued_at < now
+        if self._is_new:
+            return False
         wish = side_of(ticket)
         kept = (1.0 - 1.0 / self._chosen.span) ** ticket.size
+        self._weight = kept * self._weight + (1.0 - kept)
+        newer = (1.0 - kept) / self._weight
         self._shares = [
-            kept * share + (1.0 - kept) * (side == wish)
+            share + newer * ((side == wish) - share)
             for side, share in zip(self._sides, self._shares, strict=True)
         ]
         before = self.closed
@@ -124,7 +140,8 @@ class Wishes:
     def memory(self) -> Memory:
         """Return the measure and the closed sides."""
         closed = [side for side in self._sides if side in self.closed]
-        return {"shares": self._shares, "newest": self._newest, "closed": closed}
+        measured = {"shares": self._shares, "weight": self._weight, "newest": self._newest}
+        return {**measured, "closed": closed}
 
 
 class AdaptiveSidesMatcher(GreedyMatcher):
@@ -141,7 +158,7 @@ class AdaptiveSidesMatcher(GreedyMatcher):
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Count a ticket and take it in."""
-        if isinstance(entry, Ticket) and self._wishes.note(entry):
+        if isinstance(entry, Ticket) and self._wishes.note(entry, now):
             self.close(self._wishes.closed)
         super().enter(entry, now)
 

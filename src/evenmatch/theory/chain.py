@@ -32,15 +32,6 @@ Chain = Mapping[State, Mapping[State, Number]]
 STATES_MAX = 20_000
 
 
-def rational(value: float | Fraction) -> Fraction:
-    """Return the fraction that a number is written as: 0.1 is 1/10.
-
-    >>> rational(0.1)
-    Fraction(1, 10)
-    """
-    return value if isinstance(value, Fraction) else Fraction(repr(value))
-
-
 def reachable(
     start: State,
     step: Callable[[State], Mapping[State, Number]],

@@ -102,7 +102,7 @@ def flexibility(
 
     Args:
         rates: Players per second by class, >= 0.
-        edges: Pairs of classes that may play each other, each once; (x, x) is a loop.
+        edges: Pairs of classes that may play each other, in either order; (x, x) is a loop.
         share: The share of a class that becomes flexible where the others are looked at, (0, 1].
         accepts: By class, the classes as one of which it would then count too; all by default.
 

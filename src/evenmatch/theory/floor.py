@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import ConfigError
+from evenmatch.theory.rates import check_expected
 
 Floats = NDArray[np.float64]
 FINE, COARSE = (14, 16, 18), (7, 8, 9)
@@ -54,6 +55,7 @@ def floor(*, rate: float, weight: float, wait_max: float) -> dict[str, float]:
     for name, value in (("rate", rate), ("weight", weight), ("wait_max", wait_max)):
         if not (0.0 < value < math.inf):
             raise ConfigError(f"{name} must be > 0 and finite, got {value:g}")
+    check_expected(rate, wait_max)
     hold = 1.0 / (rate * wait_max)
     fine, coarse = (
         min(2.0 * cost_on_grid(cells, weight=weight, hold=hold) for cells in grids)

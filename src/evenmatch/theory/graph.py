@@ -89,7 +89,7 @@ def compatibility_graph(
 
     Args:
         rates: Players per second by class, >= 0, at most `CLASSES_MAX` classes.
-        edges: Pairs of classes that may play each other, each once; (x, x) is a loop.
+        edges: Pairs of classes that may play each other, in either order; (x, x) is a loop.
         exact: Compute with fractions; None does so up to `EXACT_SETS` independent sets.
 
     Raises:
@@ -177,8 +177,6 @@ def read_graph(rates: Any, edges: Any) -> tuple[list[str], list[Fraction], list[
         raise ConfigError('edges must be a list of pairs of classes, as [["x", "y"], ["x", "x"]]')
     for edge in edges:
         i, j = _ends(edge, names)
-        if neighbours[i] >> j & 1:
-            raise ConfigError(f"the edge of {names[i]} and {names[j]} is given twice")
         neighbours[i] |= 1 << j
         neighbours[j] |= 1 << i
     return names, fractions, neighbours

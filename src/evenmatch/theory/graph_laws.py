@@ -95,7 +95,7 @@ def graph_laws(*, rates: Mapping[str, float], edges: Edges) -> GraphLaws:
 
     Args:
         rates: Players per second by class, >= 0.
-        edges: Pairs of classes that may play each other, each once; (x, x) is a loop.
+        edges: Pairs of classes that may play each other, in either order; (x, x) is a loop.
 
     Raises:
         ConfigError: The graph cannot be used, is not stable, or has more than `PHASES_MAX` sets

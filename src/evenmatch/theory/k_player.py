@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaincc
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.chain import rational
-from evenmatch.theory.rates import exact_rate
+from evenmatch.theory.rates import exact_rate, rational
 from evenmatch.theory.waiting_law import PHASES_MAX, Floats, PhaseTypeLaw, WaitingLaw
 
 K_MAX = 100_000
@@ -146,8 +146,9 @@ def k_player(*, k: int, rate: float, patience_rate: float | None = None) -> KPla
     """
     _check(k, rate, patience_rate)
     if patience_rate:
-        p_no_wait, time_in_queue, law = _with_patience(k, rate, patience_rate)
-        return _answer(law, p_no_wait, p_match=k * p_no_wait, time_in_queue=time_in_queue)
+        found = _Patient.of(k, rate, patience_rate)
+        p_no_wait = math.exp(found.log_pi[-1])
+        return _answer(found.law(), p_no_wait, p_match=k * p_no_wait, time_in_queue=found.in_queue)
     mixture = ErlangMixture(k, rate)
     exact = {
         "mean": (k - 1) / (2 * rational(rate)),
@@ -163,27 +164,60 @@ def k_player(*, k: int, rate: float, patience_rate: float | None = None) -> KPla
     )
 
 
-def patient_waits(*, k: int, rate: float, patience_rate: float) -> tuple[float, float, WaitingLaw]:
-    """Return what `k_player` says with patience, without its quantiles, which take most time.
+@dataclass(frozen=True, eq=False)
+class PatientWaits:
+    """Waits where each waiting player leaves at a rate; see `patient_waits`.
+
+    Attributes:
+        matched: Probability of a match before patience ends.
+        in_queue: Mean seconds until a match or leaving, of all.
+        mean: Mean wait of those who get a match, seconds.
+    """
+
+    matched: float
+    in_queue: float
+    mean: float
+    _patient: _Patient = field(repr=False)
+
+    @cached_property
+    def law(self) -> WaitingLaw:
+        """Return the law of the wait of those who get a match."""
+        return self._patient.law()
+
+    @cached_property
+    def law_of_the_patient(self) -> WaitingLaw:
+        """Return the law of the wait of one player who never leaves among those who do."""
+        return self._patient.law_of_the_patient()
+
+    def cdf(self, seconds: ArrayLike) -> Floats:
+        """Return the probabilities of at most these waits, of those who get a match."""
+        return self.law.cdf(seconds)
+
+    def quantile(self, p: float) -> float:
+        """Return a quantile of the wait of those who get a match."""
+        return self.law.quantile(p)
+
+
+def patient_waits(*, k: int, rate: float, patience_rate: float) -> PatientWaits:
+    """Return what `k_player` says with patience, and its law only when it is asked for.
 
     Args:
         k: Players of a match, >= 1.
         rate: Players per second, > 0.
         patience_rate: At which each waiting player leaves, per second, > 0.
 
-    Returns:
-        The probability of a match, the mean time in the queue of all, and the law of the wait of
-        those who get a match.
-
     Raises:
         ConfigError: A number is out of range.
 
     Complexity:
-        O(k).
+        O(k); the law is O(k^3), by far the most of it.
+
+    >>> round(patient_waits(k=10, rate=0.05, patience_rate=1 / 120).matched, 6)
+    0.244825
     """
     _check(k, rate, patience_rate)
-    p_no_wait, time_in_queue, law = _with_patience(k, rate, patience_rate)
-    return k * p_no_wait, time_in_queue, law
+    found = _Patient.of(k, rate, patience_rate)
+    return PatientWaits(k * math.exp(found.log_pi[-1]), found.in_queue, found.mean, found)
 
 
 def _answer(law: WaitingLaw, p_no_wait: float, **more: Any) -> KPlayer:
@@ -200,45 +234,113 @@ def _answer(law: WaitingLaw, p_no_wait: float, **more: Any) -> KPlayer:
     )
 
 
-def _with_patience(k: int, rate: float, patience_rate: float) -> tuple[float, float, PhaseTypeLaw]:
-    """Return the share of arrivals that start a match, the mean time in queue of all, the law."""
-    a = patience_rate / rate
-    # In logarithms: the shares of a thin pool leave the range of floats. What flows up through
-    # n is what leaves above it and every match: pi_n = pi_{k-1} + (n + 1) a pi_{n+1}.
-    log_pi = np.zeros(k)
-    for n in reversed(range(k - 1)):
-        log_pi[n] = np.logaddexp(0.0, math.log((n + 1) * a) + log_pi[n + 1])
-    log_pi -= np.logaddexp.reduce(log_pi)
-    time_in_queue = float(np.exp(log_pi) @ np.arange(k)) / rate
-    # h_m is the chance of a match for one who waits with m others, and gain_m = h_{m+1}/h_m - 1.
-    gain = np.zeros(k)
-    for m in range(k - 1):
-        before = gain[m - 1] if m else 0.0
-        gain[m] = a + m * a * before / (1.0 + before)
-    log_h = -np.cumsum(np.log1p(gain)[::-1])[::-1]
-    law = _of_the_matched(log_pi + log_h, gain[: k - 1], rate, patience_rate)
-    return float(np.exp(log_pi[-1])), time_in_queue, law
+@dataclass(frozen=True, eq=False)
+class _Patient:
+    """The birth and death chain of waiting players who leave.
 
-
-def _of_the_matched(
-    log_start: Floats, gain: Floats, rate: float, patience_rate: float
-) -> PhaseTypeLaw:
-    """Return the law of the wait of those who get a match.
-
-    Given that a match comes, moves towards it are likelier by the ratio of the chances of a match
-    after and before them, others less, and leaving has probability 0 (Doob's transform).
+    Args:
+        k: Players of a match.
+        rate: Players per second.
+        patience_rate: At which each waiting player leaves, per second.
+        log_pi: Logarithms of the shares of time with n players waiting, n = 0 .. k-1.
+        gain: By which part the chance of a match grows when one more waits with a player,
+            m = 0 .. k-2 others.
+        start: Of those who get a match, the share who find m others waiting, m = 0 .. k-2.
     """
-    start = np.exp(log_start - np.logaddexp.reduce(log_start))[:-1]
-    others = np.arange(len(gain))
-    up, down = rate * (1.0 + gain), others[1:] * patience_rate / (1.0 + gain[:-1])
-    exits = np.zeros(len(gain))
+
+    k: int
+    rate: float
+    patience_rate: float
+    log_pi: list[float]
+    gain: list[float]
+    start: list[float]
+
+    @classmethod
+    def of(cls, k: int, rate: float, patience_rate: float) -> _Patient:
+        """Solve the chain, in plain floats: a step of it is too little work for an array."""
+        a = patience_rate / rate
+        # In logarithms: the shares of a thin pool leave the range of floats. What flows up through
+        # n is what leaves above it and every match: pi_n = pi_{k-1} + (n + 1) a pi_{n+1}.
+        log_pi = [0.0]
+        for n in range(k - 1, 0, -1):
+            log_pi.append(_log_of_one_plus(math.log(n * a) + log_pi[-1]))
+        log_pi.reverse()
+        log_pi = _normal(log_pi)
+        # h_m is the chance of a match for one who waits with m others, gain_m = h_{m+1}/h_m - 1.
+        gain: list[float] = []
+        for m in range(k - 1):
+            before = gain[-1] if m else 0.0
+            gain.append(a + m * a * before / (1.0 + before))
+        log_h = [0.0]
+        for each in reversed(gain):
+            log_h.append(log_h[-1] - math.log1p(each))
+        log_h.reverse()
+        log_start = _normal([pi + h for pi, h in zip(log_pi, log_h, strict=True)])
+        return cls(k, rate, patience_rate, log_pi, gain, [math.exp(x) for x in log_start[:-1]])
+
+    @property
+    def in_queue(self) -> float:
+        """Return the mean time in the queue of all, by Little's law."""
+        return math.fsum(n * math.exp(log) for n, log in enumerate(self.log_pi)) / self.rate
+
+    @property
+    def mean(self) -> float:
+        """Return the mean wait of those who get a match.
+
+        It is summed up over the steps from m others to m + 1, each with the ways back in it.
+        """
+        up, down = self._moves()
+        step = so_far = total = 0.0
+        for m, started in enumerate(self.start):
+            step = (1.0 + (down[m - 1] * step if m else 0.0)) / up[m]
+            so_far += started
+            total += so_far * step
+        return total
+
+    def law(self) -> PhaseTypeLaw:
+        """Return the law of the wait of those who get a match."""
+        return _climb(self.start, *self._moves())
+
+    def law_of_the_patient(self) -> PhaseTypeLaw:
+        """Return the law of the wait of one who never leaves, among others who do."""
+        start = [math.exp(log) for log in self.log_pi[:-1]]
+        down = [m * self.patience_rate for m in range(1, self.k - 1)]
+        return _climb(start, [self.rate] * (self.k - 1), down)
+
+    def _moves(self) -> tuple[list[float], list[float]]:
+        """Return the rates from m others to one more and to one less, given that a match comes.
+
+        Moves towards it are likelier by the ratio of the chances of a match after and before
+        them, others less, and leaving has probability 0 (Doob's transform).
+        """
+        up = [self.rate * (1.0 + each) for each in self.gain]
+        below = self.gain[: max(self.k - 2, 0)]
+        down = [m * self.patience_rate / (1.0 + each) for m, each in enumerate(below, 1)]
+        return up, down
+
+
+def _climb(start: list[float], up: list[float], down: list[float]) -> PhaseTypeLaw:
+    """Return the law of the time until a birth and death chain leaves at its top."""
+    exits = np.zeros(len(up))
     exits[-1:] = up[-1:]
-    return PhaseTypeLaw(start, np.diag(up[:-1], 1) + np.diag(down, -1), exits)
+    return PhaseTypeLaw(np.array(start), np.diag(up[:-1], 1) + np.diag(down, -1), exits)
+
+
+def _log_of_one_plus(log: float) -> float:
+    """Return log(1 + exp(log)) without leaving the range of floats."""
+    return max(log, 0.0) + math.log1p(math.exp(-abs(log)))
+
+
+def _normal(logs: list[float]) -> list[float]:
+    """Return logarithms of parts that sum to 1."""
+    top = max(logs)
+    total = top + math.log(math.fsum(math.exp(log - top) for log in logs))
+    return [log - total for log in logs]
 
 
 def _check(k: int, rate: float, patience_rate: float | None) -> None:
     if not 1 <= k <= K_MAX:
-        raise ConfigError(f"k must be from 1 to {K_MAX:,}, got {k}")
+        raise ConfigError(f"k must be from 1 to {K_MAX:,}, got {k:g}")
     if not exact_rate("rate", rate):
         raise ConfigError("rate must be > 0 players per second, got 0")
     if patience_rate is None:

@@ -8,13 +8,24 @@ from fractions import Fraction
 from typing import Any
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.chain import rational
 
 RATE_MIN, RATE_MAX = 1e-12, 1e12
 """Between these a rate may lie, if it is not 0."""
 
+EXPECTED_MIN, EXPECTED_MAX = 1e-100, 1e100
+"""Between these may lie how many arrivals a formula expects during some wait."""
+
 Exact = dict[str, Any]
 """Figures as texts "p/q": one for a number, a mapping of them for a mapping."""
+
+
+def rational(value: float | Fraction) -> Fraction:
+    """Return the fraction that a number is written as: 0.1 is 1/10, not the float next to it.
+
+    >>> rational(0.1)
+    Fraction(1, 10)
+    """
+    return value if isinstance(value, Fraction) else Fraction(repr(float(value)))
 
 
 def exact_rate(name: str, value: Any) -> Fraction:
@@ -36,7 +47,7 @@ def exact_rate(name: str, value: Any) -> Fraction:
         allowed = f"0 or from {RATE_MIN:g} to {RATE_MAX:g} per second"
         shown = value if isinstance(value, int) else float(value)
         raise ConfigError(f"{name} must be {allowed}, got {str(shown)[:64]}")
-    return value if isinstance(value, Fraction) else rational(float(value))
+    return rational(value)
 
 
 def exact_rates(rates: dict[str, Any]) -> list[Fraction]:
@@ -49,6 +60,19 @@ def exact_rates(rates: dict[str, Any]) -> list[Fraction]:
     if not any(found):
         raise ConfigError(f"{', '.join(rates)} must not all be 0: nobody would come")
     return found
+
+
+def check_expected(rate: float, wait_max: float) -> None:
+    """Refuse a rate and a wait whose product no formula can go on with.
+
+    Raises:
+        ConfigError: rate * wait_max is next to 0 or to infinity.
+    """
+    if not EXPECTED_MIN <= rate * wait_max <= EXPECTED_MAX:
+        raise ConfigError(
+            f"rate * wait_max must be from {EXPECTED_MIN:g} to {EXPECTED_MAX:g}, "
+            f"got {rate:g} * {wait_max:g}"
+        )
 
 
 def shown(value: Fraction | float) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 from evenmatch.errors import ConfigError
+from evenmatch.theory.rates import EXPECTED_MAX, check_expected
 
 Figures = dict[str, float | None]
 TERMS_MAX = 1_000_000
@@ -264,6 +265,7 @@ def _check(*, k: int, rate: float, wait_max: float) -> None:
         if not (0.0 < value < math.inf):
             unit = "tickets per second" if name == "rate" else "s"
             raise ConfigError(f"{name} must be > 0 {unit} and finite, got {value:g}")
+    check_expected(rate, wait_max)
 
 
 def _check_counts(*, rounds_of: int | None, brackets: int | None, criteria: int) -> None:
@@ -271,5 +273,5 @@ def _check_counts(*, rounds_of: int | None, brackets: int | None, criteria: int)
     for name, value in given:
         if value is not None and not 1 <= value <= TERMS_MAX:
             raise ConfigError(f"{name} must be from 1 to {TERMS_MAX:,}, got {value}")
-    if (brackets or 1) ** min(criteria, 60) > 1e300 or criteria > 60:
+    if (brackets or 1) ** min(criteria, 60) > EXPECTED_MAX or criteria > 60:
         raise ConfigError(f"criteria must be from 1 to 60, with fewer brackets, got {criteria}")

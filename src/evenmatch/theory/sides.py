@@ -18,6 +18,7 @@ from typing import Any
 
 from evenmatch.errors import ConfigError
 from evenmatch.theory.rates import Exact, exact_rates
+from evenmatch.theory.triangle import check_parts, triangle
 
 STATES_MAX = 100_000
 
@@ -196,7 +197,7 @@ def figure_9(parts: int = 20) -> list[tuple[float, float, float | None]]:
     Source:
         Xu, Yu and Wu, figure 9; the mean is None where it is unstable.
     """
-    grid = [(Fraction(i, parts), Fraction(j, parts)) for i, j in _triangle(parts)]
+    grid = [(Fraction(i, parts), Fraction(j, parts)) for i, j in triangle(parts)]
     return [(float(a), float(b), _mean_of(a, b)) for a, b in grid]
 
 
@@ -210,7 +211,7 @@ def figure_10(parts: int = 50) -> list[tuple[float, float]]:
         Xu, Yu and Wu, figure 10. The fall that it zooms in on is true and small: 1.8333 at a = 0,
         1.8312 at a = .147, 1.8796 at a = .3.
     """
-    _check_parts(parts)
+    check_parts(parts)
     shares = [Fraction(i, 2 * parts) for i in range(parts)]
     found = [(float(a), _mean_of(a, Fraction(2, 5))) for a in shares]
     return [(a, mean) for a, mean in found if mean is not None]
@@ -219,13 +220,3 @@ def figure_10(parts: int = 50) -> list[tuple[float, float]]:
 def _mean_of(a: Fraction, b: Fraction) -> float | None:
     flexible = 1 - a - b
     return float(mean_by_formula(a, b, flexible)) if flexible > abs(a - b) else None
-
-
-def _triangle(parts: int) -> list[tuple[int, int]]:
-    _check_parts(parts)
-    return [(i, j) for i in range(parts + 1) for j in range(parts + 1 - i)]
-
-
-def _check_parts(parts: int) -> None:
-    if not 2 <= parts <= 200:
-        raise ConfigError(f"parts must be from 2 to 200, got {parts}")

@@ -25,7 +25,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import spsolve
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.skill_pools import Floats, Ints, Pools, run_long
+from evenmatch.theory.skill_policies import SimplePolicies, pools_met
+from evenmatch.theory.skill_pools import Floats, Ints, LongRun, Pools, run_long
 
 TOLERANCE = 1e-11
 """Distance of the bounds on the least cost at which iteration stops, relative to 1 + cost."""
@@ -38,7 +39,14 @@ SWEEPS = 20
 ROUNDS_MAX = 2_000
 EVALUATED_MAX = 1_500
 """Pools up to which policies are evaluated on the way; beyond, sweeps are faster than equations."""
-THRESHOLDS_MAX = 1_000
+HELD_BACK = 1e-9
+"""Share by which a wider cap must make the best policy cheaper to be worth a note."""
+COST_MAX = 1e9
+"""The largest cost of one match, in periods of waiting: beyond, floats do not tell waits apart."""
+PROB_MIN = 1e-9
+"""The rarest type: with rarer ones the long run is lost in rounding."""
+RANGE_MIN, RANGE_MAX = 1e-100, 1e100
+"""Between these the types may lie apart."""
 
 Choice = tuple[tuple[int, ...], tuple[int, ...] | None]
 """How many of each type wait, and how many of each type play; None waits."""
@@ -55,9 +63,11 @@ class SkillPolicies:
         wait: Its part for waiting: the mean number of players left after the matches.
         imbalance: Its part for imbalance.
         greedy: Cost of matching the evenest 2n whenever 2n wait.
-        patient: Cost of matching only what has no imbalance; at the cap, the evenest 2n.
+        patient: Cost of matching only what has no imbalance; None if the cap made it match what
+            it would not.
         static_threshold: Cost of "match the evenest 2n if their imbalance is at most delta", for
-            the best delta. Of equally even sets, that of the lowest types plays.
+            the best delta of those that the cap forces to nothing. Of equally even sets, that of
+            the lowest types plays.
         static_threshold_delta: That delta.
         static_threshold_outer: The same if of equally even sets the one plays that is farthest
             from the mean skill, with its own best delta.
@@ -68,13 +78,14 @@ class SkillPolicies:
         pool_max: The largest pool that the best policy leaves to wait.
         states: Pools of at most cap players.
         policy: What the best policy does with each pool of 2n or more that it meets.
+        note: What the cap did to the policies, or None.
     """
 
     cost: float
     wait: float
     imbalance: float
     greedy: float
-    patient: float
+    patient: float | None
     static_threshold: float
     static_threshold_delta: float
     static_threshold_outer: float
@@ -85,11 +96,15 @@ class SkillPolicies:
     pool_max: int
     states: int
     policy: tuple[Choice, ...]
+    note: str | None
 
     def figures(self) -> dict[str, Any]:
         """Return what `evenmatch theory skill_mdp --json` prints; who waits has an empty match."""
         table = [{"pool": list(pool), "match": list(match or ())} for pool, match in self.policy]
-        return {**vars(self), "policy": table}
+        shown = {**vars(self), "policy": table}
+        if self.note is None:
+            del shown["note"]
+        return shown
 
 
 def skill_mdp(
@@ -119,7 +134,7 @@ def skill_mdp(
     >>> round(found.cost, 6), found.static_threshold_delta
     (1.25, 0.5)
     """
-    shares = _checked(types, probs, alpha)
+    shares = _checked(types, probs, n, alpha)
     if n < 1:
         raise ConfigError(f"n must be at least 1, got {n}")
     if cap < 2 * n + 1:
@@ -132,19 +147,23 @@ def skill_mdp(
     price = 2.0 * n * alpha
     moves = best_moves(pools, price)
     best = run_long(pools, *pools.after(moves))
-    costs = _SimplePolicies(pools, price)
+    costs = SimplePolicies(pools, price)
+    patient = costs.threshold(pools.least_moves(), 0.0)
     static, delta = costs.static(pools.least_moves())
+    outer, _ = costs.static(pools.least_moves(outermost=True))
     pool_cost, pool_players = min((costs.at_least(k), k) for k in range(2 * n, cap + 1))
+    cost = best.wait + price * best.imbalance
+    notes = [*costs.notes(), *_note_on_best(pools, price, best, moves)]
     batch_cost, batch_players = min((costs.batch(k), k) for k in range(2 * n, cap + 1))
     return SkillPolicies(
-        cost=best.wait + price * best.imbalance,
+        cost=cost,
         wait=best.wait,
         imbalance=price * best.imbalance,
         greedy=costs.at_least(2 * n),
-        patient=costs.threshold(pools.least_moves(), 0.0),
+        patient=patient,
         static_threshold=static,
         static_threshold_delta=delta,
-        static_threshold_outer=costs.static(pools.least_moves(outermost=True))[0],
+        static_threshold_outer=outer,
         pool_threshold=pool_cost,
         pool_threshold_players=pool_players,
         batch=batch_cost,
@@ -152,6 +171,7 @@ def skill_mdp(
         pool_max=int(pools.sizes[: pools.kept][best.shares > 0.0].max()),
         states=len(pools.counts),
         policy=tuple(_table(pools, moves, met, len(types))),
+        note="; ".join(notes) or None,
     )
 
 
@@ -233,47 +253,22 @@ def _evaluated(pools: Pools, price: float, moves: Ints, values: Floats) -> Float
     return solved
 
 
-class _SimplePolicies:
-    """Exact costs of policies that look at the evenest set or the size of the pool alone."""
-
-    def __init__(self, pools: Pools, price: float) -> None:
-        self._pools = pools
-        self._price = price
-        self._least = pools.least_moves()
-        self._all = pools.after(self._least)
-
-    def threshold(self, least: Ints, delta: float) -> float:
-        """Return the cost of matching the evenest set if its imbalance is at most delta."""
-        pools = self._pools
-        gaps = np.where(least >= 0, pools.imbalances[pools.move_set[least]], np.inf)
-        acts = (gaps <= delta) | (pools.sizes == pools.cap)
-        return self._cost(*pools.after(np.where(acts, least, -1)))
-
-    def static(self, least: Ints) -> tuple[float, float]:
-        """Return the cost of the best threshold, and that threshold."""
-        pools = self._pools
-        deltas = np.unique(pools.imbalances[pools.move_set[least[least >= 0]]])
-        if len(deltas) > THRESHOLDS_MAX:
-            deltas = deltas[:: -(-len(deltas) // THRESHOLDS_MAX)]
-        return min((self.threshold(least, delta), delta) for delta in deltas.tolist())
-
-    def at_least(self, players: int) -> float:
-        """Return the cost of matching the evenest set while so many wait."""
-        return self._cost(
-            *self._pools.after(np.where(self._pools.sizes >= players, self._least, -1))
-        )
-
-    def batch(self, players: int) -> float:
-        """Return the cost of matching all when so many wait."""
-        acts = self._pools.sizes >= players
-        left, imbalance = self._all
-        return self._cost(
-            np.where(acts, left, np.arange(len(left))), np.where(acts, imbalance, 0.0)
-        )
-
-    def _cost(self, left: Ints, imbalance: Floats) -> float:
-        found = run_long(self._pools, left, imbalance)
-        return found.wait + self._price * found.imbalance
+def _note_on_best(pools: Pools, price: float, best: LongRun, moves: Ints) -> Iterator[str]:
+    """Yield by how much the best policy is held back by the cap, where it might be."""
+    met = pools_met(pools, best)
+    full = moves[met[pools.sizes[met] == pools.cap]]
+    if not pools.imbalances[pools.move_set[full]].any():
+        return
+    try:
+        wider = Pools(pools.types.tolist(), pools.probs.tolist(), pools.n, pools.cap + 1)
+        moves = best_moves(wider, price)
+    except ConfigError:
+        yield "the best policy meets the cap; with a higher one it may cost less"
+        return
+    found = run_long(wider, *wider.after(moves))
+    cost, before = (each.wait + price * each.imbalance for each in (found, best))
+    if cost < before - HELD_BACK * (1.0 + before):
+        yield f"with cap = {wider.cap} the best policy costs {cost:.6g}: give a higher cap"
 
 
 def _table(pools: Pools, moves: Ints, met: Sequence[int], kinds: int) -> Iterator[Choice]:
@@ -304,7 +299,10 @@ def _of_all(counts: Ints, met: Sequence[int], kinds: int) -> tuple[int, ...]:
 
 
 def _checked(
-    types: Sequence[float], probs: Sequence[float] | Literal["uniform"], alpha: float
+    types: Sequence[float],
+    probs: Sequence[float] | Literal["uniform"],
+    n: int,
+    alpha: float,
 ) -> list[float]:
     """Return the probabilities; refuse numbers that mean nothing."""
     if not types or not all(map(math.isfinite, types)):
@@ -313,12 +311,25 @@ def _checked(
         raise ConfigError("types must all be different; add their probabilities instead")
     if not 0.0 <= alpha < math.inf:
         raise ConfigError(f"alpha must be >= 0 and finite, got {alpha:g}")
+    apart = max(types) - min(types)
+    if apart and not RANGE_MIN <= apart <= RANGE_MAX:
+        raise ConfigError(
+            f"types must be from {RANGE_MIN:g} to {RANGE_MAX:g} apart, got {apart:g}: choose "
+            "another unit of skill"
+        )
+    if 2.0 * n * n * alpha * apart > COST_MAX:
+        raise ConfigError(
+            f"2 n^2 alpha times the range of types must be at most {COST_MAX:g}, the cost of a "
+            f"match beside a period's waiting, got {2.0 * n * n * alpha * apart:g}"
+        )
     if isinstance(probs, str):
         return [1.0 / len(types)] * len(types)
     if len(probs) != len(types):
         raise ConfigError(f"probs must be {len(types)} numbers, one per type, got {len(probs)}")
     if not all(0.0 <= each <= 1.0 for each in probs):
         raise ConfigError("probs must be probabilities from 0 to 1")
+    if any(0.0 < each < PROB_MIN for each in probs):
+        raise ConfigError(f"probs must be 0 or at least {PROB_MIN:g}: leave rarer types out")
     total = math.fsum(probs)
     if not math.isclose(total, 1.0, abs_tol=1e-9):
         raise ConfigError(f"probs must sum to 1, these sum to {total:.12g}, {total - 1.0:+.3g} off")

@@ -24,7 +24,8 @@ from typing import Generic, cast
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.chain import Number, rational, reachable, stationary, until_exit
+from evenmatch.theory.chain import Number, reachable, stationary, until_exit
+from evenmatch.theory.rates import rational
 from evenmatch.theory.waiting_law import PhaseTypeLaw
 
 Pool = tuple[str, ...]

@@ -93,6 +93,7 @@ class TwoVTwo:
         note: What to know about these rates, or None.
         law, law_solo, law_party: The whole laws; None of a class of rate 0.
         exact: Figures as fractions.
+        is_printed: Whether `var_printed` was asked for.
     """
 
     mean: float
@@ -113,12 +114,13 @@ class TwoVTwo:
     law_solo: PhaseTypeLaw | None = field(repr=False, compare=False)
     law_party: PhaseTypeLaw | None = field(repr=False, compare=False)
     exact: dict[str, str] = field(default_factory=dict)
+    is_printed: bool = False
 
     def figures(self) -> dict[str, Any]:
         """Return the figures under the keys of `evenmatch theory two_v_two`."""
         names = "mean var mean_solo mean_party p50 p90 p95 p99 p_no_wait var_solo var_party"
         shown = {name: getattr(self, name) for name in (*names.split(), "mean_per_party")}
-        if self.var_printed is not None:
+        if self.is_printed:
             shown["var_printed"] = self.var_printed
         if self.note is not None:
             shown["note"] = self.note
@@ -174,6 +176,7 @@ def two_v_two(
         p95=law.quantile(0.95),
         p99=law.quantile(0.99),
         var_printed=_printed(solo_rate, party_rate, order) if printed else None,
+        is_printed=printed,
         note=_note(lambda1, lambda2, order, chain),
         law=law,
         law_solo=chain.law("solo") if lambda1 else None,

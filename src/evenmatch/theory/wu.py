@@ -26,6 +26,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from evenmatch.errors import ConfigError
+from evenmatch.theory.rates import rational
 
 Pool = tuple[int, int]
 """How many high and how many low players wait."""
@@ -94,9 +95,9 @@ def wu(*, n: int, q: float, alpha: float, rate: float = 1.0, wait_price: float =
     _check_price("alpha", alpha, is_positive=False)
     _check_price("rate", rate)
     _check_price("wait_price", wait_price)
-    price = fraction(wait_price) / fraction(rate)
+    price = rational(wait_price) / rational(rate)
     odd = odd_share(n=n, q=q)
-    greedy = price * Fraction(2 * n - 1, 2) + fraction(alpha) * odd
+    greedy = price * Fraction(2 * n - 1, 2) + rational(alpha) * odd
     patient = price * (n if odd else Fraction(2 * n - 1, 2))
     threshold = price / (2 * odd) if odd else None
     pi = waiting_law(n=n, q=q)
@@ -127,7 +128,7 @@ def odd_share(*, n: int, q: float) -> Fraction:
     Fraction(1, 2)
     """
     _check(n, q)
-    return (1 - (2 * fraction(q) - 1) ** (2 * n)) / 2
+    return (1 - (2 * rational(q) - 1) ** (2 * n)) / 2
 
 
 def waiting_law(*, n: int, q: float) -> tuple[Fraction, ...]:
@@ -180,7 +181,7 @@ def patient_law(*, n: int, q: float) -> dict[Pool, Fraction]:
     _check(n, q)
     if n > LAW_N_MAX:
         raise ConfigError(f"n must be at most {LAW_N_MAX} for the law of all pools, got {n}")
-    high = fraction(q)
+    high = rational(q)
     low = 1 - high
     if not high or not low:
         share = Fraction(1, 2 * n)
@@ -216,11 +217,6 @@ def _grown(first: Pool, n: int, high: Fraction) -> dict[Pool, Fraction]:
 def _stuck(law: dict[Pool, Fraction], n: int) -> Fraction:
     """Return how likely 2n gather who have an odd number of high ones."""
     return sum((share for (u, v), share in law.items() if u + v == 2 * n and u % 2), Fraction(0))
-
-
-def fraction(value: float) -> Fraction:
-    """Return a number as it is written: .1 is a tenth, not the float next to it."""
-    return Fraction(repr(float(value)))
 
 
 def _is_short(value: Fraction) -> bool:

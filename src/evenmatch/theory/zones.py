@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from evenmatch.errors import ConfigError
 from evenmatch.theory.rates import Exact, exact_rates
+from evenmatch.theory.triangle import triangle
 
 STATES = ("nobody", "junior", "expert", "junior_expert", "expert_junior", "flexible")
 """Who waits, longest first."""
@@ -146,13 +146,8 @@ def figure_12(parts: int = 20) -> list[tuple[float, float, float]]:
     Source:
         Xu, Yu and Wu, figure 12. For flexible = 0 it is (1 - junior) / 2, (25).
     """
-    _check_parts(parts)
-    found = []
-    for i in range(1, parts):
-        for j in range(parts - i + 1):
-            junior, flexible = Fraction(i, parts), Fraction(j, parts)
-            found.append((float(junior), float(flexible), _improvement(junior, flexible)))
-    return found
+    shares = [(Fraction(i, parts), Fraction(j, parts)) for i, j in triangle(parts) if 0 < i < parts]
+    return [(float(a), float(c), _improvement(a, c)) for a, c in shares]
 
 
 def figure_13(parts: int = 20) -> list[tuple[float, float, float]]:
@@ -164,15 +159,13 @@ def figure_13(parts: int = 20) -> list[tuple[float, float, float]]:
     Source:
         Xu, Yu and Wu, figure 13.
     """
-    _check_parts(parts)
     found = []
-    for i in range(parts + 1):
-        for j in range(parts + 1 - i):
-            a, b = Fraction(i, parts), Fraction(j, parts)
-            law = _law(a, b, 1 - a - b)
-            # By Little's law, at one player per second.
-            waiting = 1 - law["nobody"] + law["junior_expert"] + law["expert_junior"]
-            found.append((float(a), float(b), float(waiting)))
+    for i, j in triangle(parts):
+        a, b = Fraction(i, parts), Fraction(j, parts)
+        law = _law(a, b, 1 - a - b)
+        # By Little's law, at one player per second.
+        waiting = 1 - law["nobody"] + law["junior_expert"] + law["expert_junior"]
+        found.append((float(a), float(b), float(waiting)))
     return found
 
 
@@ -181,8 +174,3 @@ def _improvement(a: Fraction, c: Fraction) -> float:
     b = 1 - a - c
     above = (a + c) * (b + c)
     return float(above / (2 * a * a + 2 * a * b + 4 * a * c + b * c + c * c))
-
-
-def _check_parts(parts: int) -> None:
-    if not 2 <= parts <= 200:
-        raise ConfigError(f"parts must be from 2 to 200, got {parts}")

@@ -51,7 +51,7 @@ def test_too_many_and_never_placed_are_both_explained() -> None:
     sides = {"A": 0.6, "B": 0.3, "any": 0.1}
     found = advise(PlayerBase(teams=(1, 1), sides=sides), players_online=100.0)
     lines = list(margins(found))
-    assert "! players who insist on A are 10 per 100 players too many" in lines[1]
+    assert "! players who insist on A must be more than 20 per 100 players fewer" in lines[1]
     assert lines[-1].endswith("so that in the end 20 of 100 can never be placed")
     parties = advise(PlayerBase(teams=(3, 3), parties=(0.3, 0.7)), players_online=100.0)
     assert not any("in the end" in line for line in margins(parties))
@@ -68,3 +68,21 @@ def test_close_is_judged_by_players_who_would_have_to_come_otherwise() -> None:
     assert advise(on_the_boundary, target_wait=60.0).known.margins[0].margin == pytest.approx(0.0)
     spare = advise(PlayerBase(teams=(3, 3), parties=(0.4, 0.6)), target_wait=60.0)
     assert list(margins(spare))[1].startswith("- solos exceed duos by 10 per")
+
+
+def test_with_patience_a_flexible_player_is_matched_more_often() -> None:
+    regions = (Split("region", {"eu": 0.6, "us": 0.4}),)
+    base = PlayerBase(teams=(2, 2), patience=60.0, splits=regions)
+    first, *_, last = flexible_lines(advise(base, players_online=60.0))
+    assert first.endswith(
+        "plays after 20 s on average, not 32 s, and 60.6 % of such players are matched, not 32.2 %"
+    )
+    # No simulation of many flexible players with patience is made.
+    assert "--simulate" not in last
+
+
+def test_whom_nobody_can_play_with_gives_up() -> None:
+    base = PlayerBase(teams=(1, 1), patience=60.0, sides={"A": 1.0, "B": 0.0})
+    assert list(answer(advise(base, players_online=500.0))) == [
+        "No number of players is enough: nobody can ever be placed, and all give up."
+    ]

@@ -56,7 +56,6 @@ def test_graph_that_cannot_be_used_names_what_is_wrong(tmp_path) -> None:
         ('{"rates": {"x": 1, "x": 2}, "edges": []}', "key 'x' is given twice"),
         ('{"rates": {"x": NaN}, "edges": []}', "NaN is no number of JSON"),
         ('{"rates": [1], "edges": []}', "rates must give the rates of 1 to 60 classes by name"),
-        ('{"rates": {"x": 1}, "edges": [["x", "x"], ["x", "x"]]}', "is given twice"),
     ]:
         path.write_text(text)
         with pytest.raises(ConfigError, match=sentence) as raised:

@@ -4,9 +4,9 @@ from typing import Literal
 
 import pytest
 
+from evenmatch.cli.json_file import BYTES_MAX
 from evenmatch.cli.theory_settings import LIST_MAX, read_settings
 from evenmatch.errors import ConfigError
-from evenmatch.theory.json_file import BYTES_MAX
 
 
 def skills(
@@ -49,6 +49,7 @@ def test_lists_choices_and_numbers_are_read_by_their_types() -> None:
         (["types=1", "probs=even"], "probs must be uniform, or numbers joined by commas"),
         (["types=1", "order=best"], "order must be one of fifo, lifo, got 'best'"),
         (["types=1", "cap=2.5"], "cap must be a whole number, got '2.5'"),
+        (["types=1", "cap=1e300"], "cap must have at most 15 digits, got '1e300'"),
         (["order=lifo"], "types must be given, as key=value"),
         (["file=x.json"], "key file is unknown, allowed are types, probs, order, cap"),
     ],

@@ -15,7 +15,7 @@ from evenmatch.lab.advise.cuts import even_cut
 from evenmatch.lab.advise.flexible import mean_of_least
 from evenmatch.lab.advise.known import known_of, per_100
 from evenmatch.lab.advise.market import Market
-from evenmatch.lab.advise.pools import PatientPool, ScalingPool, solve_increasing
+from evenmatch.lab.advise.pools import PatientPool, solve_increasing
 from evenmatch.lab.advise.shifted import SharedPools
 from evenmatch.lab.advise.simulated import simulated_pool
 from evenmatch.theory.k_player import k_player
@@ -171,7 +171,7 @@ def test_hours_without_a_target_are_waits_alone() -> None:
 
 def test_one_flexible_player_of_duels_waits_as_the_zones_say() -> None:
     law = k_player(k=2, rate=1.0).law
-    least = mean_of_least(ScalingPool(law, law.mean), np.array([0.3, 0.7]))
+    least = mean_of_least(law, np.array([0.3, 0.7]))
     assert least == pytest.approx(zones(junior=0.3, expert=0.7, flexible=0.0).mean_flexible)
 
 
@@ -360,7 +360,9 @@ def _agrees(interval, value: float) -> None:
         ({"match_length": -1.0}, "match length must be >= 0 s"),
         ({"idle": math.nan}, "idle must be >= 0 s"),
         ({"match_length": 0.0, "idle": 0.0}, "are both 0 s; say how long a match lasts"),
-        ({"patience": 0.0}, "patience must be > 0 s"),
+        ({"patience": 1e-15}, "patience must be >= 1e-06 s"),
+        ({"teams": (2, 2), "parties": (1e-15, 1.0)}, "a share must be 0 or at least 1e-09"),
+        ({"match_length": 1e-9, "idle": 0.0}, "must be at least 1e-06 s together"),
         ({"splits": (Split("a", {"x": 0.5, "y": 0.4}),)}, "must sum to 1, these sum to 0.9"),
         ({"splits": (Split("a", {"x": 1.0, "y": 0.0}),)}, "nobody is in y, its share is 0"),
         ({"splits": (MODES, MODES)}, "every split needs a name of its own"),

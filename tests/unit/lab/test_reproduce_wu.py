@@ -141,7 +141,7 @@ PERIODS = 600
 
 
 def drawn_worlds(policy: str) -> list[World]:
-    """Return games of random n, q and alpha; EVENMATCH_SEED says which."""
+    """Return worlds of random n, q and alpha; EVENMATCH_SEED says which."""
     rng = np.random.default_rng(SEED)
     sizes = rng.choice([1, 2, 3, 5], size=POINTS)
     shares, alphas = rng.uniform(0.05, 0.95, POINTS), rng.uniform(0.1, 3.0, POINTS)

@@ -50,37 +50,56 @@ class TestMeasure:
     def test_spare_of_two_equal_sides_is_flexible_plus_other_less_own(self) -> None:
         rng, measure = np.random.default_rng(5), wishes(span=20_000.0)
         for number, side in enumerate(rng.choice(["A", "B", ""], 200_000, p=[0.5, 0.2, 0.3])):
-            measure.note(numbered(number + 1, str(side)))
+            measure.note(numbered(number + 1, str(side)), 0.0)
         # Noise of a share measured over 20,000: 0.5 / sqrt(40,000), twice that of a spare.
         assert measure.spares() == pytest.approx([0.3 - 0.3, 0.3 + 0.3], abs=4 * 0.005)
 
     def test_spare_of_uneven_teams_is_by_seats(self) -> None:
         measure = wishes(Format((1, 4), SIDES), span=1.0)
-        measure.note(numbered(1, "A"))
+        measure.note(numbered(1, "A"), 0.0)
         assert measure.spares() == pytest.approx([1.0 - 1.0 / 0.2, 1.0])
-        measure.note(numbered(2, "B"))
+        measure.note(numbered(2, "B"), 0.0)
         assert measure.spares() == pytest.approx([1.0, 1.0 - 1.0 / 0.8])
 
     def test_party_counts_as_its_players(self) -> None:
         parties, solos = (wishes(Format((3, 3), SIDES), span=10.0) for _ in range(2))
-        parties.note(numbered(1, "A", 3))
+        parties.note(numbered(1, "A", 3), 0.0)
         for number in (1, 2, 3):
-            solos.note(numbered(number, "A"))
+            solos.note(numbered(number, "A"), 0.0)
         assert parties.spares() == pytest.approx(solos.spares())
 
     def test_weights_fall_by_e_over_span(self) -> None:
-        measure = wishes(span=1000.0)
-        measure.note(numbered(1, "A"))
+        measure = wishes(memory={"shares": [0.0, 0.0]}, span=1000.0)
+        measure.note(numbered(1, "A"), 0.0)
         first = 1.0 - measure.spares()[0]
         for number in range(2, 1002):
-            measure.note(numbered(number, ""))
+            measure.note(numbered(number, ""), 0.0)
         assert (1.0 - measure.spares()[0]) / first == pytest.approx(np.exp(-1.0), rel=1e-3)
+
+    def test_first_players_count_beside_twenty_flexible_ones(self) -> None:
+        measure = wishes(span=1e6)
+        for number in range(1, 31):
+            measure.note(numbered(number, "A"), 0.0)
+        # 30 of 50, for half of the seats.
+        assert measure.spares() == pytest.approx([1.0 - 2.0 * 30 / 50, 1.0], abs=1e-4)
+
+    def test_those_who_wait_when_the_policy_is_chosen_are_not_counted(self) -> None:
+        measure = wishes(span=10.0)
+        for number in range(1, 5):
+            measure.note(numbered(number, "A"), 9.0)
+        assert measure.spares() == [1.0, 1.0]
+        came = ticket("t5", 1500.0, at=9, sequence=5, side="B")
+        measure.note(came, 9.0)
+        assert measure.spares()[0] == 1.0 > measure.spares()[1]
+        # From then on whoever is handed in counts, even if it was sent earlier.
+        measure.note(numbered(6, "A"), 9.0)
+        assert measure.spares()[0] < 1.0
 
     def test_ticket_that_comes_back_counts_once(self) -> None:
         measure = wishes(span=10.0)
-        measure.note(numbered(1, "A"))
+        measure.note(numbered(1, "A"), 0.0)
         before = measure.memory()
-        measure.note(numbered(1, "A"))
+        measure.note(numbered(1, "A"), 0.0)
         assert measure.memory() == before
 
 
@@ -91,33 +110,50 @@ class TestClosing:
         while not measure.closed:
             number += 1
             before = measure.spares()[0]
-            measure.note(numbered(number, "A"))
+            measure.note(numbered(number, "A"), 0.0)
             assert measure.closed == (frozenset("A") if measure.spares()[0] < 0.2 else frozenset())
             closed_at = before
         assert closed_at >= 0.2 > measure.spares()[0]
         while measure.closed:
             number += 1
             before = measure.spares()[0]
-            measure.note(numbered(number, ""))
+            measure.note(numbered(number, ""), 0.0)
             opened_at = before
         assert opened_at < 0.6 <= measure.spares()[0]
+
+    def test_defaults_notice_a_crowded_side_within_some_hundred_players(self) -> None:
+        closed_at = []
+        for seed in range(20):
+            rng, measure, number = np.random.default_rng([7, seed]), wishes(), 0
+            while not measure.closed:
+                number += 1
+                side = str(rng.choice(["A", "B", ""], p=[0.54, 0.36, 0.1]))
+                measure.note(numbered(number, side), 0.0)
+            closed_at.append(number)
+        assert max(closed_at) < 300
+        assert sorted(closed_at)[10] < 100
+
+    def test_defaults_leave_sides_open_that_the_queue_can_bear(self) -> None:
+        rng, measure = np.random.default_rng(7), wishes()
+        for number, side in enumerate(rng.choice(["A", "B", ""], 2_000, p=[0.3, 0.3, 0.4]), 1):
+            assert not measure.note(numbered(number, str(side)), 0.0)
 
     def test_only_the_crowded_side_closes(self) -> None:
         measure = wishes(span=50.0)
         for number in range(1, 500):
-            measure.note(numbered(number, ("A", "A", "A", "B")[number % 4]))
+            measure.note(numbered(number, ("A", "A", "A", "B")[number % 4]), 0.0)
         assert measure.closed == {"A"}
 
     def test_both_close_where_nobody_is_flexible(self) -> None:
         measure = wishes(span=50.0)
         for number in range(1, 500):
-            measure.note(numbered(number, SIDES[number % 2]))
+            measure.note(numbered(number, SIDES[number % 2]), 0.0)
         assert measure.closed == {"A", "B"}
 
     def test_reserve_of_minus_one_never_closes(self) -> None:
         measure = wishes(span=5.0, reserve=-1.0)
         for number in range(1, 500):
-            measure.note(numbered(number, "A"))
+            measure.note(numbered(number, "A"), 0.0)
         assert not measure.closed
 
 

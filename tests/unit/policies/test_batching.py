@@ -314,6 +314,10 @@ def test_worth_of_a_party_is_that_of_each_of_its_players() -> None:
             "has sides, which tickets may insist on",
         ),
         (
+            Queue("wished", Format((1, 1), ("a", "b"), side_choice="prefer"), BLOG.criteria),
+            "has sides, which tickets may wish for",
+        ),
+        (
             queue(
                 "far",
                 criteria=(Criterion("latency", "latency"), Criterion("latency", "l", best=5.0)),

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.chain import rational, reachable, stationary, until_exit
+from evenmatch.theory.chain import reachable, stationary, until_exit
+from evenmatch.theory.rates import rational
 from tests.draws import chance
 
 

@@ -71,7 +71,9 @@ def test_reference_table(n, count, alpha, cap, cost, greedy, static, delta, pool
     assert above(found.pool_threshold) == pytest.approx(pool, abs=0.5)
     assert found.wait + found.imbalance == pytest.approx(found.cost, abs=1e-12)
     assert found.static_threshold_outer <= found.static_threshold + 1e-12
-    assert max(found.static_threshold, found.patient, found.batch) >= found.cost - 1e-12
+    others = [found.greedy, found.static_threshold, found.pool_threshold, found.batch]
+    others += [] if found.patient is None else [found.patient]
+    assert min(others) >= found.cost - 1e-12
 
     # What the reference saw: matches are of the evenest set, pools are small.
     for least, chosen in rows(found, types, n):
@@ -199,6 +201,23 @@ def test_costs_equal_a_simulation_of_the_table() -> None:
     assert abs(batches.mean() - found.cost) < 4 * batches.std(ddof=1) / math.sqrt(200)
 
 
+def test_cap_that_holds_policies_back_is_said() -> None:
+    setting = {"types": (0.0, 0.3, 0.6, 1.0), "n": 1, "alpha": 1000.0}
+    held = skill_mdp(**setting, cap=3)
+    assert held.patient is None
+    assert held.static_threshold_delta == pytest.approx(0.4)
+    wider = skill_mdp(**setting, cap=4)
+    assert held.note == (
+        "the cap forces matches on patient or on thresholds up to 0.3, which have no cost here: "
+        f"give a higher cap to have them; with cap = 4 the best policy costs {wider.cost:.6g}: "
+        "give a higher cap"
+    )
+    free = skill_mdp(**setting, cap=8)
+    assert (free.patient, free.cost) == (pytest.approx(2.0), pytest.approx(2.0))
+    assert free.note is None
+    assert "note" not in free.figures()
+
+
 def test_types_that_never_come_change_nothing_but_the_table() -> None:
     two = skill_mdp(types=(0.0, 1.0), probs=(0.3, 0.7), n=1, alpha=2.0, cap=4)
     three = skill_mdp(types=(0.0, 9.0, 1.0), probs=(0.3, 0.0, 0.7), n=1, alpha=2.0, cap=4)
@@ -280,6 +299,10 @@ def test_figures_are_those_of_the_command() -> None:
         ({"probs": (1.5, -0.5)}, "probs must be probabilities from 0 to 1"),
         ({"probs": (math.nan, 1.0)}, "probs must be probabilities"),
         ({"probs": (1.0,)}, "probs must be 2 numbers, one per type, got 1"),
+        ({"probs": (1.0, 1e-300)}, "probs must be 0 or at least 1e-09: leave rarer types out"),
+        ({"types": (0.0, 1e300)}, r"types must be from 1e-100 to 1e\+100 apart, got 1e\+300"),
+        ({"types": (0.0, 1e-300)}, r"types must be from 1e-100 to 1e\+100 apart, got 1e-300"),
+        ({"alpha": 1e300}, r"times the range of types must be at most 1e\+09"),
         ({"n": 0}, "n must be at least 1, got 0"),
         ({"alpha": -1.0}, "alpha must be >= 0 and finite, got -1"),
         ({"cap": 4}, r"cap must be at least 2n \+ 1 = 5, got 4"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.chain import rational
+from evenmatch.theory.rates import rational
 from evenmatch.theory.tagged_chain import Pool, tagged_chain
 from evenmatch.theory.two_v_two import rule_of
 from evenmatch.theory.zones import zones

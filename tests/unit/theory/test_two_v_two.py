@@ -8,8 +8,8 @@ import evenmatch
 from evenmatch import policy
 from evenmatch.config import Scenario, parse_scenario
 from evenmatch.errors import ConfigError
-from evenmatch.theory.chain import rational
 from evenmatch.theory.k_player import k_player
+from evenmatch.theory.rates import rational
 from evenmatch.theory.tagged_chain import tagged_chain
 from evenmatch.theory.two_v_two import rule_of, two_v_two
 from evenmatch.theory.two_v_two_formulas import (
@@ -191,6 +191,8 @@ def test_figures_are_those_promised() -> None:
     found = two_v_two(solo_rate=1.0, party_rate=1.0).figures()
     assert promised <= found.keys()
     assert "var_printed" not in found
+    none = two_v_two(solo_rate=0.0, party_rate=1.0, printed=True).figures()
+    assert none["var_printed"] is None
     assert "var_printed" in two_v_two(solo_rate=1.0, party_rate=1.0, printed=True).figures()
 
 

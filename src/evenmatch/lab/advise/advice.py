@@ -18,7 +18,7 @@ from evenmatch.lab.advise.cells import (
     names_of,
     pooled_figures,
 )
-from evenmatch.lab.advise.cuts import Cut, best_cuts
+from evenmatch.lab.advise.cuts import ZonePlan, best_cuts
 from evenmatch.lab.advise.flexible import Flexible, flexible_players
 from evenmatch.lab.advise.hours import Day, day_of
 from evenmatch.lab.advise.known import Known, known_of, pool_as_if
@@ -81,7 +81,7 @@ class Advice:
     classes: tuple[ClassWait, ...] = ()
     splits: tuple[SplitEffect, ...] = ()
     flexible: tuple[Flexible, ...] = ()
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[ZonePlan, ...] = ()
     day: Day | None = None
     given: bool = False
     worst_wait_if_pooled: float | None = None
@@ -251,7 +251,12 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
         MatchmakingError: The pool cannot be simulated.
     """
     from evenmatch.lab.advise.shifted import shifted
-    from evenmatch.lab.advise.simulated import known_by, one_by_one, simulated_pool
+    from evenmatch.lab.advise.simulated import (
+        known_by,
+        one_by_one,
+        seen_instead,
+        simulated_pool,
+    )
 
     if advice.rate is None:
         return advice
@@ -261,7 +266,7 @@ def simulate(advice: Advice, seed: int, map_: Mapper | None = None) -> Advice:
     if known is not advice.known:
         players = advice.players_online if advice.given else None
         advice = _of_known(advice.base, known, players, advice.target_wait, advice.percentile)
-    advice = replace(advice, simulated=found)
+    advice = seen_instead(found, replace(advice, simulated=found))
     return replace(advice, flexible=tuple(shifted(advice, pool, found, mapper)))
 
 
@@ -316,7 +321,7 @@ def _answer(
         cells=cells,
         classes=_classes(market, known, usable, percentile),
         splits=tuple(split_effects(market, goal)) if goal else (),
-        flexible=tuple(flexible_players(market, usable)),
+        flexible=tuple(flexible_players(market, usable, known.classes)),
         cuts=tuple(best_cuts(market, goal)) if goal else (),
         day=day_of(market, players, percentile, needed) if math.isfinite(players) else None,
         worst_wait_if_pooled=worst,

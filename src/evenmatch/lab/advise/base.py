@@ -13,6 +13,8 @@ ANY = "any"
 """The name of players who take every side or every role."""
 SLACK = 1e-6
 """How far shares may be from a sum of 1."""
+SHARE_MIN = 1e-9
+"""The least share that is not 0: a player of all who live."""
 SEATS_MAX = 1_000
 OPTIONS_MAX = 1_000
 CELLS_MAX = 10_000
@@ -22,6 +24,8 @@ ZONES_MAX = 10
 ROLES_MAX = 8
 HOURS = 24
 SECONDS_MAX = 1e9
+SECONDS_MIN = 1e-6
+"""The least patience, and the least time of a match and the break after it."""
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -48,6 +52,15 @@ class Split(msgspec.Struct, frozen=True):
                 f"split {name}: the number of options must be 1 to {OPTIONS_MAX:,}, got {count}"
             )
         return cls(name, {str(place + 1): 1.0 / count for place in range(count)})
+
+
+def name_of(split: str, option: str) -> str:
+    """Return what people call an option of a split; a number says little without the split.
+
+    >>> name_of("region", "eu"), name_of("mode", "3")
+    ('eu', 'mode 3')
+    """
+    return f"{split} {option}" if option.isdigit() else option
 
 
 class PlayerBase(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,16 +138,21 @@ def check_shares(what: str, shares: Iterable[float]) -> None:
     for share in found:
         if not (math.isfinite(share) and 0.0 <= share <= 1.0 + SLACK):
             raise ConfigError(f"{what}: a share must be between 0 and 1, got {share:g}")
+        if 0.0 < share < SHARE_MIN:
+            raise ConfigError(
+                f"{what}: a share must be 0 or at least {SHARE_MIN:g}, got {share:g}; "
+                "leave such players out"
+            )
     total = math.fsum(found)
     if abs(total - 1.0) > SLACK:
         raise ConfigError(f"{what}: shares must sum to 1, these sum to {total:.7g}")
 
 
-def _seconds(what: str, value: float, *, is_zero_allowed: bool = False) -> None:
-    low_enough = value >= 0.0 if is_zero_allowed else value > 0.0
-    if not (math.isfinite(value) and low_enough and value <= SECONDS_MAX):
-        sign = ">=" if is_zero_allowed else ">"
-        raise ConfigError(f"{what} must be {sign} 0 s and at most {SECONDS_MAX:g} s, got {value:g}")
+def _seconds(what: str, value: float, *, least: float) -> None:
+    if not (math.isfinite(value) and least <= value <= SECONDS_MAX):
+        raise ConfigError(
+            f"{what} must be >= {least:g} s and at most {SECONDS_MAX:g} s, got {value:g}"
+        )
 
 
 def _check_match(base: PlayerBase) -> None:
@@ -142,12 +160,16 @@ def _check_match(base: PlayerBase) -> None:
         raise ConfigError("match: every team needs at least one player, as in 5v5")
     if not 2 <= base.seats <= SEATS_MAX:
         raise ConfigError(f"match: a match has 2 to {SEATS_MAX:,} players, got {base.seats:,}")
-    _seconds("match length", base.match_length, is_zero_allowed=True)
-    _seconds("idle", base.idle, is_zero_allowed=True)
+    _seconds("match length", base.match_length, least=0.0)
+    _seconds("idle", base.idle, least=0.0)
     if base.cycle == 0.0:
         raise ConfigError("match length and idle are both 0 s; say how long a match lasts")
+    if base.cycle < SECONDS_MIN:
+        raise ConfigError(
+            f"match length and idle must be at least {SECONDS_MIN:g} s together, got {base.cycle:g}"
+        )
     if base.patience is not None:
-        _seconds("patience", base.patience)
+        _seconds("patience", base.patience, least=SECONDS_MIN)
 
 
 def _check_splits(splits: tuple[Split, ...]) -> None:

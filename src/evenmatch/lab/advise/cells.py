@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from evenmatch.lab.advise.base import name_of
 from evenmatch.lab.advise.market import Market, key_of
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95}
@@ -84,18 +85,13 @@ def names_of(market: Market) -> list[tuple[str, float]]:
     [('modes 1', 0.5), ('modes 2', 0.5)]
     """
     options = [
-        [(_option(split.name, option), share) for option, share in split.shares.items()]
+        [(name_of(split.name, option), share) for option, share in split.shares.items()]
         for split in market.base.splits
     ]
     return [
         (" / ".join(name for name, _ in parts) or WHOLE, math.prod(share for _, share in parts))
         for parts in itertools.product(*options)
     ]
-
-
-def _option(split: str, option: str) -> str:
-    """Return what an option is called; a number says little without its split."""
-    return f"{split} {option}" if option.isdigit() else option
 
 
 def figures_at(market: Market, share: float, rate: float | None, percentile: float) -> Figures:

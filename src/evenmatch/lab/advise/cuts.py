@@ -1,8 +1,9 @@
 """Where to cut the levels of players into zones.
 
-Each zone is a pool of its own. Where nobody gives up, where to cut does not change the mean wait
-over all players: a pool of any size holds as many waiting players on average. It changes who waits:
-the smallest zone waits longest, so that the best cut makes it as large as it can be.
+Each zone is a pool of its own. Where players do not give up, the place of a cut does not change
+the mean wait over all of them: a pool of any size holds as many waiting players on average. It
+changes who waits: the smallest zone waits longest, so that the best cut makes it as large as it can
+be. (`theory.zone_cuts` is about duels with flexible players, and tries every way to cut.)
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Cut:
+class ZonePlan:
     """The best cut into a number of zones.
 
     Args:
@@ -52,7 +53,7 @@ class Cut:
         }
 
 
-def best_cuts(market: Market, goal: Goal) -> list[Cut]:
+def best_cuts(market: Market, goal: Goal) -> list[ZonePlan]:
     """Return the best cut into 2, 3, ... zones, as many as the base asks for."""
     base = market.base
     if not base.levels:
@@ -60,7 +61,7 @@ def best_cuts(market: Market, goal: Goal) -> list[Cut]:
     return [_cut(market, goal, zones) for zones in range(2, base.zones + 1)]
 
 
-def _cut(market: Market, goal: Goal, zones: int) -> Cut:
+def _cut(market: Market, goal: Goal, zones: int) -> ZonePlan:
     levels = market.base.levels
     places = even_cut(levels, zones)
     ends = (0, *places, len(levels))
@@ -69,7 +70,7 @@ def _cut(market: Market, goal: Goal, zones: int) -> Cut:
     cut = market.with_splits((*market.base.splits, split))
     rate = cut.rate_for_all(goal.wait, goal.percentile)
     now = cut.rate_of(goal.players)
-    return Cut(
+    return ZonePlan(
         zones,
         tuple(place + 1 for place in places),
         shares,

@@ -2,22 +2,24 @@
 
 A player who waits in several pools at once plays in the first of them that fills up. To each pool
 he is a player like any other, so a single such player waits the least of the waits of all of them,
-which are independent. When many do so the pools are no longer independent: of duels the exact law
-of a compatibility graph says what becomes of the others, of larger matches only a simulation.
+which are independent for players of one kind: a side or a party is the same in all of them. When
+many do so the pools are no longer independent: of duels the exact law of a compatibility graph
+says what becomes of the others, of larger matches only a simulation.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenmatch.lab.advise.base import ANY, PlayerBase, Split
+from evenmatch.lab.advise.base import ANY, PlayerBase, Split, name_of
+from evenmatch.lab.advise.known import KnownClass
 from evenmatch.lab.advise.market import Market
-from evenmatch.lab.advise.pools import Floats, Pool, ScalingPool, Source
+from evenmatch.lab.advise.pools import Floats, Law, PatientPool, Pool, ScalingPool, Source
 
 SHIFT = 0.1
 """The share of a class that becomes flexible where it is asked who loses."""
@@ -26,7 +28,11 @@ OPTIONS_MAX = 12
 GRAPH_MAX = 10
 """Pools of duels up to which it is computed who loses: any set of them may be waiting."""
 PANELS, NODES = 400, 8
+PARTS = 20
+"""Into how many arrays the places of an integral are split, so that each fits into memory."""
 TAIL = 1e-12
+MATCHED_MIN = 1e-6
+"""Below this chance of a match a mean wait would be rounding."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,9 @@ class Flexible:
         others: Mean waits now, and if a tenth of the class became flexible, by class; empty where
             only a simulation can say.
         others_source: How these are known.
+        matched: The share of the class who are matched before they give up, if they do; waits are
+            those of players who are matched.
+        matched_if_flexible: The same of the single one.
     """
 
     who: str
@@ -51,6 +60,8 @@ class Flexible:
     source: Source
     others: dict[str, tuple[float | None, float | None]]
     others_source: Source = "exact"
+    matched: float | None = None
+    matched_if_flexible: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures by name."""
@@ -60,111 +71,185 @@ class Flexible:
         return {**vars(self), "others": others}
 
 
-def flexible_players(market: Market, rate: float | None) -> list[Flexible]:
+def flexible_players(
+    market: Market, rate: float | None, classes: Sequence[KnownClass]
+) -> list[Flexible]:
     """Return what flexible players gain, of each split and of the two sides of a duel.
 
     Args:
         market: The pools.
         rate: Searches per second of the whole game; None where too few are online.
+        classes: The kinds of players of a pool; empty where they are not known apart.
     """
     if rate is None:
         return []
     found = [
         each
-        for place, split in enumerate(market.base.splits)
-        for each in _of_split(market, rate, place, split)
+        for place in range(len(market.base.splits))
+        for each in _of_split(market, rate, place, classes)
     ]
-    if market.base.sides and market.base.teams == (1, 1):
-        found.extend(_of_sides(market.base, market.smallest * rate))
+    base = market.base
+    if base.sides and base.teams == (1, 1) and base.patience is None:
+        found.extend(_of_sides(base, market.smallest * rate))
     return found
 
 
-def _of_split(market: Market, rate: float, place: int, split: Split) -> list[Flexible]:
+def _of_split(
+    market: Market, rate: float, place: int, classes: Sequence[KnownClass]
+) -> list[Flexible]:
     """Return what players gain who wait in all options of a split, in its thinnest pools."""
-    if len(split.shares) < 2 or not isinstance(market.pool, ScalingPool):
+    split, pool = market.base.splits[place], market.pool
+    if len(split.shares) < 2:
         return []
     others = [other for at, other in enumerate(market.base.splits) if at != place]
     rest = math.prod(min(other.shares.values()) for other in others)
     rates = {option: rate * rest * share for option, share in split.shares.items()}
-    alone = mean_of_least(market.pool, np.array(list(rates.values())))
+    free = _in_all(pool, np.array(list(rates.values())), classes)
+    if free is None:
+        return []
     by_rate = {own: option for option, own in sorted(rates.items(), reverse=True)}
     found = []
     for own in sorted(by_rate)[:OPTIONS_MAX]:
-        option = by_rate[own]
+        option, now = by_rate[own], pool.waits(own)
+        has_patience = market.base.patience is not None
         found.append(
             Flexible(
-                who=name_of(split, option),
+                who=name_of(split.name, option),
                 becomes=f"any {split.name}",
-                wait=market.pool.mean / own,
-                wait_if_flexible=alone,
-                source=market.pool.of_quantiles,
-                others=_others_of_split(market.base, split, rates, option),
+                wait=now.mean,
+                wait_if_flexible=free.mean,
+                source=pool.of_quantiles,
+                others=_others_of_split(market, split, rates, option),
+                matched=now.matched if has_patience else None,
+                matched_if_flexible=free.matched if has_patience else None,
             )
         )
     return found
 
 
-def mean_of_least(pool: Pool, rates: Floats) -> float:
+class InAll(NamedTuple):
+    """Who waits in several pools at once: his mean wait if he is matched, and that chance."""
+
+    mean: float
+    matched: float
+
+
+def _in_all(pool: Pool, rates: Floats, classes: Sequence[KnownClass]) -> InAll | None:
+    """Return the wait of a player in pools of these rates at once; None if it is not known."""
+    if isinstance(pool, PatientPool):
+        found = None if pool.matched_max < 1.0 else least_with_patience(pool, rates)
+        return found if found is not None and found.matched >= MATCHED_MIN else None
+    if not isinstance(pool, ScalingPool):
+        return None
+    if not classes:
+        return InAll(mean_of_least(pool, rates), 1.0)
+    total = math.fsum(each.share for each in classes)
+    means = [each.share * mean_of_least(each.law, rates) for each in classes if each.share]
+    return InAll(math.fsum(means) / total, 1.0)
+
+
+def mean_of_least(law: Law, rates: Floats) -> float:
     """Return the mean wait of one player who waits in pools of these rates at once.
 
     Args:
-        pool: Law of the waits.
-        rates: Players per second of each.
+        law: Of the waits of players of his kind, at a rate of one player per second.
+        rates: Players per second of each pool.
     """
-    end = min(pool.waits(float(rate)).quantile(1.0 - TAIL) or math.inf for rate in rates)
+    waits, weights = _panels(law.quantile(1.0 - TAIL) / float(rates.max()))
+    survival = [np.prod(1.0 - law.cdf(part[:, None] * rates), axis=1) for part in waits]
+    return float(np.concatenate(survival) @ weights)
+
+
+def least_with_patience(pool: PatientPool, rates: Floats) -> InAll:
+    """Return the same where players give up, and he does too.
+
+    He is matched where the least of the waits that he would have if he were patient comes before
+    his patience ends. With S the survival of that least wait and P the mean patience, the time in
+    the queue is the integral of S exp(-t/P), and by parts the wait in case of a match that of
+    S (1 - t/P) exp(-t/P).
+
+    Args:
+        pool: Its patience, and players of a match.
+        rates: Players per second of each pool.
+    """
+    laws = [pool.law_of_the_patient(float(rate)) for rate in rates]
+    # Nobody stays longer than his patience, and hardly anybody than the fullest pool makes him.
+    # Its wait is looked for by doubling: that of a thin pool is out of reach.
+    fullest = laws[int(rates.argmax())]
+    last, end = -math.log(TAIL) * pool.patience, pool.patience * 2.0**-40
+    while end < last and float(fullest.cdf(np.array(end))) < 1.0 - TAIL:
+        end *= 2.0
+    waits, weights = _panels(min(end, last))
+    parts = [np.prod([1.0 - law.cdf(part) for law in laws], axis=0) for part in waits]
+    spent = np.concatenate(waits) / pool.patience
+    staying = np.concatenate(parts) * np.exp(-spent)
+    matched = 1.0 - float(staying @ weights) / pool.patience
+    return InAll(float((staying * (1.0 - spent)) @ weights) / matched, matched)
+
+
+def _panels(end: float) -> tuple[list[Floats], Floats]:
+    """Return where to evaluate an integral from 0 on, in parts, and the weights of all of it."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     # Panels get wider with the wait, as the survival gets smoother.
     edges = end * np.linspace(0.0, 1.0, PANELS + 1) ** 2
-    total = 0.0
-    for low, high in itertools.pairwise(edges):
-        for node, weight in zip(nodes, weights, strict=True):
-            wait = 0.5 * (low + high) + 0.5 * (high - low) * float(node)
-            survival = np.prod(1.0 - pool.within(rates, wait))
-            total += 0.5 * (high - low) * float(weight) * float(survival)
-    return float(total)
-
-
-def name_of(split: Split, option: str) -> str:
-    """Return what people call an option; a number says little without its split."""
-    return f"{split.name} {option}" if option.isdigit() else option
+    half = 0.5 * np.diff(edges)[:, None]
+    waits = edges[:-1, None] + half * (1.0 + nodes)
+    return np.array_split(waits.reshape(-1), PARTS), (half * weights).reshape(-1)
 
 
 def _others_of_split(
-    base: PlayerBase, split: Split, rates: dict[str, float], option: str
+    market: Market, split: Split, rates: dict[str, float], option: str
 ) -> dict[str, tuple[float | None, float | None]]:
     """Return the mean waits of all options of duels, now and if a tenth of one waited in all."""
+    from evenmatch.theory.flexibility import with_flexible
     from evenmatch.theory.graph import compatibility_graph
 
-    if base.seats != 2 or not base.is_plain or len(rates) > GRAPH_MAX:
+    base, pool = market.base, market.pool
+    is_duel = base.seats == 2 and base.is_plain and base.patience is None
+    if not is_duel or len(rates) > GRAPH_MAX:
         return {}
-    names = {each: name_of(split, each) for each in rates}
-    edges = [(each, each) for each in rates]
-    free = " ".join(rates) + " free"
-    edges += [(each, free) for each in rates] + [(free, free)]
-    before = compatibility_graph(rates={**rates, free: 0.0}, edges=edges).means or {}
-    moved = SHIFT * rates[option]
-    after_rates = {**rates, option: rates[option] - moved, free: moved}
-    after = compatibility_graph(rates=after_rates, edges=edges).means or {}
-    return {name: (before.get(each), after.get(each)) for each, name in names.items()}
+    # Waits are inversely proportional to all rates, and shares are in the range of theory.
+    loops = [(each, each) for each in rates]
+    moved, edges, _ = with_flexible(split.shares, loops, option, list(rates), SHIFT)
+    after = compatibility_graph(rates=moved, edges=edges).means or {}
+    scale = rates[option] / split.shares[option]
+    return {
+        name_of(split.name, each): (pool.waits(own).mean, _over(after.get(each), scale))
+        for each, own in rates.items()
+    }
 
 
 def _of_sides(base: PlayerBase, rate: float) -> list[Flexible]:
+    """Return what players gain who take either side of a duel, at so many players per second."""
     from evenmatch.theory.sides import sides
 
     a, b = (name for name in base.sides if name != ANY)
-    rates = {name: rate * base.sides.get(name, 0.0) for name in (a, b, ANY)}
-    before = sides(a=rates[a], b=rates[b], flexible=rates[ANY])
+    # Waits are inversely proportional to all rates, and shares are in the range of theory.
+    shares = {name: base.sides.get(name, 0.0) for name in (a, b, ANY)}
+    before = sides(a=shares[a], b=shares[b], flexible=shares[ANY])
     found = []
     for side, wait in ((a, before.mean_a), (b, before.mean_b)):
-        moved = {**rates, side: (1.0 - SHIFT) * rates[side]}
-        moved[ANY] += SHIFT * rates[side]
+        moved = {**shares, side: (1.0 - SHIFT) * shares[side]}
+        moved[ANY] += SHIFT * shares[side]
         after = sides(a=moved[a], b=moved[b], flexible=moved[ANY])
         others = {
-            f"side {a}": (before.mean_a, after.mean_a),
-            f"side {b}": (before.mean_b, after.mean_b),
-            "either side": (before.mean_flexible, after.mean_flexible),
+            f"side {a}": (_over(before.mean_a, rate), _over(after.mean_a, rate)),
+            f"side {b}": (_over(before.mean_b, rate), _over(after.mean_b, rate)),
+            "either side": (_over(before.mean_flexible, rate), _over(after.mean_flexible, rate)),
         }
         found.append(
-            Flexible(f"side {side}", "either side", wait, before.mean_flexible, "exact", others)
+            Flexible(
+                who=f"side {side}",
+                becomes="either side",
+                wait=_over(wait, rate),
+                wait_if_flexible=_over(before.mean_flexible, rate),
+                source="exact",
+                others=others,
+            )
         )
     return found
+
+
+def _over(mean: float | None, rate: float) -> float | None:
+    """Return a mean wait at a rate, by that at one player per second."""
+    return None if mean is None else mean / rate

@@ -6,9 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import msgspec
-
-from evenmatch.lab.advise.base import ANY, PlayerBase, role_set
+from evenmatch.lab.advise.base import ANY, SLACK, PlayerBase, role_set
 from evenmatch.lab.advise.pools import Law, PatientPool, Pool, ScalingPool, Source
 
 GROUPS = ("parties", "roles", "sides")
@@ -108,10 +106,10 @@ def known_of(base: PlayerBase) -> Known:
         for name, is_there in zip(GROUPS, (base.has_parties, base.roles, base.sides), strict=True)
         if is_there
     ]
-    if base.patience is None and groups == ["parties"]:
+    if groups == ["parties"]:
         if (found := _one_size(base)) is not None:
             return found
-        if base.teams == (2, 2):
+        if base.patience is None and base.teams == (2, 2):
             return _two_v_two(base)
     if base.patience is None and groups == ["sides"] and base.teams == (1, 1):
         return _duel_sides(base)
@@ -120,9 +118,7 @@ def known_of(base: PlayerBase) -> Known:
 
 def pool_as_if(base: PlayerBase) -> Pool:
     """Return the pool as if everybody came alone and could play with everybody."""
-    pool = _plain(alone(base)).pool
-    assert pool is not None, "single players can always be placed"
-    return pool
+    return _any_of(base, base.seats)
 
 
 def _plain(base: PlayerBase) -> Known:
@@ -131,17 +127,13 @@ def _plain(base: PlayerBase) -> Known:
             "any players who wait can play, and each gives up after an exponential time: a chain "
             f"of {base.seats} states"
         )
-        pool: Pool = PatientPool(base.seats, base.patience)
     else:
-        from evenmatch.theory.k_player import k_player
-
-        found = k_player(k=base.seats, rate=1.0)
-        pool = ScalingPool(found.law, found.mean)
         text = (
             f"any players who wait can play, so that a pool holds 0 to {base.seats - 1} of them, "
             "each number as often"
         )
-    return Known(pool, True, statements=(Statement("waits", "exact", text), _closed_loop()))
+    statements = (Statement("waits", "exact", text), _closed_loop())
+    return Known(_any_of(base, base.seats), True, statements=statements)
 
 
 def _closed_loop() -> Statement:
@@ -163,13 +155,22 @@ def _one_size(base: PlayerBase) -> Known | None:
         team = next(team for team in base.teams if team % size)
         text = f"parties of {size} alone never fill a team of {team}"
         return Known(None, False, (Margin("parties", text, -1.0, -1.0),), growth=1.0)
+    count = base.seats // size
+    text = f"all come in parties of {size}: a match is any {count} of them"
+    if base.patience is not None:
+        text += ", and each party gives up after an exponential time"
+    statements = (Statement("waits", "exact", text), _closed_loop())
+    return Known(_any_of(base, count, size), True, statements=statements)
+
+
+def _any_of(base: PlayerBase, count: int, size: int = 1) -> PatientPool | ScalingPool:
+    """Return the pool whose matches are any so many parties of a size."""
+    if base.patience is not None:
+        return PatientPool(count, base.patience, size)
     from evenmatch.theory.k_player import k_player
 
-    count = base.seats // size
     found = k_player(k=count, rate=1.0 / size)
-    text = f"all come in parties of {size}: a match is any {count} of them"
-    statements = (Statement("waits", "exact", text), _closed_loop())
-    return Known(ScalingPool(found.law, found.mean), True, statements=statements)
+    return ScalingPool(found.law, found.mean)
 
 
 def _two_v_two(base: PlayerBase) -> Known:
@@ -219,18 +220,41 @@ def _duel_sides(base: PlayerBase) -> Known:
 
 def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
     """Return margins, the bound of the mean, and waits as if everybody could play together."""
-    from evenmatch.theory.stability import least_pool
-
     readers = {"parties": _party_margins, "roles": _role_margins, "sides": _side_margins}
     found = [readers[name](base) for name in groups]
     margins = tuple(sorted((m for each in found for m in each.margins), key=lambda m: m.players))
-    if margins and margins[0].margin <= 0.0 and base.patience is None:
-        return Known(None, False, margins, growth=max(each.growth or 0.0 for each in found))
+    growth = max((each.growth or 0.0 for each in found), default=0.0)
+    is_short = bool(margins) and margins[0].margin <= 0.0
+    if is_short and (base.patience is None or growth >= 1.0 - SLACK):
+        return Known(None, False, margins, growth=growth)
     # Conditions of parties, roles and sides are each necessary; together they may not suffice.
     is_decided = len(groups) == 1 and found[0].growth is not None
+    what = " and ".join(groups)
+    if base.patience is not None:
+        text = (
+            "theory ends here: they are those of a pool where any players can play, of whom no "
+            f"more are matched than can be placed; {what} make waits longer; simulate"
+        )
+        patient = PatientPool(
+            base.seats,
+            base.patience,
+            matched_max=1.0 - growth,
+            of_mean="estimate",
+            of_quantiles="estimate",
+        )
+        estimate = Statement("waits", "estimate", text)
+        return Known(patient, True, margins, (estimate, _closed_loop()))
+    return _bounded(base, what, margins, is_decided=is_decided)
+
+
+def _bounded(
+    base: PlayerBase, what: str, margins: tuple[Margin, ...], *, is_decided: bool
+) -> Known:
+    """Return the bound of the mean without patience, and the law of the plain pool."""
+    from evenmatch.theory.stability import least_pool
+
     sizes = [place + 1 for place, share in enumerate(base.parties) if share > 0.0]
     bound = float(least_pool(base.seats, sizes))
-    what = " and ".join(groups)
     statements = (
         Statement(
             "mean wait",
@@ -246,22 +270,10 @@ def _stability_only(base: PlayerBase, groups: list[str]) -> Known:
         ),
         _closed_loop(),
     )
-    plain = pool_as_if(base)
-    assert isinstance(plain, ScalingPool | PatientPool)
-    if isinstance(plain, ScalingPool):
-        plain = replace(plain, mean=bound)
-    pool = replace(
-        plain,
-        of_mean="bound" if base.patience is None else "estimate",
-        of_quantiles="estimate",
-    )
-    stable: bool | None = True if is_decided or base.patience is not None else None
-    return Known(pool, stable, margins, statements)
-
-
-def alone(base: PlayerBase) -> PlayerBase:
-    """Return the same base where everybody comes alone and takes everything."""
-    return msgspec.structs.replace(base, parties=(1.0,), roles={}, role_shares={}, sides={})
+    plain = _any_of(base, base.seats)
+    assert isinstance(plain, ScalingPool), "nobody gives up"
+    pool = replace(plain, mean=bound, of_mean="bound", of_quantiles="estimate")
+    return Known(pool, True if is_decided else None, margins, statements)
 
 
 def _party_margins(base: PlayerBase) -> Stability:

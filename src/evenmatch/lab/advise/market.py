@@ -23,6 +23,8 @@ from evenmatch.lab.advise.pools import Floats, Pool, Waits, solve_increasing
 
 DIGITS = 12
 """Digits to which pools of one size count as equal."""
+ROOM = 1e-9
+"""By which part the bounds of a rate are widened, since they are rounded."""
 HORIZON = 1e12
 """Seconds beyond which nobody is waited for."""
 
@@ -100,15 +102,21 @@ class Market:
         """Return the searches per second of so many players online.
 
         None where they are too few: that many wait in half-filled pools on average, and none of
-        them plays.
+        them plays. With patience it is never None, since everybody who waits goes on some day.
         """
-        low = players * 1e-9 / self.base.cycle
-        if self.players_online(low) >= players:
-            return None
-        high = low
-        while self.players_online(high) < players:
-            high *= 4.0
-        return solve_increasing(self.players_online, players, high / 4.0, high)
+        patience = self.base.patience
+        if patience is not None:
+            # A round is the break, and after it a match, or all of the patience in the queue.
+            ends = sorted((patience, self.base.match_length))
+            high, low = (players / (self.base.idle + end) for end in ends)
+            low, high = low * (1.0 - ROOM), high * (1.0 + ROOM)
+        else:
+            low = high = players * 1e-9 / self.base.cycle
+            if self.players_online(low) >= players:
+                return None
+            while self.players_online(high) < players:
+                low, high = high, 4.0 * high
+        return solve_increasing(self.players_online, players, low, high)
 
     def within(self, rate: float, wait: float) -> float:
         """Return the share of all players who are matched within a wait."""

@@ -10,10 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from evenmatch.theory.k_player import PatientWaits
 
 Floats = NDArray[np.float64]
 Source = Literal["exact", "bound", "estimate", "simulated"]
@@ -134,7 +137,8 @@ class ScalingPool:
 
     def rate_for(self, wait: float, share: float) -> float:
         """Return the quantile at a rate of 1 over the wait that is asked for."""
-        return self.quantile(share) / wait
+        found = self.quantile(share)
+        return found / wait if found > NO_WAIT * self.mean else 0.0
 
 
 @dataclass(frozen=True)
@@ -142,14 +146,18 @@ class PatientPool:
     """A pool whose players give up after exponential times, and any of whom can play together.
 
     Args:
-        k: Players of a match.
-        patience: Mean seconds until a player gives up.
+        k: Parties of a match.
+        patience: Mean seconds until a party gives up.
+        size: Players of each party.
+        matched_max: Share of players who can be placed at all.
         of_mean: How the mean is known.
         of_quantiles: How the law is known.
     """
 
     k: int
     patience: float
+    size: int = 1
+    matched_max: float = 1.0
     of_mean: Source = "exact"
     of_quantiles: Source = "exact"
     _known: dict[float, Waits] = field(default_factory=dict, compare=False, repr=False)
@@ -158,12 +166,12 @@ class PatientPool:
         """Return the waits at so many players per second."""
         found = self._known.get(rate)
         if found is None:
-            from evenmatch.theory.k_player import patient_waits
-
-            matched, in_queue, law = patient_waits(
-                k=self.k, rate=rate, patience_rate=1.0 / self.patience
-            )
-            found = self._known[rate] = Waits(law.mean, in_queue, matched, law)
+            seen = self._chain(rate)
+            matched, in_queue = seen.matched, seen.in_queue
+            if matched > self.matched_max:
+                # Whoever is not matched gives up, after all of his patience on average.
+                matched, in_queue = self.matched_max, (1.0 - self.matched_max) * self.patience
+            found = self._known[rate] = Waits(seen.mean, in_queue, matched, seen)
         return found
 
     def within(self, rates: Floats, wait: float) -> Floats:
@@ -172,14 +180,32 @@ class PatientPool:
 
     def rate_for(self, wait: float, share: float) -> float:
         """Return the rate; more players always wait less."""
+        if share >= self.matched_max:
+            return math.inf
         if self._within(RATE_MIN, wait) >= share:
             return 0.0
-        low, high = RATE_MIN, self.k / wait
+        low, high = RATE_MIN, min(self.k * self.size / wait, RATE_MAX)
         while self._within(high, wait) < share:
-            low, high = high, 4.0 * high
-            if high > RATE_MAX:
+            if high >= RATE_MAX:
                 return math.inf
+            low, high = high, min(4.0 * high, RATE_MAX)
         return solve_increasing(lambda rate: self._within(rate, wait), share, low, high)
+
+    def law_of_the_patient(self, rate: float) -> Law:
+        """Return the law of the wait of one party that never gives up, among those that do."""
+        return self._chain(rate).law_of_the_patient
+
+    def _chain(self, rate: float) -> PatientWaits:
+        """Return what theory says at so many players per second.
+
+        A rate that theory refuses counts as the nearest one that it accepts: so thin a pool
+        matches hardly anybody, and so full a pool everybody at once.
+        """
+        from evenmatch.theory import rates
+        from evenmatch.theory.k_player import patient_waits
+
+        own = min(max(rate / self.size, rates.RATE_MIN), rates.RATE_MAX)
+        return patient_waits(k=self.k, rate=own, patience_rate=1.0 / self.patience)
 
     def _within(self, rate: float, wait: float) -> float:
         found = self.waits(rate)

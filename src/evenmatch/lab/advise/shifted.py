@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from evenmatch.lab.advise.advice import Advice
-from evenmatch.lab.advise.base import ANY, PlayerBase, Split, role_set
-from evenmatch.lab.advise.flexible import SHIFT, Flexible, name_of
+from evenmatch.lab.advise.base import ANY, PlayerBase, Split, name_of, role_set
+from evenmatch.lab.advise.flexible import SHIFT, Flexible
 from evenmatch.lab.advise.scenario import (
     MATCHES,
     TAKES,
@@ -143,7 +143,7 @@ class SharedPools:
     @property
     def shares(self) -> dict[str, float]:
         """Return the shares of the options by the names that people read."""
-        return {name_of(self.split, name): share for name, share in self.split.shares.items()}
+        return {name_of(self.split.name, name): share for name, share in self.split.shares.items()}
 
     @property
     def shifting(self) -> str:

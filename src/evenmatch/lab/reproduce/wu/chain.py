@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from evenmatch.errors import ConfigError
 from evenmatch.lab.reproduce.row import Findings, Part, Row, Verdict, judged
 from evenmatch.lab.reproduce.words import table_of_rows
 from evenmatch.theory.skill_mdp import Choice, SkillPolicies, skill_mdp
@@ -208,9 +209,16 @@ def _thresholds() -> Iterator[Row]:
     for n in TEAMS:
         for q in (0.05, SHARE, 0.5):
             none, one = _best(n, q, 0.0), _best(n, q, 1.0)
-            meets = (none.patient - none.greedy) / (one.greedy - none.greedy)
+            meets = (_patient(none) - none.greedy) / (one.greedy - none.greedy)
             printed = 1.0 / (1.0 - (2.0 * q - 1.0) ** (2 * n))
             yield _stated("threshold", meets, {"n": n, "q": q, "what": FROM}, printed=printed)
+
+
+def _patient(found: SkillPolicies) -> float:
+    """Return what patient costs; with two skills no cap can force its hand."""
+    if found.patient is None:
+        raise ConfigError("patient has no cost at this cap; give a higher one")
+    return found.patient
 
 
 def _caps() -> Iterator[Row]:
@@ -226,7 +234,7 @@ def _by_alpha() -> Iterator[Row]:
     what = "cost of greedy less that of patient"
     for alpha, sign in ((0.25, -1), (0.5, -1), (2.0, 1), (4.0, 1)):
         found = _best(2, SHARE, alpha)
-        gain = found.greedy - found.patient
+        gain = found.greedy - _patient(found)
         params = {"n": 2, "q": SHARE, "alpha": alpha, "what": what}
         yield _stated("implication1", gain, params, verdict=_if(gain * sign > 0))
 
@@ -255,7 +263,7 @@ def _by_n() -> Iterator[Row]:
 
 
 def _pure() -> Iterator[Row]:
-    """Yield what sessions of a single type cost: high and low ones gather by themselves."""
+    """Yield what matches of a single type cost: high and low ones gather by themselves."""
     what = "cost per period of matches of a single type; patient costs n"
     for n in TEAMS:
         size = 2 * n

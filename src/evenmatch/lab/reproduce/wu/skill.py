@@ -138,7 +138,8 @@ def _rows(setting: Setting, found: SkillPolicies) -> Iterator[Row]:
 
     yield row("skill", "least cost per period", found.cost)
     yield row("skill", "greedy: percent above", above(found.greedy))
-    yield row("skill", "patient: percent above", above(found.patient))
+    if found.patient is not None:
+        yield row("skill", "patient: percent above", above(found.patient))
     delta = found.static_threshold_delta
     yield row("skill", f"threshold {delta:.3g}: percent above", above(found.static_threshold))
     what = "best threshold, ties to the farthest from the mean: percent above"
