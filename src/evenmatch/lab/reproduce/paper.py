@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -97,7 +97,7 @@ def parts_of(paper: str, effort: Effort, only: Sequence[str] = ()) -> list[Part]
     """
     if paper not in PAPERS:
         raise ConfigError(f"paper must be one of {', '.join(PAPERS)}, got {paper[:64]}")
-    parts = PAPERS[paper](effort)
+    parts = PAPERS[paper](msgspec.structs.replace(effort, only=tuple(only)))
     known = [each for part in parts for each in part.ids]
     for wanted in only:
         if wanted not in known:
@@ -157,19 +157,23 @@ def _together(
     ]
     return Findings(
         tuple(sorted(rows, key=lambda row: order(row.id))),
-        _joined([_kept(table, only) for each in found for table in each.tables]),
+        _joined([kept for each in found for table in each.tables for kept in _kept(table, only)]),
         tuple(plot for each in found for plot in each.plots),
         _scenarios(found, rows),
     )
 
 
-def _kept(table: Table, only: Sequence[str]) -> Table:
-    """Return a table of rows without those that are not wanted; other tables stay whole."""
+def _kept(table: Table, only: Sequence[str]) -> Iterator[Table]:
+    """Yield a table of rows without those that are not wanted, if any is left.
+
+    Other tables stay whole.
+    """
     if not only or table.heads != HEADS:
-        return table
-    return msgspec.structs.replace(
-        table, lines=tuple(line for line in table.lines if line[0] in only)
-    )
+        yield table
+        return
+    lines = tuple(line for line in table.lines if line[0] in only)
+    if lines:
+        yield msgspec.structs.replace(table, lines=lines)
 
 
 def _joined(tables: Sequence[Table]) -> tuple[Table, ...]:

@@ -22,7 +22,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         exact: What is true, where it can be computed without chance.
         simulated: What was measured.
         half_width: Of the 95 % confidence interval of `simulated`; 0 where there is no chance.
-        verdict: What is to be thought of `printed`; None where nothing is printed.
+        verdict: What is to be thought of `printed`; None where nothing is printed, or where it
+            cannot be judged here.
         scenario: Name of the scenario that `evenmatch simulate` runs; None without a simulation.
         command: The one that repeats the row.
     """
@@ -167,7 +168,9 @@ class Effort(msgspec.Struct, frozen=True):
     Args:
         quick: Whether fewer sequences are to do.
         seed: Sequence i is drawn from seed + i.
+        only: Ids of the rows that are wanted, which sentences count; empty means all.
     """
 
     quick: bool
     seed: int
+    only: tuple[str, ...] = ()

@@ -21,6 +21,9 @@ VERDICTS: dict[Verdict, tuple[str, str]] = {
 """What is told of one statement, and of many."""
 MANY_STEPS = re.compile(r"((?:[^,+\s]+\+){2})(?:[^,+\s]+\+){5,}")
 """The start of a list in a SPEC, and all between it and the last member."""
+NOT_JUDGED = "not judged"
+"""The verdict of a printed figure that nothing here can be held against, such as a speed."""
+DIGITS_MAX = 17
 OWN_WORDS = "what"
 """The parameter that says by itself what a row is about."""
 
@@ -50,9 +53,31 @@ def of_row(row: Row) -> str:
 
 def line_of(row: Row) -> tuple[str, ...]:
     """Return a row as people read it, one text for each of `HEADS`."""
-    known = (shown(each) for each in (row.printed, row.corrected, row.exact))
     simulated = figure(row.simulated, row.half_width, _digits(row.simulated or 0.0))
-    return (row.id, _setting(row.params), *known, simulated, row.verdict or "")
+    judged = row.verdict or ("" if row.printed is None else NOT_JUDGED)
+    return (row.id, _setting(row.params), *_known(row), simulated, judged)
+
+
+def _known(row: Row) -> tuple[str, str, str]:
+    """Return printed, corrected and exact figures with digits that bear out the verdict.
+
+    An exact figure that a coarser printed one stands for is rounded like it; where the print is
+    wrong by little, as many digits are shown as it takes to see that.
+    """
+    printed, corrected, exact = (shown(each) for each in (row.printed, row.corrected, row.exact))
+    if row.printed is None or row.exact is None:
+        return printed, corrected, exact
+    if row.verdict == "holds" and exact != printed:
+        rounded = shown(float(f"{row.exact:.3g}"))
+        return printed, corrected, printed if rounded == printed else exact
+    if row.verdict in ("wrong in print", "not reproducible") and (
+        exact == printed and row.exact != row.printed
+    ):
+        for digits in range(5, DIGITS_MAX):
+            printed, exact = f"{row.printed:.{digits}g}", f"{row.exact:.{digits}g}"
+            if printed != exact:
+                break
+    return printed, corrected, exact
 
 
 def _digits(value: float) -> int:

@@ -78,12 +78,15 @@ def agreement(rows: Iterable[Row], effort: Effort) -> str:
         (row.exact, row.simulated, row.half_width)
         for row in rows
         if row.exact is not None and row.simulated is not None and row.half_width
+        if not effort.only or row.id in effort.only
     ]
     near = sum(abs(exact - found) <= THREE_ERRORS * width for exact, found, width in pairs)
-    return (
+    told = (
         f"Of {len(pairs)} simulated figures, {near} are within three standard errors of the exact "
-        f"ones. Points are drawn, and worlds simulated, from seed {effort.seed}."
+        "ones. "
     )
+    drawn = f"Points are drawn, and worlds simulated, from seed {effort.seed}."
+    return told + drawn if pairs else drawn
 
 
 def rounded(values: Sequence[float], digits: int = 3) -> tuple[float, ...]:
