@@ -6,7 +6,17 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from evenmatch.cli.advise_words import a_tenth, part, percent, players, seconds, within, worth
+from evenmatch.cli.advise_words import (
+    a_tenth,
+    few_online,
+    match_line,
+    part,
+    percent,
+    players,
+    seconds,
+    within,
+    worth,
+)
 from evenmatch.lab.advise.base import name_of
 from evenmatch.lab.advise.splits import shared_split
 
@@ -29,6 +39,7 @@ def print_advice(out: Console, advice: Advice) -> None:
     """Print the whole of it."""
     for line in answer(advice):
         out.print(line, soft_wrap=True)
+    out.print(match_line(advice.base), style="dim", soft_wrap=True)
     if advice.rate is not None:
         _print_cells(out, advice)
         _print_classes(out, advice)
@@ -43,7 +54,7 @@ def print_advice(out: Console, advice: Advice) -> None:
     if advice.day is not None:
         _print_section(out, "Hours", list(day_lines(advice, advice.day)))
     _print_section(out, "Simulated", list(simulated_lines(advice)))
-    _print_section(out, "How sure this is", list(sources(advice)))
+    _print_section(out, "How sure this is", [*few_online(advice), *sources(advice)])
     _print_section(out, "Next", list(next_steps(advice)))
 
 

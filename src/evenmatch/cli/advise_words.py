@@ -6,11 +6,17 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evenmatch.lab.advise.advice import Advice
+    from evenmatch.lab.advise.base import PlayerBase
     from evenmatch.lab.advise.flexible import Flexible
 
 MINUTE, HOUR = 60.0, 3600.0
 AT_ONCE = 0.01
 """Seconds below which a wait is none to people."""
+MATCHES_FEW = 3.0
+"""Matches' worth of players online below which those who play are missed among the searching."""
 
 
 def players(count: float | None) -> str:
@@ -98,3 +104,32 @@ def worth(flexible: Flexible) -> str | None:
         return text
     more, before = percent(flexible.matched_if_flexible), percent(flexible.matched)
     return f"{text}, and {more} of such players are matched, not {before}"
+
+
+def match_line(base: PlayerBase) -> str:
+    """Return what is advised on, as a line.
+
+    >>> from evenmatch.lab.advise.base import PlayerBase
+    >>> match_line(PlayerBase())
+    'Matches of 2 teams of 5; a match takes 30 min, and the next search begins 2.0 min after it.'
+    """
+    teams = base.teams
+    even = f"{len(teams)} teams of {teams[0]}"
+    who = even if len(set(teams)) == 1 else f"teams of {' against '.join(map(str, teams))}"
+    return (
+        f"Matches of {who}; a match takes {seconds(base.match_length)}, and the next search begins "
+        f"{seconds(base.idle)} after it."
+    )
+
+
+def few_online(advice: Advice) -> Iterator[str]:
+    """Yield a warning where so few are online that who plays is missed among those who search."""
+    worst = advice.worst
+    if worst is None or advice.rate is None:
+        return
+    if 0.0 < worst.players_online < MATCHES_FEW * advice.base.seats:
+        yield (
+            f"few players: {players(worst.players_online)} online in {worst.name} are fewer than "
+            f"{MATCHES_FEW:g} matches hold; who plays does not search meanwhile, so that waits "
+            "may be far longer than these"
+        )
