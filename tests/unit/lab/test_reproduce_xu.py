@@ -279,7 +279,8 @@ def test_three_points_of_each_family_are_drawn_from_the_seed() -> None:
 def test_drawn_sides_settle_down() -> None:
     for seed in range(50):
         for each in sides.points(seed):
-            assert each.flexible > abs(each.a - each.b)
+            rates = each.rates
+            assert rates["flexible"] > abs(rates["a"] - rates["b"])
 
 
 def test_files_of_scenarios_are_those_that_the_rows_use() -> None:

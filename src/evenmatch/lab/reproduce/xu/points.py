@@ -8,15 +8,13 @@ import msgspec
 import numpy as np
 
 from evenmatch.lab.reproduce.xu.tell import CHANCE, rounded
-from evenmatch.lab.reproduce.xu.worlds import parties_toml, two_queues_toml
+from evenmatch.lab.reproduce.xu.worlds import Run, parties_toml, two_queues_toml
 from evenmatch.theory.two_v_two_formulas import Order
 
 FIXED = ((1.0, 1.0), (0.2, 0.4), (0.5, 0.25), (0.8, 0.1), (3.0, 1.0))
 """Individual players and pairs per second."""
 DRAWN = 3
 LENGTH = 1_000_000
-LENGTH_OF_TWO = 200_000
-"""Of two queues, which no compiled run has."""
 SPECS: dict[Order, str] = {
     "fifo": "first_come:order=oldest",
     "lifo": "first_come:order=lifo",
@@ -58,12 +56,10 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self, seed: int) -> str:
         """Return the scenario."""
-        policy, seed = SPECS[self.order], seed + self.number
+        run = Run(policy=SPECS[self.order], count=LENGTH, seed=seed + self.number)
         if self.order == "two_queues":
-            return two_queues_toml(
-                self.solo, self.party, policy=policy, count=LENGTH_OF_TWO, seed=seed
-            )
-        return parties_toml(2, (self.solo, self.party), policy=policy, count=LENGTH, seed=seed)
+            return two_queues_toml(self.solo, self.party, **run)
+        return parties_toml(2, (self.solo, self.party), **run)
 
 
 def points(seed: int) -> list[Point]:

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row
 from evenmatch.lab.reproduce.words import table_of_rows
+from evenmatch.lab.reproduce.xu.duels import LENGTHS, Duels, duels
 from evenmatch.lab.reproduce.xu.printed import sides_factor
 from evenmatch.lab.reproduce.xu.side_plots import side_plots
 from evenmatch.lab.reproduce.xu.side_proofs import EDGES, State, law_of_chain, side_proofs
 from evenmatch.lab.reproduce.xu.side_words import side_words
-from evenmatch.lab.reproduce.xu.tell import CHANCE, agreement, fractions, rounded, tell
+from evenmatch.lab.reproduce.xu.tell import agreement, fractions, rounded, tell
 from evenmatch.lab.reproduce.xu.trial import Observed, Trial, observe
-from evenmatch.lab.reproduce.xu.worlds import sides_toml
 from evenmatch.theory.graph import compatibility_graph
 from evenmatch.theory.sides import mean_by_formula, sides, stationary_law
 
 FIXED = ((0.3, 0.3, 0.4), (0.3, 0.4, 0.3), (0.1, 0.4, 0.5), (0.01, 0.4, 0.59))
 """Players per second for side A, for side B, and choice-free."""
 DRAWN = 3
-LENGTH = 1_000_000
 STATES: dict[State, str] = {
     0: "0,0,0",
     1: "0,1,0",
@@ -38,61 +36,19 @@ IDS = ("12", "13", "14", "15", "16", "17", "18", *map(str, range(26, 35)), "fact
        "figure8", "figure9", "figure10", "text4")  # fmt: skip
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """Duels with sides.
-
-    Args:
-        name: Of its file.
-        a: Players per second who insist on side A.
-        b: Those who insist on side B.
-        flexible: Those who take either.
-        is_drawn: Whether the seed chose it.
-        number: What its seed is beyond that of the run.
-    """
-
-    name: str
-    a: float
-    b: float
-    flexible: float
-    is_drawn: bool = False
-    number: int = 0
-
-    @property
-    def scenario(self) -> str:
-        """Return the name of its file."""
-        return f"xu-sides-{self.name}.toml"
-
-    @property
-    def rates(self) -> dict[str, Any]:
-        """Return the players per second."""
-        return {"a": self.a, "b": self.b, "flexible": self.flexible}
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """Return the setting as in rows."""
-        return {**self.rates, **(CHANCE if self.is_drawn else {})}
-
-    def text(self, seed: int) -> str:
-        """Return the scenario."""
-        run = {"policy": "first_come", "count": LENGTH, "seed": seed + self.number}
-        return sides_toml(self.a, self.b, self.flexible, **run)  # type: ignore[arg-type]
-
-
-def points(seed: int) -> list[Point]:
+def points(seed: int) -> list[Duels]:
     """Return the settings: ours, and those that the seed chooses."""
+    return duels("sides", FIXED, _drawn(seed))
+
+
+def _drawn(seed: int) -> Iterator[tuple[float, ...]]:
     rng = np.random.default_rng((seed, 3))
-    found = [
-        Point(name=f"{number}", a=a, b=b, flexible=c)
-        for number, (a, b, c) in enumerate(FIXED, start=1)
-    ]
-    for number in range(1, DRAWN + 1):
+    for _ in range(DRAWN):
         total, free = rng.uniform(0.5, 3.0), rng.uniform(0.35, 0.65)
         # Near the threshold means take many more arrivals than a run has.
         lean = rng.uniform(-1.0, 1.0) * (free - 0.25)
         a, b = (1.0 - free + lean) / 2.0, (1.0 - free - lean) / 2.0
-        a, b, c = rounded([total * a, total * b, total * free])
-        found.append(Point(name=f"drawn-{number}", a=a, b=b, flexible=c, is_drawn=True))
-    return [msgspec.structs.replace(each, number=at) for at, each in enumerate(found)]
+        yield rounded([total * a, total * b, total * free])
 
 
 def texts(seed: int) -> dict[str, str]:
@@ -107,7 +63,7 @@ def with_sides(effort: Effort) -> Part:
         Trial(
             name=each.scenario,
             text=each.text(effort.seed),
-            count=160_000 if effort.quick else LENGTH,
+            count=160_000 if effort.quick else LENGTHS[each.kind],
             by="side",
             wants_states=each.name == "1",
         )
@@ -117,7 +73,7 @@ def with_sides(effort: Effort) -> Part:
     return Part(ids, observe, tasks, partial(_finish, effort, own))
 
 
-def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -> Findings:
+def _finish(effort: Effort, own: Sequence[Duels], results: Sequence[Observed]) -> Findings:
     seen = list(zip(own, results, strict=True))
     rows = [row for point, found in seen for row in _formulas(point, found)]
     rows += _of_chain(*seen[0])
@@ -127,7 +83,11 @@ def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -
     )
     table = table_of_rows("Sides: (13) to (17), figure 8", text, rows)
     proofs, words = side_proofs(own[0].rates), side_words()
-    measured = [(point.a, point.b, found.mean()) for point, found in seen if not point.is_drawn]
+    measured = [
+        (point.rates["a"], point.rates["b"], found.mean())
+        for point, found in seen
+        if not point.is_drawn
+    ]
     plots = side_plots(measured)
     return Findings(
         (*rows, *proofs.rows, *words.rows, *plots.rows),
@@ -137,7 +97,7 @@ def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -
     )
 
 
-def _formulas(point: Point, found: Observed) -> list[Row]:
+def _formulas(point: Duels, found: Observed) -> list[Row]:
     paper = sides(**point.rates)
     a, b, c = fractions(*point.rates.values())
     exact = compatibility_graph(rates=point.rates, edges=EDGES)
@@ -160,7 +120,7 @@ def _formulas(point: Point, found: Observed) -> list[Row]:
     ]  # fmt: skip
 
 
-def _of_chain(point: Point, found: Observed) -> list[Row]:
+def _of_chain(point: Duels, found: Observed) -> list[Row]:
     """Return the stationary law of figure 8, and what is wrong in its drawing."""
     paper, law = stationary_law(**point.rates, states=2), law_of_chain(**point.rates)
     setting: dict[str, Any] = {**point.params, "scenario": point.scenario}
@@ -176,7 +136,7 @@ def _of_chain(point: Point, found: Observed) -> list[Row]:
     # Its drawing says lambda_1 there, a rate that section IV does not have.
     rows.append(
         tell("figure8", "rate of the arc from 1 to 2, drawn as lambda_1", **point.params,
-             corrected=point.a, exact=point.a, verdict="wrong in print")
+             corrected=point.rates["a"], exact=point.rates["a"], verdict="wrong in print")
     )  # fmt: skip
     return rows
 

@@ -8,7 +8,7 @@ from functools import partial
 from evenmatch.lab.reproduce.row import Effort, Findings, Part
 from evenmatch.lab.reproduce.words import table_of_rows
 from evenmatch.lab.reproduce.xu.central import differences, limits, rows_of
-from evenmatch.lab.reproduce.xu.points import LENGTH, LENGTH_OF_TWO, Point, points, texts
+from evenmatch.lab.reproduce.xu.points import LENGTH, Point, points, texts
 from evenmatch.lab.reproduce.xu.tell import agreement
 from evenmatch.lab.reproduce.xu.trial import Observed, Trial, observe
 from evenmatch.lab.reproduce.xu.variances import figure5
@@ -24,7 +24,7 @@ def two_against_two(effort: Effort) -> Part:
         Trial(
             name=each.scenario,
             text=each.text(effort.seed),
-            count=_count(each, effort),
+            count=100_000 if effort.quick else LENGTH,
             by="queues" if each.order == "two_queues" else "size",
             wants_states=each.order == "fifo",
         )
@@ -32,12 +32,6 @@ def two_against_two(effort: Effort) -> Part:
     ]
     ids = tuple(f"xu.{name}" for name in IDS)
     return Part(ids, observe, tasks, partial(_finish, effort, own))
-
-
-def _count(point: Point, effort: Effort) -> int:
-    if not effort.quick:
-        return LENGTH_OF_TWO if point.order == "two_queues" else LENGTH
-    return 15_000 if point.order == "two_queues" else 100_000
 
 
 def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -> Findings:

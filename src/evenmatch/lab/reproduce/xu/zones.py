@@ -7,16 +7,15 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from evenmatch.lab.reproduce.measure import Estimate
 from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row
 from evenmatch.lab.reproduce.words import table_of_rows
 from evenmatch.lab.reproduce.xu import printed
-from evenmatch.lab.reproduce.xu.tell import CHANCE, agreement, fractions, rounded, tell
+from evenmatch.lab.reproduce.xu.duels import LENGTHS, Duels, duels
+from evenmatch.lab.reproduce.xu.tell import agreement, fractions, rounded, tell
 from evenmatch.lab.reproduce.xu.trial import Observed, Trial, observe
-from evenmatch.lab.reproduce.xu.worlds import zones_toml
 from evenmatch.lab.reproduce.xu.zone_plots import EDGES, zone_plots
 from evenmatch.lab.reproduce.xu.zone_words import zone_words
 from evenmatch.theory.chain import stationary, until_exit
@@ -26,7 +25,6 @@ from evenmatch.theory.zones import stationary_law, zones
 FIXED = ((0.3, 0.3, 0.4), (0.5, 0.3, 0.2), (0.6, 0.3, 0.1), (0.8, 0.2, 0.001))
 """Juniors, experts and choice-free experts per second."""
 DRAWN = 3
-LENGTH = 200_000
 NAMES = {"junior": "junior", "expert": "expert", "flexible": "expert+junior"}
 """What a trial calls the classes, by the queues that they enter."""
 STATES = {
@@ -45,57 +43,11 @@ IDS = (*map(str, range(19, 26)), *map(str, range(35, 44)), "figure11", "figure12
        "text5")  # fmt: skip
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """Duels in two zones.
-
-    Args:
-        name: Of its file.
-        junior: Players per second who wait in the junior zone only.
-        expert: Those who wait in the expert zone only.
-        flexible: Those who wait in both.
-        is_drawn: Whether the seed chose it.
-        number: What its seed is beyond that of the run.
-    """
-
-    name: str
-    junior: float
-    expert: float
-    flexible: float
-    is_drawn: bool = False
-    number: int = 0
-
-    @property
-    def scenario(self) -> str:
-        """Return the name of its file."""
-        return f"xu-zones-{self.name}.toml"
-
-    @property
-    def rates(self) -> dict[str, Any]:
-        """Return the players per second."""
-        return {"junior": self.junior, "expert": self.expert, "flexible": self.flexible}
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """Return the setting as in rows."""
-        return {**self.rates, **(CHANCE if self.is_drawn else {})}
-
-    def text(self, seed: int) -> str:
-        """Return the scenario."""
-        run = {"policy": "first_come", "count": LENGTH, "seed": seed + self.number}
-        return zones_toml(self.junior, self.expert, self.flexible, **run)  # type: ignore[arg-type]
-
-
-def points(seed: int) -> list[Point]:
+def points(seed: int) -> list[Duels]:
     """Return the settings: ours, and those that the seed chooses."""
     rng = np.random.default_rng((seed, 4))
-    found = [
-        Point(name=f"{number}", junior=a, expert=b, flexible=c)
-        for number, (a, b, c) in enumerate(FIXED, start=1)
-    ]
-    for number in range(1, DRAWN + 1):
-        a, b, c = rounded(rng.uniform(0.1, 1.5, 3).tolist())
-        found.append(Point(name=f"drawn-{number}", junior=a, expert=b, flexible=c, is_drawn=True))
-    return [msgspec.structs.replace(each, number=at) for at, each in enumerate(found)]
+    drawn = [rounded(rng.uniform(0.1, 1.5, 3).tolist()) for _ in range(DRAWN)]
+    return duels("zones", FIXED, drawn)
 
 
 def texts(seed: int) -> dict[str, str]:
@@ -110,7 +62,7 @@ def with_zones(effort: Effort) -> Part:
         Trial(
             name=each.scenario,
             text=each.text(effort.seed),
-            count=30_000 if effort.quick else LENGTH,
+            count=30_000 if effort.quick else LENGTHS[each.kind],
             by="queues",
             wants_states=each.name in ("1", "drawn-1"),
         )
@@ -120,7 +72,7 @@ def with_zones(effort: Effort) -> Part:
     return Part(ids, observe, tasks, partial(_finish, effort, own))
 
 
-def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -> Findings:
+def _finish(effort: Effort, own: Sequence[Duels], results: Sequence[Observed]) -> Findings:
     seen = list(zip(own, results, strict=True))
     rows = [row for point, found in seen for row in _formulas(point, found)]
     rows += [row for point, found in seen if found.states for row in _of_states(point, found)]
@@ -131,7 +83,9 @@ def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -
     )
     table = table_of_rows("Zones: (19) to (25), (35) to (43), figure 11", text, rows)
     measured = [
-        (point.junior, point.expert, found.mean()) for point, found in seen if not point.is_drawn
+        (point.rates["junior"], point.rates["expert"], found.mean())
+        for point, found in seen
+        if not point.is_drawn
     ]
     words, plots = zone_words(), zone_plots(measured)
     return Findings(
@@ -142,7 +96,7 @@ def _finish(effort: Effort, own: Sequence[Point], results: Sequence[Observed]) -
     )
 
 
-def _formulas(point: Point, found: Observed) -> list[Row]:
+def _formulas(point: Duels, found: Observed) -> list[Row]:
     paper = zones(**point.rates)
     exact = compatibility_graph(rates=point.rates, edges=EDGES)
     assert exact.means is not None
@@ -166,9 +120,9 @@ def _formulas(point: Point, found: Observed) -> list[Row]:
     ]  # fmt: skip
 
 
-def _if_many(point: Point, found: Estimate) -> Estimate | None:
+def _if_many(point: Duels, found: Estimate) -> Estimate | None:
     """Return an estimate of the choice-free, unless hardly any came."""
-    share = point.flexible / sum(point.rates.values())
+    share = point.rates["flexible"] / sum(point.rates.values())
     return found if share >= FEW else None
 
 
@@ -185,7 +139,7 @@ def chain_of_figure11(a: Fraction, b: Fraction, c: Fraction) -> dict[str, dict[s
     }
 
 
-def _of_states(point: Point, found: Observed) -> list[Row]:
+def _of_states(point: Duels, found: Observed) -> list[Row]:
     """Return the stationary law: (35) to (39), and the chain of figure 11."""
     paper = stationary_law(**point.rates)
     law = stationary(chain_of_figure11(*fractions(*point.rates.values())))
@@ -201,7 +155,7 @@ def _of_states(point: Point, found: Observed) -> list[Row]:
     return rows
 
 
-def _proof(point: Point) -> list[Row]:
+def _proof(point: Duels) -> list[Row]:
     """Return a junior's remaining waits, and his wait made of them."""
     a, b, c = fractions(*point.rates.values())
     total = a + b + c
