@@ -208,7 +208,6 @@ BAD_QUEUES = [
     ("wait_max = 1e-310", "wait_max must be between 1e-6 and 1e9 s, got 1e-310"),
     ("exclusive_match = 1", "exclusive_match must be true or false, got 1"),
     ("match_max = 0", "match_max must be between 1e-6 and 1e9 s"),
-    ("silent_after = 30", "silent_after comes with a later version"),
     ('on_deadline = "bot"', 'one of bots, expire, keep (did you mean bots?), got "bot"'),
     ('on_deadline = "bots"', 'on_deadline = "bots" needs wait_max'),
     ('name = "a+b"', 'name must be 1 to 64 letters, digits, `_`, `-` or `.`, got "a+b"'),
