@@ -243,7 +243,6 @@ BAD_QUEUES = [
     ),
     ("players = 2\nroles = {}", "roles must name at least one role; leave it out"),
     ('players = 2\nroles = {"a+b" = 2}', 'roles must have names without + and |, got "a+b"'),
-    ("accept = {seconds = 15}", "accept comes with a later version"),
     ('name = "q"\nrules_file = "r.json"', 'queue "q", rules_file comes with a later version'),
     ("players_min = 2", "players_min must be between 0 and 1, got 2"),
     ("players_min = [1]", "players_min must give a number for each of the 2 teams, got 1 numbers"),
