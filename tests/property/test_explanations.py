@@ -110,7 +110,7 @@ def drawn(queue: Queue, seed: int) -> Scene:
     tickets = [ticket for step in steps for ticket in step.enters]
     now = steps[-1].at + (0.0, 0.5, 3.0)[seed % 3]
     waiting = {ticket.id: ticket for ticket in tickets}
-    return Scene(queue, Objective(queue), waiting, now, math.inf, "", False, False, False, None)
+    return Scene(queue, Objective(queue), waiting, {}, now, math.inf, "", False, False, False, None)
 
 
 def parts(queue: Queue) -> Iterator[tuple[Scene, Ticket, QueuePart]]:

@@ -104,8 +104,8 @@ class Prospect(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class Reason(msgspec.Struct, frozen=True, gc=False):
     """Why no match is made now: a code for programs, a sentence, and until when if that is known.
 
-    Codes: `paused`, `policy_failed`, `computing`, `round`, `policy`, `not_yet`, `alone`, `seats`,
-    `rules`, `never`, `proposed`, `ended`.
+    Codes: `paused`, `policy_failed`, `held`, `computing`, `round`, `policy`, `alone`, `seats`,
+    `not_yet`, `never`, `rules`.
     """
 
     code: str
@@ -153,6 +153,30 @@ class QueuePart(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     summary: str
 
 
+class Check(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A ready-check that a ticket is in.
+
+    Args:
+        match: The proposal's id.
+        queue: Its queue.
+        answer_by: Until when this ticket has to answer.
+        accepted: Tickets all of whose players have accepted.
+        awaited: Tickets whose players have not all accepted yet.
+        free_seats: Seats for which replacements are sought, since somebody declined or left.
+        repair_until: Until when they are sought; null while nobody is missing.
+        quality: Of the match as it was first proposed.
+    """
+
+    match: str
+    queue: str
+    answer_by: float | None
+    accepted: tuple[str, ...]
+    awaited: tuple[str, ...]
+    free_seats: int = 0
+    repair_until: float | None = None
+    quality: float | None = None
+
+
 class Explanation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Why a ticket still waits, or how it ended.
 
@@ -164,7 +188,8 @@ class Explanation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         players: Its size; null of an ended ticket.
         match: The match or the proposal that it is in.
         reason: Why it ended.
-        queues: A part for each queue that it waits in.
+        queues: A part for each queue that it waits in; none while it is proposed.
+        check: The ready-check that it is in.
         summary: One or two sentences for people.
     """
 
@@ -176,6 +201,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     match: str | None
     reason: str | None
     queues: tuple[QueuePart, ...]
+    check: Check | None
     summary: str
 
 
@@ -195,3 +221,19 @@ class LongWait(msgspec.Struct, frozen=True, gc=False):
     size: int
     code: str
     summary: str
+
+
+class LongestWaiting(msgspec.Struct, frozen=True, gc=False):
+    """The longest waiting tickets of a queue.
+
+    Args:
+        queue: Name.
+        at: The instant that it is told of.
+        waiting: Tickets that wait in the queue.
+        tickets: Longest waiting first.
+    """
+
+    queue: str
+    at: float
+    waiting: int
+    tickets: tuple[LongWait, ...]

@@ -10,7 +10,7 @@ import numpy as np
 from evenmatch.engine.explanation.changes import changes_of
 from evenmatch.engine.explanation.crowd import Crowd
 from evenmatch.engine.explanation.duels import best_duel, first_duel
-from evenmatch.engine.explanation.endings import ending_of
+from evenmatch.engine.explanation.endings import ending_of, summary_of_check
 from evenmatch.engine.explanation.groups import Effort, best_group, first_group
 from evenmatch.engine.explanation.prospects import prospect_of
 from evenmatch.engine.explanation.reasons import reason_of
@@ -48,17 +48,21 @@ class Explainer:
         view, now = subject.view, subject.now
         parts = tuple([self.part(scene, view.id) for scene in subject.scenes])
         ended_at = now if view.ended_at is None else view.ended_at
-        tickets = [scene.tickets[view.id] for scene in subject.scenes]
+        if subject.check is not None:
+            summary = summary_of_check(view, subject.check, now)
+        else:
+            summary = " ".join([part.summary for part in parts]) or ending_of(view)
         return Explanation(
             ticket=view.id,
             state=view.state,
             at=now,
             wait=ended_at - view.enqueued_at,
-            players=tickets[0].size if tickets else None,
+            players=subject.size,
             match=view.match,
             reason=view.reason,
             queues=parts,
-            summary=" ".join([part.summary for part in parts]) or ending_of(view),
+            check=subject.check,
+            summary=summary,
         )
 
     def part(self, scene: Scene, ticket_id: str) -> QueuePart:

@@ -27,6 +27,10 @@ def reason_of(
     if scene.fault is not None:
         return Reason("policy_failed", f"the policy of queue {name} has failed")
     if now is not None:
+        aside = max([scene.held.get(each, 0.0) for each in now.tickets])
+        if aside > scene.now:
+            left = seconds(aside - scene.now)
+            return Reason("held", f"its ready-check failed, and it is made anew in {left}", aside)
         return _held_back(scene)
     if not others:
         return Reason("alone", "nobody else waits")

@@ -6,10 +6,13 @@ import msgspec
 
 from evenmatch.cost.objective import Objective
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.explanation.endings import check_of
 from evenmatch.engine.pool import Pool
-from evenmatch.engine.tables import TicketView
+from evenmatch.engine.rows import TicketView
+from evenmatch.model.explanation import Check
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Policy
 
 
 class Scene(msgspec.Struct, frozen=True):
@@ -19,6 +22,7 @@ class Scene(msgspec.Struct, frozen=True):
         queue: With the rules of its policy.
         objective: Of the queue; it answers without changing.
         tickets: Who waits, by id.
+        held: Until when some of them are kept aside, since a ready-check with them failed.
         now: Engine time.
         wake_at: When the policy looks again by itself; inf if never.
         held_back: In words, why the policy may leave a legal match unmade.
@@ -31,6 +35,7 @@ class Scene(msgspec.Struct, frozen=True):
     queue: Queue
     objective: Objective
     tickets: dict[str, Ticket]
+    held: dict[str, float]
     now: float
     wake_at: float
     held_back: str
@@ -41,11 +46,13 @@ class Scene(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """A ticket to be explained, and the queues that it waits in."""
+    """A ticket to be explained: the queues that it waits in, or the proposal that it is in."""
 
     view: TicketView
     now: float
+    size: int | None
     scenes: tuple[Scene, ...]
+    check: Check | None
 
 
 def subject_of(engine: Engine, ticket_id: str, now: float) -> Subject:
@@ -65,11 +72,14 @@ def subject_of(engine: Engine, ticket_id: str, now: float) -> Subject:
     """
     view = engine.view(ticket_id)
     row = engine.tables.waiting.get(ticket_id)
-    names = () if row is None else row.queues
-    scenes = [
-        scene_of(engine, name, now) for name in names if ticket_id in engine.pools[name].tickets
-    ]
-    return Subject(view, now, tuple(scenes))
+    if row is None:
+        return Subject(view, now, None, (), None)
+    if row.match is not None:
+        proposal = engine.tables.proposals[row.match]
+        check = check_of(engine.tables, ticket_id, proposal)
+        return Subject(view, now, row.ticket.size, (), check)
+    scenes = tuple([scene_of(engine, name, now) for name in row.queues])
+    return Subject(view, now, row.ticket.size, scenes, None)
 
 
 def scene_of(engine: Engine, queue: str, now: float) -> Scene:
@@ -79,11 +89,17 @@ def scene_of(engine: Engine, queue: str, now: float) -> Scene:
         pool.queue,
         pool.objective,
         dict(pool.tickets),
+        dict(pool.held),
         now,
         pool.wake_at,
         str(getattr(pool.policy, "held_back", "")),
-        getattr(pool.policy, "in_rounds", False) is True,
+        _is_in_rounds(pool.policy),
         queue in engine.tables.paused,
         pool.slot.running is not None,
         None if pool.fault is None else str(pool.fault),
     )
+
+
+def _is_in_rounds(chosen: Policy) -> bool:
+    """Return whether a policy makes matches at certain instants only."""
+    return bool(getattr(chosen, "in_rounds", False)) or getattr(chosen, "every", None) is not None

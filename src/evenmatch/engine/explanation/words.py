@@ -95,14 +95,14 @@ def _next(part: QueuePart, now: float) -> str:
     """Return why nothing happens now, and what will."""
     reason = part.reason
     text = reason.text
-    if reason.code in ("policy", "round", "computing") and part.now is not None:
+    if reason.code in ("policy", "round", "computing", "held") and part.now is not None:
         quality = "" if part.now.quality is None else f" with a quality of {part.now.quality:.2f}"
         text = f"a match{quality} would be legal, but {text}"
     elif reason.code == "seats" or (reason.code == "rules" and not part.seats.fills):
         text = f"{text}: {_missing(part)}" if _missing(part) else text
     deadline = part.deadline_at
     is_soon = deadline is not None and (reason.until is None or reason.until >= deadline)
-    if deadline is not None and is_soon and reason.code not in ("policy", "round", "computing"):
+    if deadline is not None and is_soon and part.now is None:
         text += f"; {_at_deadline(part)} in {seconds(deadline - now)}"
     return text
 
