@@ -59,7 +59,8 @@ def limit_text(rule: Rule | Tolerance, limit: float) -> str:
     kind = rule.kind if isinstance(rule, Rule) else rule.rule
     if rule.unit in ("relative", "percentile"):
         return f"{100.0 * limit:.3g} %"
-    return f"{limit:.6g} ms" if kind == "latency" else f"{limit:.6g}"
+    text = f"{limit:,.0f}" if limit >= 100.0 else f"{limit:.3g}"
+    return f"{text} ms" if kind == "latency" else text
 
 
 def summary_of(part: QueuePart, wait: float, size: int, now: float) -> str:
