@@ -16,6 +16,7 @@ from tests.bench import (
     batch,
     compiled,
     engine,
+    explain,
     jobs,
     journal,
     memory,
@@ -37,6 +38,7 @@ from tests.bench.report import (
 
 BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "engine": engine.run,
+    "explain": explain.run,
     "rules": rules.run,
     "compiled": compiled.run,
     "orders": orders.run,

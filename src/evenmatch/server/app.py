@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Match, Route
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.acceptance_routes import AcceptanceRoutes
+from evenmatch.server.explain_routes import ExplainRoutes
 from evenmatch.server.openapi import openapi_document
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import (
@@ -159,6 +160,7 @@ def with_cors(app: App, origins: tuple[str, ...]) -> App | CORSMiddleware:
 def routes_of(parts: Parts) -> list[BaseRoute]:
     """Return all routes but the hot one."""
     routes, acceptance = Routes(parts), AcceptanceRoutes(parts)
+    explain = ExplainRoutes(parts)
     openapi = Response(encode(openapi_document()), media_type="application/json")
     return [
         # The hot path answers POST; here, so that other methods get 405 and not 404.
@@ -166,8 +168,10 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
         Route("/v1/tickets/{ticket}", routes.get_ticket, methods=["GET"]),
         Route("/v1/tickets/{ticket}", routes.cancel_ticket, methods=["DELETE"]),
         Route("/v1/tickets/{ticket}/events", TicketEvents(parts), methods=["GET"]),
+        Route("/v1/tickets/{ticket}/explain", explain.explain_ticket, methods=["GET"]),
         Route("/v1/queues", routes.get_queues, methods=["GET"]),
         Route("/v1/queues/{queue}/stats", routes.get_stats, methods=["GET"]),
+        Route("/v1/queues/{queue}/waiting", explain.get_waiting, methods=["GET"]),
         Route("/v1/queues/{queue}/matches", QueueMatches(parts), methods=["GET"]),
         Route("/v1/matches/{match}", routes.get_match, methods=["GET"]),
         Route("/v1/matches/{match}/assignment", routes.assign_match, methods=["PUT"]),
@@ -188,7 +192,6 @@ def _later_routes() -> list[BaseRoute]:
     match_actions = ("open", "close", "outcome")
     return [
         Route("/v1/tickets/{ticket}", later("changing a ticket"), methods=["PATCH"]),
-        Route("/v1/tickets/{ticket}/explain", later("explain"), methods=["GET"]),
         Route("/v1/tickets/{ticket}/heartbeat", later("heartbeat"), methods=["POST"]),
         Route("/v1/stream", later("the stream of many tickets"), methods=["GET"]),
         Route("/v1/config", later("changing the configuration"), methods=["PUT"]),

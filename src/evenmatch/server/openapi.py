@@ -9,6 +9,7 @@ import msgspec
 
 import evenmatch
 from evenmatch import wire
+from evenmatch.model.explanation import Explanation, LongestWaiting
 
 _Json = dict[str, Any]
 
@@ -24,6 +25,8 @@ _TYPES = (
     wire.FeedPage,
     wire.QueueState,
     wire.QueueStats,
+    Explanation,
+    LongestWaiting,
     wire.Problem,
 )
 
@@ -116,6 +119,14 @@ def _ticket_paths() -> _Json:
                 "followTicket", "Each change of state, as server-sent events", {"200": _STREAM}
             ),
         },
+        "/v1/tickets/{ticket}/explain": {
+            "parameters": _TICKET,
+            "get": _operation(
+                "explainTicket",
+                "Why a ticket still waits, or how it ended",
+                {"200": _body(_ref(Explanation))},
+            ),
+        },
     }
 
 
@@ -169,6 +180,8 @@ def _queue_paths() -> _Json:
         "`next` of the page before, or of an answer 410; left out: the oldest match kept.",
     )
     wait = _in_query("wait", _SECONDS, "Wait this long for a match if there is none.")
+    lines = {"type": "integer", "minimum": 1, "maximum": 1_000}
+    most = _in_query("most", lines, "Tickets at the most; 20 if it is left out.")
     page = {"content": {**_body(_ref(wire.FeedPage))["content"], **_STREAM["content"]}}
     return {
         "/v1/queues": {"get": _operation("getQueues", "All queues", {"200": queues})},
@@ -176,6 +189,15 @@ def _queue_paths() -> _Json:
             "parameters": _QUEUE,
             "get": _operation(
                 "getQueueStats", "How a queue does", {"200": _body(_ref(wire.QueueStats))}
+            ),
+        },
+        "/v1/queues/{queue}/waiting": {
+            "parameters": _QUEUE,
+            "get": _operation(
+                "getLongestWaiting",
+                "The longest waiting tickets, each with a sentence about why it waits",
+                {"200": _body(_ref(LongestWaiting))},
+                parameters=[most],
             ),
         },
         "/v1/queues/{queue}/matches": {
