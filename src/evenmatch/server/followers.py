@@ -20,7 +20,7 @@ from evenmatch.engine.tables import TicketView
 from evenmatch.model.events import Assigned, Cancelled, Expired, LeftQueue, Matched
 from evenmatch.model.inputs import Assign
 from evenmatch.server.responses import Receive, Send, encode, too_many_followers
-from evenmatch.wire import TicketState
+from evenmatch.wire import Estimate, TicketState
 
 INBOX_MAX = 256
 """Events that may wait for one client."""
@@ -197,11 +197,13 @@ class TicketFeed:
                 yield ticket_id, {"state": "assigned", "assignment": record.input.assignment}
 
 
-def ticket_state(view: TicketView, now: float) -> TicketState:
+def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None) -> TicketState:
     """Return a ticket as it goes over HTTP; `now` is engine time."""
     until = now if view.ended_at is None else view.ended_at
     wait = max(0.0, until - view.enqueued_at)
-    return TicketState(view.id, view.state, wait, view.reason, view.match, view.assignment)
+    return TicketState(
+        view.id, view.state, wait, view.reason, view.match, view.assignment, estimate
+    )
 
 
 def event_of(view: TicketView, now: float = 0.0) -> Event:

@@ -10,6 +10,7 @@ from evenmatch.journals.base import Journal
 from evenmatch.server.feed import MatchFeed
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
+from evenmatch.server.forecasting import WaitEstimates
 from evenmatch.server.metrics import Metrics
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
@@ -25,6 +26,7 @@ class Parts(msgspec.Struct, frozen=True):
     tickets: TicketFeed
     matches: MatchFeed
     statistics: Statistics
+    waits: WaitEstimates
 
 
 class _Watch:
@@ -46,13 +48,14 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     followers = Followers(plan.settings.limits.followers_max)
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
+    waits = WaitEstimates()
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, tickets, statistics),
+        listeners=(watch, matches, tickets, statistics, waits),
         commits=metrics,
         solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
-    return Parts(runtime, metrics, followers, tickets, matches, statistics)
+    return Parts(runtime, metrics, followers, tickets, matches, statistics, waits)
