@@ -16,6 +16,7 @@ from tests.bench import (
     batch,
     compiled,
     engine,
+    forecast,
     jobs,
     journal,
     memory,
@@ -46,6 +47,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "journal": journal.run,
     "jobs": jobs.run,
     "server": server.run,
+    "forecast": forecast.run,
 }
 WIDTH = 150
 """Columns of the tables where standard output is no terminal."""
