@@ -7,7 +7,8 @@ from itertools import islice
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.tables import Ended, Tables, Waiting
+from evenmatch.engine.rows import Ended, Waiting
+from evenmatch.engine.tables import Tables
 from evenmatch.forecast.quantiles import Quantiles
 from evenmatch.forecast.waits import WaitForecast
 from evenmatch.model.events import (
@@ -18,6 +19,7 @@ from evenmatch.model.events import (
     Expired,
     LeftQueue,
     Matched,
+    Updated,
 )
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.wire import CellWait, Estimate
@@ -34,9 +36,11 @@ class WaitEstimates:
     def __init__(self) -> None:
         self._forecast = WaitForecast()
         self._first_queue = ""
+        self._engine: Engine | None = None
 
     def reset(self, engine: Engine) -> None:
         """Begin anew with the tickets that wait; what was learnt before stays learnt."""
+        self._engine = engine
         tables, forecast = engine.tables, self._forecast
         forecast.configure(tables.queues.values())
         self._first_queue = next(iter(tables.queues), "")
@@ -58,7 +62,7 @@ class WaitEstimates:
         Where all its queues match in rounds at moments known beforehand, it is the next of them.
         """
         row = engine.tables.waiting.get(ticket_id)
-        if row is None:
+        if row is None or row.match is not None:
             return None
         open_queues = [name for name in row.queues if _makes_matches(engine, name)]
         rounds = {
@@ -107,10 +111,21 @@ class WaitEstimates:
             forecast.leave(event.ticket, now)
         elif isinstance(event, LeftQueue):
             forecast.leave_queue(event.ticket, event.queue, now)
+        elif isinstance(event, Updated):
+            self._move(event.ticket, now)
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
             forecast.configure(record.input.queues)
             self._first_queue = record.input.queues[0].name
+
+    def _move(self, ticket_id: str, now: float) -> None:
+        """Let a ticket wait on in another cell, where its newer facts put it."""
+        assert self._engine is not None
+        row = self._engine.tables.waiting.get(ticket_id)
+        if row is not None:
+            self._forecast.leave(ticket_id, now)
+            since = row.ticket.enqueued_at
+            self._forecast.enter(ticket_id, row.ticket, row.queues, since, now)
 
     def _learn(self, tables: Tables) -> None:
         """Learn from the tickets that ended, of which little more than the wait is kept."""

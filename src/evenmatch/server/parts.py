@@ -12,6 +12,7 @@ from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
 from evenmatch.server.forecasting import WaitEstimates
 from evenmatch.server.metrics import Metrics
+from evenmatch.server.presence import Presence
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.statistics import Statistics
@@ -27,6 +28,7 @@ class Parts(msgspec.Struct, frozen=True):
     matches: MatchFeed
     statistics: Statistics
     waits: WaitEstimates
+    presence: Presence
 
 
 class _Watch:
@@ -48,14 +50,15 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     followers = Followers(plan.settings.limits.followers_max)
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
-    waits = WaitEstimates()
+    waits, presence = WaitEstimates(), Presence(tickets)
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, tickets, statistics, waits),
+        listeners=(watch, matches, tickets, statistics, waits, presence),
         commits=metrics,
         solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
-    return Parts(runtime, metrics, followers, tickets, matches, statistics, waits)
+    presence.begin(runtime)
+    return Parts(runtime, metrics, followers, tickets, matches, statistics, waits, presence)

@@ -99,7 +99,7 @@ class Routes:
             view = await join_ticket(parts, ticket_id, follower)
             if view.state in FINAL or (known is not None and known != view.state):
                 return self._ticket(view)
-            event = await _next_state(follower, wait)
+            event = await _next_state(follower, wait, view.state)
         finally:
             parts.tickets.part(ticket_id, follower)
             parts.followers.dismiss(follower)
@@ -225,12 +225,12 @@ def later(feature: str) -> Callable[[Request], Any]:
     return handler
 
 
-async def _next_state(follower: Follower, wait: float) -> Event | None:
-    """Return the next change of state; leaving one of several queues is none."""
+async def _next_state(follower: Follower, wait: float, known: str) -> Event | None:
+    """Return the next change of state; leaving one of several queues, or new facts, is none."""
     until = perf_counter() + wait
     while True:
         event = await follower.next(max(0.0, until - perf_counter()))
-        if event is None or event.name != "waiting":
+        if event is None or event.name != known:
             return event
 
 
