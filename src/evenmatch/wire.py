@@ -92,7 +92,11 @@ class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Estimate(msgspec.Struct, frozen=True, gc=False):
-    """How long a waiting ticket will probably wait, seconds from now."""
+    """How long a waiting ticket will probably wait, seconds from now.
+
+    Half of such tickets wait no longer than `p50`, a tenth no longer than `low`, nine tenths no
+    longer than `high`. All three are equal where the moment is known.
+    """
 
     p50: float
     low: float
@@ -204,8 +208,36 @@ class WaitStats(msgspec.Struct, frozen=True, gc=False):
     p99: float | None
 
 
+class CellWait(msgspec.Struct, frozen=True, gc=False):
+    """What tickets of one cell have to expect that come now, seconds; as in `Estimate`.
+
+    Args:
+        size: Players of a ticket.
+        region: The best region; null if none is known.
+        decile: 1 for the weakest tenth of the players to 10; null if it is not known.
+        waiting: Tickets of the cell that wait now.
+        matches: Matched tickets that the figures rest on; older ones count less.
+        p50: Seconds.
+        low: Seconds.
+        high: Seconds.
+    """
+
+    size: int
+    region: str | None
+    decile: int | None
+    waiting: int
+    matches: float
+    p50: float
+    low: float
+    high: float
+
+
 class QueueStats(msgspec.Struct, frozen=True, gc=False):
-    """How a queue does: now, in the last minute of engine time, and since the server started."""
+    """How a queue does: now, in the last minute of engine time, and since the server started.
+
+    `estimate` and `cells` say how long tickets will wait that come now; null and empty while too
+    little is known.
+    """
 
     queue: str
     now: float
@@ -217,6 +249,8 @@ class QueueStats(msgspec.Struct, frozen=True, gc=False):
     matched: int
     matches: int
     recent: tuple[MatchState, ...]
+    estimate: Estimate | None = None
+    cells: tuple[CellWait, ...] = ()
 
 
 _create: msgspec.json.Decoder[CreateTicket | tuple[CreateTicket, ...]] = msgspec.json.Decoder(

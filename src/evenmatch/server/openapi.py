@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 import evenmatch
-from evenmatch import wire
+from evenmatch import wire, wire_live
 from evenmatch.model.explanation import Explanation, LongestWaiting
 
 _Json = dict[str, Any]
@@ -28,6 +28,10 @@ _TYPES = (
     Explanation,
     LongestWaiting,
     wire.Problem,
+    wire_live.UpdateTicket,
+    wire_live.FollowTickets,
+    wire_live.StreamEvent,
+    wire_live.StreamProblem,
 )
 
 
@@ -112,6 +116,24 @@ def _ticket_paths() -> _Json:
             "delete": _operation(
                 "cancelTicket", "Wait no longer", {"200": _body(_ref(wire.TicketCancelled))}
             ),
+            "patch": _operation(
+                "updateTicket",
+                "New facts of a waiting ticket",
+                {"200": ticket},
+                requestBody={"required": True, **_body(_ref(wire_live.UpdateTicket))},
+            ),
+        },
+        "/v1/tickets/{ticket}/heartbeat": {
+            "parameters": _TICKET,
+            "post": _operation("heartbeat", "A sign of life, where asked for", {"200": ticket}),
+        },
+        "/v1/stream": {
+            "get": _operation(
+                "streamTickets",
+                "Many tickets over one WebSocket: see the schemas FollowTickets, StreamEvent and "
+                "StreamProblem for its messages",
+                {"101": {}, "426": _body(_ref(wire.Problem))},
+            )
         },
         "/v1/tickets/{ticket}/events": {
             "parameters": _TICKET,

@@ -11,7 +11,9 @@ from evenmatch.server.explanations import Explanations
 from evenmatch.server.feed import MatchFeed
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
+from evenmatch.server.forecasting import WaitEstimates
 from evenmatch.server.metrics import Metrics
+from evenmatch.server.presence import Presence
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.statistics import Statistics
@@ -27,6 +29,8 @@ class Parts(msgspec.Struct, frozen=True):
     matches: MatchFeed
     statistics: Statistics
     explanations: Explanations
+    waits: WaitEstimates
+    presence: Presence
 
 
 class _Watch:
@@ -48,14 +52,25 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     followers = Followers(plan.settings.limits.followers_max)
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
+    waits, presence = WaitEstimates(), Presence(tickets)
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, tickets, statistics),
+        listeners=(watch, matches, tickets, statistics, waits, presence),
         commits=metrics,
         solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
-    explanations = Explanations(runtime)
-    return Parts(runtime, metrics, followers, tickets, matches, statistics, explanations)
+    presence.begin(runtime)
+    return Parts(
+        runtime,
+        metrics,
+        followers,
+        tickets,
+        matches,
+        statistics,
+        Explanations(runtime),
+        waits,
+        presence,
+    )
