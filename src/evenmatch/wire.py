@@ -164,6 +164,7 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         fault: Why the queue makes no matches any more; null while all is well.
+        paused: Whether it takes no tickets and makes no matches, because an operator said so.
     """
 
     name: str
@@ -172,6 +173,7 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
     policy: str
     waiting: int
     fault: str | None = None
+    paused: bool = False
 
 
 class WaitStats(msgspec.Struct, frozen=True, gc=False):

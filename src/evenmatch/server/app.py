@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Match, Route
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.openapi import openapi_document
+from evenmatch.server.operator_routes import OperatorRoutes
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import (
     Disconnected,
@@ -171,6 +172,7 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
         Route("/v1/matches/{match}", routes.get_match, methods=["GET"]),
         Route("/v1/matches/{match}/assignment", routes.assign_match, methods=["PUT"]),
         Route("/v1/matches/{match}/finish", routes.finish_match, methods=["POST"]),
+        *OperatorRoutes(parts.controls).all(),
         *_later_routes(),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/metrics", routes.metrics, methods=["GET"]),
@@ -188,7 +190,6 @@ def _later_routes() -> list[BaseRoute]:
         Route("/v1/tickets/{ticket}/explain", later("explain"), methods=["GET"]),
         Route("/v1/tickets/{ticket}/heartbeat", later("heartbeat"), methods=["POST"]),
         Route("/v1/stream", later("the stream of many tickets"), methods=["GET"]),
-        Route("/v1/config", later("changing the configuration"), methods=["PUT"]),
         Route("/", later("the GameLift protocol"), methods=["POST"]),
         *(
             Route(f"/v1/matches/{{match}}/{action}", later(action), methods=["POST"])

@@ -7,6 +7,7 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.journals.base import Journal
+from evenmatch.server.controls import Controls
 from evenmatch.server.feed import MatchFeed
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
@@ -25,6 +26,7 @@ class Parts(msgspec.Struct, frozen=True):
     tickets: TicketFeed
     matches: MatchFeed
     statistics: Statistics
+    controls: Controls
 
 
 class _Watch:
@@ -55,4 +57,5 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
-    return Parts(runtime, metrics, followers, tickets, matches, statistics)
+    controls = Controls(runtime)
+    return Parts(runtime, metrics, followers, tickets, matches, statistics, controls)

@@ -6,6 +6,8 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,6 +26,8 @@ from evenmatch.model.scenario import ServerSettings
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import parse_policy
 from evenmatch.server.logs import log
+
+ConfigFrom = Literal["auto", "file", "data"]
 
 LEASE_SECONDS = 30.0
 SNAPSHOT_EVERY = 50_000
@@ -46,6 +50,12 @@ class Plan(msgspec.Struct, frozen=True):
             keeps to one process at a time.
         drop_queues: Let tickets expire whose queue is no longer among `queues`; otherwise such a
             start is refused.
+        file: The CONFIG file.
+        document: The keys of the CONFIG file that may change while the server runs; None where
+            the queues come from Python.
+        data: The data directory, where later configurations are kept.
+        config_from: Which configuration counts where that of the data directory is another one
+            than the file's: `file`, `data`, or `auto`, which refuses where both were changed.
     """
 
     queues: tuple[Queue, ...]
@@ -54,6 +64,15 @@ class Plan(msgspec.Struct, frozen=True):
     shard: str = "s0"
     owner: str = "local"
     drop_queues: bool = False
+    file: Path | None = None
+    document: dict[str, Any] | None = None
+    data: Path | None = None
+    config_from: ConfigFrom = "auto"
+
+    @property
+    def folder(self) -> Path | None:
+        """Return the folder from which file names in the configuration count."""
+        return None if self.file is None else self.file.parent
 
 
 class Recovered(msgspec.Struct, frozen=True):
@@ -83,7 +102,7 @@ async def recover(
         JournalError: The journal cannot be read, or is damaged.
     """
     epoch = await journal.lease(plan.shard, plan.owner, LEASE_SECONDS)
-    engine = Engine(_resolve, shard=plan.shard, limits=engine_limits(plan.settings))
+    engine = Engine(resolve, shard=plan.shard, limits=engine_limits(plan.settings))
     stored = await journal.latest_snapshot(plan.shard)
     # The new engine is nobody else's yet: threads may fill it while the loop serves others.
     memories = await asyncio.to_thread(_restore, engine, stored)
@@ -203,7 +222,9 @@ def configuration(engine: Engine, plan: Plan, now: float) -> Configure | None:
     tables = engine.tables
     if tuple(tables.queues.values()) == plan.queues and tables.seed == plan.seed:
         return None
-    return Configure(now, plan.queues, plan.seed, tables.version + 1)
+    names = {queue.name for queue in plan.queues}
+    paused = tuple(name for name in tables.paused if name in names)
+    return Configure(now, plan.queues, plan.seed, tables.version + 1, paused)
 
 
 def engine_limits(settings: ServerSettings) -> admission.Limits:
@@ -230,7 +251,8 @@ def _restore(engine: Engine, stored: StoredSnapshot | None) -> Mapping[str, Memo
     return memories
 
 
-def _resolve(queue: Queue) -> evenmatch.Policy:
+def resolve(queue: Queue) -> evenmatch.Policy:
+    """Return a queue's policy."""
     return parse_policy(queue.policy)
 
 

@@ -132,6 +132,7 @@ class Routes:
                     queue.policy,
                     statistics.waiting(queue.name),
                     _fault_of(engine, queue.name),
+                    queue.name in engine.tables.paused,
                 )
                 for queue in engine.tables.queues.values()
             ]

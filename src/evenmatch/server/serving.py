@@ -9,10 +9,11 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import uvicorn
@@ -188,6 +189,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, parts: Parts) -> None:
         super().__init__(config)
         self.parts = parts
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -200,7 +202,15 @@ class _Server(uvicorn.Server):
         for number in (signal.SIGINT, signal.SIGTERM):
             with suppress(NotImplementedError):  # Windows
                 loop.add_signal_handler(number, self.handle_exit, number, None)
+        with suppress(NotImplementedError, AttributeError):
+            loop.add_signal_handler(signal.SIGHUP, self._begin, self.parts.controls.reload)
         yield
+
+    def _begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin what a signal asks for, beside all else."""
+        task = asyncio.create_task(work())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, end what stays open, let the rest finish."""
