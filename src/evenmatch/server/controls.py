@@ -16,7 +16,6 @@ import msgspec
 from evenmatch.config import load_document, server_of
 from evenmatch.engine.configuration import foresee
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.pool import Pool
 from evenmatch.engine.records import Record
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import ConfigError, JournalError, MatchmakingError, UnknownQueue
@@ -24,7 +23,7 @@ from evenmatch.model.events import Expired, LeftQueue
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
 from evenmatch.server.logs import log
-from evenmatch.server.recovery import check_waiting, resolve
+from evenmatch.server.recovery import check_waiting, pools_of
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.versions import Stored, changeable, digest
 from evenmatch.wire import InvalidRequest
@@ -137,7 +136,7 @@ class Controls:
         given = self._configure(tables, queues, seed)
         expired = 0
         if _changes(given, tables):
-            await asyncio.to_thread(foresee, given, tables, _maker(seed))
+            await asyncio.to_thread(foresee, given, tables, pools_of(seed))
             runtime.versions.set_aside(given.version)
             expired, _ = _counts(await self._hand_in(given))
         else:
@@ -155,7 +154,7 @@ class Controls:
         dry_run: bool = False,
     ) -> ConfigChanged:
         names = tuple(queue.name for queue in given.queues)
-        foreseen = await asyncio.to_thread(foresee, given, tables, _maker(given.seed))
+        foreseen = await asyncio.to_thread(foresee, given, tables, pools_of(given.seed))
         if dry_run or not _changes(given, tables):
             return ConfigChanged(tables.version, dry_run, names, foreseen.expire, foreseen.leave)
         versions, plan = self._runtime.versions, self._runtime.plan
@@ -215,10 +214,6 @@ def _extract(engine: Engine) -> Tables:
         paused=tables.paused,
         waiting=dict(tables.waiting),
     )
-
-
-def _maker(seed: int) -> Any:
-    return lambda queue: Pool(queue, resolve(queue), seed=seed)
 
 
 def _changes(given: Configure, tables: Tables) -> bool:

@@ -13,7 +13,9 @@ import msgspec
 
 import evenmatch
 from evenmatch.engine import admission
+from evenmatch.engine.configuration import Foreseen, foresee
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.pool import Pool
 from evenmatch.engine.records import FORMAT
 from evenmatch.engine.shard import Shard
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
@@ -102,6 +104,24 @@ async def recover(
         JournalError: The journal cannot be read, or is damaged.
     """
     epoch = await journal.lease(plan.shard, plan.owner, LEASE_SECONDS)
+    engine, memories, snapshot_at = await rebuild(journal, plan)
+    last_seq, last_wall = await journal.last(plan.shard)
+    # Not later: deadlines that passed meanwhile are met at their own instants.
+    await asyncio.to_thread(engine.resume, engine.tables.now, memories)
+    await journal.begin(plan.shard, _segment(plan, last_seq + 1, wall()))
+    return Recovered(engine, epoch, last_wall, snapshot_at)
+
+
+async def rebuild(journal: Journal, plan: Plan) -> tuple[Engine, Mapping[str, Memory], int]:
+    """Return an engine with all that a journal holds, which nobody may change that way.
+
+    Returns:
+        The engine, not yet resumed; what the matchers knew at the snapshot; the record after which
+        the snapshot was taken.
+
+    Raises:
+        JournalError: The journal cannot be read, or is damaged.
+    """
     engine = Engine(resolve, shard=plan.shard, limits=engine_limits(plan.settings))
     stored = await journal.latest_snapshot(plan.shard)
     # The new engine is nobody else's yet: threads may fill it while the loop serves others.
@@ -113,11 +133,7 @@ async def recover(
         count += 1
         if count % APPLIED_AT_ONCE == 0:
             await asyncio.sleep(0)
-    last_seq, last_wall = await journal.last(plan.shard)
-    # Not later: deadlines that passed meanwhile are met at their own instants.
-    await asyncio.to_thread(engine.resume, engine.tables.now, memories)
-    await journal.begin(plan.shard, _segment(plan, last_seq + 1, wall()))
-    return Recovered(engine, epoch, last_wall, snapshot_at)
+    return engine, memories, snapshot_at
 
 
 class Snapshots:
@@ -254,6 +270,26 @@ def _restore(engine: Engine, stored: StoredSnapshot | None) -> Mapping[str, Memo
 def resolve(queue: Queue) -> evenmatch.Policy:
     """Return a queue's policy."""
     return parse_policy(queue.policy)
+
+
+def pools_of(seed: int) -> Callable[[Queue], Pool]:
+    """Return what makes a queue's pool, to try a configuration out."""
+    return lambda queue: Pool(queue, resolve(queue), seed=seed)
+
+
+async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
+    """Return what a plan would do to the tickets that wait in a journal, and how many those are.
+
+    The journal is only read, so its server may run meanwhile.
+
+    Raises:
+        ConfigError: The plan cannot come into force.
+        JournalError: The journal cannot be read, or is damaged.
+    """
+    engine, _, _ = await rebuild(journal, plan)
+    tables = engine.tables
+    given = Configure(tables.now, plan.queues, plan.seed, tables.version + 1)
+    return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
 
 
 def _segment(plan: Plan, first_seq: int, wall: float) -> Segment:
