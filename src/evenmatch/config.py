@@ -226,6 +226,9 @@ def _settings(shape: ServerShape) -> ServerSettings:
         clock_speed=at.at("clock_speed").within(shape.clock_speed, SPEEDS),
         keep_days=at.at("keep_days").within(shape.keep_days, DAYS),
         origins=shape.origins,
+        drain_max=at.at("drain_max").within(shape.drain_max, WAITS),
+        log_tickets=shape.log_tickets,
+        log_lines_max=at.at("log_lines_max").between(shape.log_lines_max, 1, LIMIT_MAX),
         limits=_limits(shape.limits, at.at("limits")),
     )
 

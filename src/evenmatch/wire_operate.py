@@ -49,6 +49,20 @@ class QueuePaused(msgspec.Struct, frozen=True, gc=False):
     paused: bool
 
 
+class DrainState(msgspec.Struct, frozen=True, gc=False):
+    """Whether the server takes no new tickets because it is about to stop.
+
+    Args:
+        draining: Whether it is.
+        waiting: Tickets that are still live.
+        seconds_left: After how many seconds it stops at the latest; null if it does not.
+    """
+
+    draining: bool
+    waiting: int
+    seconds_left: float | None
+
+
 class SetPolicy(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """The SPEC of the policy that is to decide."""
 

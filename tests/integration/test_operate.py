@@ -2,6 +2,8 @@
 
 import json
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -63,3 +65,34 @@ def test_change_over_http_is_used_again_by_the_next_process(tmp_path: Path) -> N
         (line,) = logged(server, "configuration_of_the_data_is_used")
         assert (line["set_by"], line["version"]) == ("PUT /v1/config", 2)
         assert "--config-from" in line["choose"]
+
+
+def test_draining_server_takes_no_tickets_and_hands_over_to_the_one_that_waits(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path) as server:
+        server.create("ada")
+        path = str(tmp_path / "config.toml")
+        command = [sys.executable, "-m", "evenmatch.cli.main", "serve", path, "--wait"]
+        command += ["--data", str(tmp_path / "data"), "--port", str(server.port)]
+        with server.log.open("a", encoding="utf-8") as errors:
+            second = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        assert second.stdout is not None
+        try:
+            until(lambda: bool(logged(server, "waiting_for_the_other_server")))
+            server.process.send_signal(signal.SIGUSR1)
+            until(lambda: server.call("GET", "/readyz").body["status"] == "draining")
+            refused = server.create("bob")
+            assert (refused.status, refused.body["error"]) == (503, "draining")
+            assert refused.headers["retry-after"] == "1"
+            # Who waits goes on: cancels, feeds and matches are as ever.
+            assert server.call("GET", "/v1/tickets/s0-1").body["state"] == "waiting"
+            assert server.call("POST", "/v1/drain?limit=0").body["draining"] is True
+            assert server._reap() == 0
+            assert second.stdout.readline(), "the second server listens"
+            assert server.create("bob").body["id"] == "s0-2"
+            assert server.call("GET", "/v1/tickets/s0-1").body["state"] == "matched"
+        finally:
+            second.kill()
+            second.wait(15.0)
+            second.stdout.close()

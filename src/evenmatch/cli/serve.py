@@ -25,6 +25,7 @@ def serve(
     data: str | None = None,
     journal: str | None = None,
     drop_queues: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    wait: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     config_from: Literal["auto", "file", "data"] = "auto",
 ) -> None:
     """Take tickets and make matches, over HTTP.
@@ -43,6 +44,7 @@ def serve(
         data: Directory of the journal; it is made if it is missing.
         journal: Reserved for a later version.
         drop_queues: Let tickets expire whose queue CONFIG no longer has; else it does not start.
+        wait: Wait until the server that runs on --data ends, and take over at once.
         config_from: Which configuration counts if it was changed over HTTP: CONFIG (file) or the
             change (data); auto takes the change, and does not start if CONFIG was edited since.
     """
@@ -71,7 +73,7 @@ def serve(
         data=folder,
         config_from=config_from,
     )
-    _run(plan, serving.Place(host, port, folder))
+    _run(plan, serving.Place(host, port, folder, wait))
 
 
 def _run(plan: Plan, place: Place) -> None:

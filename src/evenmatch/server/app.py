@@ -172,7 +172,7 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
         Route("/v1/matches/{match}", routes.get_match, methods=["GET"]),
         Route("/v1/matches/{match}/assignment", routes.assign_match, methods=["PUT"]),
         Route("/v1/matches/{match}/finish", routes.finish_match, methods=["POST"]),
-        *OperatorRoutes(parts.controls).all(),
+        *OperatorRoutes(parts).all(),
         *_later_routes(),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/metrics", routes.metrics, methods=["GET"]),

@@ -26,6 +26,7 @@ _TYPES = (
     wire_operate.ConfigState,
     wire_operate.ConfigChanged,
     wire_operate.QueuePaused,
+    wire_operate.DrainState,
     wire_operate.SetPolicy,
     wire_operate.QueuePolicy,
 )

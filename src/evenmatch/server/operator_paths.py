@@ -10,7 +10,7 @@ _QUEUE = [in_path("queue")]
 
 def operator_paths() -> Json:
     """Return the routes that change how the server works."""
-    return {"/v1/config": _config(), **_queues()}
+    return {"/v1/config": _config(), **_queues(), "/v1/drain": _drain()}
 
 
 def _config() -> Json:
@@ -38,6 +38,25 @@ def _config() -> Json:
                 "content": {"application/toml": text, "text/plain": text, "application/json": keys},
             },
         ),
+    }
+
+
+def _drain() -> Json:
+    state = {"200": body(ref(wire.DrainState))}
+    limit = in_query(
+        "limit",
+        {"type": "number", "minimum": 0},
+        "Stop after so many seconds even if tickets still wait; left out: [server] drain_max.",
+    )
+    return {
+        "get": operation("getDrain", "Is the server about to stop?", state),
+        "post": operation(
+            "beginDrain",
+            "Take no new tickets, and stop when nobody waits any more",
+            state,
+            parameters=[limit],
+        ),
+        "delete": operation("endDrain", "Take tickets again", state),
     }
 
 

@@ -10,22 +10,26 @@ from starlette.routing import BaseRoute, Route
 
 from evenmatch.config import BYTES_MAX, read_document
 from evenmatch.errors import ConfigError
-from evenmatch.server.controls import Controls
+from evenmatch.server.parts import Parts
 from evenmatch.server.responses import InvalidRequest, header, read_body
-from evenmatch.server.routes import check_parameters, json, record_of
+from evenmatch.server.routes import check_parameters, json, record_of, seconds_of
 from evenmatch.wire import decode
-from evenmatch.wire_operate import SetPolicy
+from evenmatch.wire_operate import DrainState, SetPolicy
 
 SMALL_BYTES_MAX = 16_384
 CONFIG_PARAMETERS = ("dry_run", "if_version")
+DRAIN_MOST = 86_400.0
+"""Longest drain, seconds."""
 ON, OFF = ("1", "true"), ("0", "false")
 
 
 class OperatorRoutes:
     """Handlers of the operators' requests."""
 
-    def __init__(self, controls: Controls) -> None:
-        self._controls = controls
+    def __init__(self, parts: Parts) -> None:
+        self._controls = parts.controls
+        self._drain = parts.drain
+        self._drain_max = parts.runtime.plan.settings.drain_max
 
     def all(self) -> list[BaseRoute]:
         """Return the routes."""
@@ -35,6 +39,9 @@ class OperatorRoutes:
             Route("/v1/queues/{queue}/pause", self.pause, methods=["POST"]),
             Route("/v1/queues/{queue}/resume", self.resume, methods=["POST"]),
             Route("/v1/queues/{queue}/policy", self.put_policy, methods=["PUT"]),
+            Route("/v1/drain", self.get_drain, methods=["GET"]),
+            Route("/v1/drain", self.begin_drain, methods=["POST"]),
+            Route("/v1/drain", self.end_drain, methods=["DELETE"]),
         ]
 
     async def get_config(self, request: Request) -> Response:
@@ -70,6 +77,30 @@ class OperatorRoutes:
         queue = request.path_params["queue"]
         done = await self._controls.set_policy(queue, given.policy, by=_name_of(request))
         return json(done)
+
+    async def get_drain(self, request: Request) -> Response:
+        """Say whether the server drains."""
+        check_parameters(request, ())
+        return self._draining()
+
+    async def begin_drain(self, request: Request) -> Response:
+        """Refuse new tickets, and stop when nobody waits any more or after `limit` seconds."""
+        check_parameters(request, ("limit",))
+        limit = self._drain_max
+        if "limit" in request.query_params:
+            limit = seconds_of(request, "limit", DRAIN_MOST)
+        self._drain.begin(limit)
+        return self._draining()
+
+    async def end_drain(self, request: Request) -> Response:
+        """Take tickets again."""
+        check_parameters(request, ())
+        self._drain.end()
+        return self._draining()
+
+    def _draining(self) -> Response:
+        drain = self._drain
+        return json(DrainState(drain.is_on, drain.waiting, drain.seconds_left))
 
 
 def _document_of(body: bytes, kind: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.journals.base import Journal
 from evenmatch.server.controls import Controls
+from evenmatch.server.drain import Drain
 from evenmatch.server.feed import MatchFeed
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
@@ -27,6 +28,7 @@ class Parts(msgspec.Struct, frozen=True):
     matches: MatchFeed
     statistics: Statistics
     controls: Controls
+    drain: Drain
 
 
 class _Watch:
@@ -58,4 +60,5 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         snapshot_every=snapshot_every,
     )
     controls = Controls(runtime)
-    return Parts(runtime, metrics, followers, tickets, matches, statistics, controls)
+    drain = Drain(runtime)
+    return Parts(runtime, metrics, followers, tickets, matches, statistics, controls, drain)

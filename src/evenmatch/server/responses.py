@@ -38,6 +38,7 @@ STATUS = {
     "too_late": 409,
     "body_too_large": 413,
     "overloaded": 429,
+    "draining": 503,
 }
 """HTTP status by code of a refusal; 400 for codes that are not listed."""
 

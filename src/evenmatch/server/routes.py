@@ -196,6 +196,9 @@ class Routes:
         del request
         if (reason := self._runtime.unready) is not None:
             return json({"status": "not ready", "reason": reason}, 503)
+        if self._runtime.draining:
+            reason = "the server is about to stop and takes no new tickets"
+            return json({"status": "draining", "reason": reason}, 503)
         return json({"status": "ready"})
 
 

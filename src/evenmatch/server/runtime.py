@@ -23,9 +23,15 @@ from evenmatch.engine.jobs import Plan as JobPlan
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.records import Record
 from evenmatch.engine.shard import Answer, Effect, Shard, Solve
-from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError, StaleOwner
+from evenmatch.errors import (
+    Draining,
+    JournalError,
+    JournalUnavailable,
+    MatchmakingError,
+    StaleOwner,
+)
 from evenmatch.journals.base import Journal
-from evenmatch.model.inputs import Advance, Input, Settle
+from evenmatch.model.inputs import Advance, Enqueue, Input, Settle
 from evenmatch.server.clock import Clock, resumed_at
 from evenmatch.server.listener import Listener
 from evenmatch.server.logs import log
@@ -80,6 +86,7 @@ class Runtime:
         self.commits = commits
         self.wall = wall
         self.failure: str | None = "starting"
+        self.draining = False
         self.given_up = asyncio.Event()
         self.shard: Shard
         self.clock = Clock(0.0)
@@ -176,6 +183,9 @@ class Runtime:
         """Hand an input in; `to` is called with the answer when it is durable."""
         if self.failure is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
+            return
+        if self.draining and type(given) is Enqueue:
+            to(Answer(to, error=Draining("the server is about to stop: try again in a second")))
             return
         try:
             effects = self.shard.handle(given, to)

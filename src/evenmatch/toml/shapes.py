@@ -240,6 +240,9 @@ class ServerShape(_Shape, frozen=True, kw_only=True):
     clock_speed: Number = 1.0
     keep_days: Number = 30.0
     origins: Texts = ()
+    drain_max: Number = 300.0
+    log_tickets: Flag = False
+    log_lines_max: Whole = 5_000
     limits: LimitsShape = LimitsShape()
 
 
