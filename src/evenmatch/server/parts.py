@@ -12,10 +12,12 @@ from evenmatch.server.drain import Drain
 from evenmatch.server.feed import MatchFeed
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
+from evenmatch.server.listener import Listener
 from evenmatch.server.metrics import Metrics
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.statistics import Statistics
+from evenmatch.server.ticket_log import TicketLog
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -44,6 +46,12 @@ class _Watch:
         del record
 
 
+def _further(plan: Plan) -> list[Listener]:
+    """Return the listeners that the settings ask for."""
+    settings = plan.settings
+    return [TicketLog(settings.log_lines_max)] if settings.log_tickets else []
+
+
 def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVERY) -> Parts:
     """Return the parts of a server that runs this plan; `runtime.start()` comes next."""
     metrics = Metrics()
@@ -54,7 +62,7 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, tickets, statistics),
+        listeners=(watch, matches, tickets, statistics, *_further(plan)),
         commits=metrics,
         solved=metrics.solved,
         snapshot_every=snapshot_every,
