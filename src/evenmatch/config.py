@@ -199,7 +199,15 @@ def _queues(shape: ScenarioShape, read_table: ReadTable) -> tuple[Queue, ...]:
     queues = build_queues(shape.queue, ROOT, read_table)
     for queue in queues:
         check_queue(queue)
-        _check_policy(queue, queue_place(ROOT, queue.name).at("policy"))
+        at = queue_place(ROOT, queue.name)
+        if queue.switchback is None:
+            _check_policy(queue, at.at("policy"))
+        else:
+            for index, policy in enumerate(queue.switchback.policies):
+                arm = msgspec.structs.replace(queue, policy=policy)
+                _check_policy(arm, at.at("switchback").at("policies").at(index))
+        if queue.shadow is not None:
+            _check_policy(msgspec.structs.replace(queue, policy=queue.shadow), at.at("shadow"))
     return queues
 
 

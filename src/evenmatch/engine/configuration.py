@@ -66,7 +66,10 @@ def carried_over(
     same, known = {}, {}
     for queue in given.queues:
         pool = pools.get(queue.name)
-        if pool is None or tables.queues.get(queue.name) != queue or pool.fault is not None:
+        before = tables.queues.get(queue.name)
+        if pool is None or before is None or pool.fault is not None:
+            continue
+        if not before.plays_like(queue):
             continue
         if queue.name in given.pause and pool.slot.running is not None:
             known[queue.name] = pool.memory()

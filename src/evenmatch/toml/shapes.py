@@ -102,6 +102,15 @@ class HandicapShape(_Shape, frozen=True, kw_only=True):
     attribute: Text = "rating"
 
 
+class SwitchbackShape(_Shape, frozen=True, kw_only=True):
+    """`switchback = {...}` of a queue."""
+
+    policies: Texts
+    block: Number = 1800.0
+    seed: Whole = 1
+    trim: Number = 0.25
+
+
 class QueueShape(_Shape, frozen=True, kw_only=True):
     """`[[queue]]`."""
 
@@ -130,6 +139,8 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     rules: tuple[RuleShape, ...] = ()
     attributes: Texts = ()
     handicap: HandicapShape | None = None
+    shadow: Text | None = None
+    switchback: SwitchbackShape | None = None
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):
