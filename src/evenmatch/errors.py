@@ -12,6 +12,10 @@ MatchmakingError
 |   |-- AlreadyWaiting                 a player of the ticket is in another live ticket or match
 |   |-- KeyReused                      an idempotency key came back with another body
 |   |-- TooLate                        the ticket was matched before the cancel
+|   |-- InvalidOutcome                 what is said of a match does not fit it
+|   |-- NotInMatch                     a player speaks of a match that he was not in
+|   |-- OutcomeDiffers                 another outcome of the match was said before, and stays
+|   |-- OutcomeDisputed                the players could not agree in time
 |   `-- Overloaded                     a limit is reached; try again later
 |-- PolicyError         (ValueError)   a policy broke its contract
 |-- NotSupported        (ValueError)   the name is known, the feature is not in this version
@@ -114,6 +118,30 @@ class TooLate(Refusal):
     """The ticket was matched before the cancel; `match` says by which match."""
 
     code = "too_late"
+
+
+class InvalidOutcome(Refusal):
+    """What is said of a match does not fit it: its players, a number for each team."""
+
+    code = "invalid_outcome"
+
+
+class NotInMatch(Refusal):
+    """A player speaks of a match that he was not in."""
+
+    code = "not_in_match"
+
+
+class OutcomeDiffers(Refusal):
+    """Another outcome of the match was said before, and stays."""
+
+    code = "outcome_differs"
+
+
+class OutcomeDisputed(Refusal):
+    """The players could not agree in time; only the game's own service may decide now."""
+
+    code = "outcome_disputed"
 
 
 class Overloaded(Refusal):

@@ -259,6 +259,10 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         accept: The ready-check; None means that matches are final at once.
         attributes: Further attribute names that tickets may carry.
         handicap: Points that its matches give to weaker teams; None means none.
+        rating: The SPEC of the system that rates its outcomes, such as `glicko2:tau=0.5`; None
+            means that they change no rating.
+        rating_period: Seconds whose outcomes are rated together; None rates each at once.
+        ladder: Queues of one ladder share their ratings; empty means the queue's group.
     """
 
     name: str = "main"
@@ -276,6 +280,14 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     accept: Accept | None = None
     attributes: tuple[str, ...] = ()
     handicap: Handicap | None = None
+    rating: str | None = None
+    rating_period: float | None = None
+    ladder: str = ""
+
+    @property
+    def rated_in(self) -> str:
+        """Return the name of the ladder whose ratings its tickets get."""
+        return self.ladder or self.group
 
     @property
     def remembers(self) -> int:

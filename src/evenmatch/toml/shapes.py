@@ -130,6 +130,9 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     rules: tuple[RuleShape, ...] = ()
     attributes: Texts = ()
     handicap: HandicapShape | None = None
+    rating: Text | None = None
+    rating_period: Number | None = None
+    ladder: Text = ""
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):
