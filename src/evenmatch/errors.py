@@ -12,10 +12,13 @@ MatchmakingError
 |   |-- AlreadyWaiting                 a player of the ticket is in another live ticket or match
 |   |-- KeyReused                      an idempotency key came back with another body
 |   |-- TooLate                        the ticket was matched before the cancel
+|   |-- NotMade                        the match is only proposed; its players must accept first
+|   |-- ProposalOver                   the proposal has failed, or the ticket has left it
+|   |-- NotInMatch                     the ticket or player has no seat in the match
 |   |-- InvalidOutcome                 what is said of a match does not fit it
-|   |-- NotInMatch                     a player speaks of a match that he was not in
 |   |-- OutcomeDiffers                 another outcome of the match was said before, and stays
 |   |-- OutcomeDisputed                the players could not agree in time
+|   |-- Cooldown                       the player failed ready-checks and must wait a while
 |   `-- Overloaded                     a limit is reached; try again later
 |-- PolicyError         (ValueError)   a policy broke its contract
 |-- NotSupported        (ValueError)   the name is known, the feature is not in this version
@@ -120,16 +123,34 @@ class TooLate(Refusal):
     code = "too_late"
 
 
+class NotMade(Refusal):
+    """The match is only proposed; its players have to accept it first."""
+
+    code = "not_made"
+
+
+class ProposalOver(Refusal):
+    """The proposal has failed, or the ticket has left it."""
+
+    code = "proposal_over"
+
+
+class NotInMatch(Refusal):
+    """The ticket or the player has no seat in the match."""
+
+    code = "not_in_match"
+
+
+class Cooldown(Refusal):
+    """A player failed ready-checks and may queue again after `seconds`."""
+
+    code = "cooldown"
+
+
 class InvalidOutcome(Refusal):
     """What is said of a match does not fit it: its players, a number for each team."""
 
     code = "invalid_outcome"
-
-
-class NotInMatch(Refusal):
-    """A player speaks of a match that he was not in."""
-
-    code = "not_in_match"
 
 
 class OutcomeDiffers(Refusal):

@@ -9,6 +9,12 @@ class Counters(msgspec.Struct, gc=False):
     """Totals since the shard's birth; `accepted` = waiting + matched + cancelled + expired.
 
     `jobs` were asked for; `dropped` are the matches of their plans that came too late.
+
+    Of the `proposed` matches, `checks_failed` lost a player; `repaired` were played all the same,
+    and the `dissolved` came to nothing.
+
+    The `outcomes` of matches counted, those that were `disputed` did not; `rated` new ratings came
+    of them.
     """
 
     accepted: int = 0
@@ -19,3 +25,10 @@ class Counters(msgspec.Struct, gc=False):
     bots: int = 0
     jobs: int = 0
     dropped: int = 0
+    proposed: int = 0
+    checks_failed: int = 0
+    repaired: int = 0
+    dissolved: int = 0
+    outcomes: int = 0
+    disputed: int = 0
+    rated: int = 0
