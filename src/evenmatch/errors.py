@@ -8,6 +8,7 @@ MatchmakingError
 |   |-- UnknownQueue    (LookupError)  no such queue
 |   |-- UnknownTicket   (LookupError)  no such ticket was ever accepted
 |   |-- UnknownMatch    (LookupError)  no such match was ever made
+|   |-- UnknownPlayer   (LookupError)  nothing is known of this player
 |   |-- Forgotten       (LookupError)  it existed, ended long ago, and is no longer kept
 |   |-- AlreadyWaiting                 a player of the ticket is in another live ticket or match
 |   |-- KeyReused                      an idempotency key came back with another body
@@ -16,6 +17,7 @@ MatchmakingError
 |   |-- ProposalOver                   the proposal has failed, or the ticket has left it
 |   |-- NotInMatch                     the ticket or player has no seat in the match
 |   |-- InvalidOutcome                 what is said of a match does not fit it
+|   |-- NotHost                        a player assigns a match that he is not the first host of
 |   |-- OutcomeDiffers                 another outcome of the match was said before, and stays
 |   |-- OutcomeDisputed                the players could not agree in time
 |   |-- Cooldown                       the player failed ready-checks and must wait a while
@@ -99,6 +101,12 @@ class UnknownMatch(Refusal, LookupError):
     code = "unknown_match"
 
 
+class UnknownPlayer(Refusal, LookupError):
+    """Nothing is known of this player."""
+
+    code = "unknown_player"
+
+
 class Forgotten(Refusal, LookupError):
     """The ticket or match ended long ago and is no longer kept."""
 
@@ -151,6 +159,12 @@ class InvalidOutcome(Refusal):
     """What is said of a match does not fit it: its players, a number for each team."""
 
     code = "invalid_outcome"
+
+
+class NotHost(Refusal):
+    """A player may assign a match only if he is the first of its hosts."""
+
+    code = "not_host"
 
 
 class OutcomeDiffers(Refusal):

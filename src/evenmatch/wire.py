@@ -8,7 +8,7 @@ name of the interface is written down.
 from __future__ import annotations
 
 import unicodedata
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -17,6 +17,7 @@ from evenmatch.errors import InvalidTicket, Refusal
 from evenmatch.explain import BAD, explained
 from evenmatch.explain import InvalidRequest as InvalidRequest
 from evenmatch.model.match import Match
+from evenmatch.model.outcome import MatchOutcome
 from evenmatch.model.ticket import NewTicket, Player, Value
 
 BATCH_MAX = 1_000
@@ -117,6 +118,54 @@ class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
     state: str
 
 
+class OutcomeState(msgspec.Struct, frozen=True, gc=False):
+    """What is known of a match's outcome.
+
+    Args:
+        state: `reported` by players who are not yet agreed, `counted`, or `disputed`.
+        ranks: Place of each team from 1 in the order of `players`; null until it counts.
+        reports: The ranks that each player has reported; empty once it counts.
+    """
+
+    state: Literal["reported", "counted", "disputed"]
+    ranks: tuple[int, ...] | None
+    reports: dict[str, tuple[int, ...]] = {}
+
+
+class ReportOutcome(
+    msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
+    """How a match ended.
+
+    Args:
+        ranks: Place of each team, lower is better, equal is a draw; either these or `points`.
+        points: What each team scored, higher is better.
+        handicap: Points given to each team before the start; left out: those of the match.
+        teams: Player ids by team, in the order of `ranks`; left out: the teams of the match.
+        quitters: Players who left before the end: they lose to every other team.
+        wide: Whether the match was made far beyond the usual gap; left out: what its policy says.
+        player: The player who reports; left out by the game's own service.
+    """
+
+    ranks: tuple[float, ...] | None = None
+    points: tuple[float, ...] | None = None
+    handicap: tuple[float, ...] | None = None
+    teams: tuple[tuple[str, ...], ...] = ()
+    quitters: tuple[str, ...] = ()
+    wide: bool | None = None
+    player: str | None = None
+
+
+class PlayerRating(msgspec.Struct, frozen=True, gc=False):
+    """What is stored of a player in a ladder; the deviation is as wide as it is now."""
+
+    player: str
+    ladder: str
+    mean: float
+    deviation: float
+    volatility: float | None
+
+
 class MatchState(msgspec.Struct, frozen=True, gc=False):
     """A match: ticket ids and player ids by team; `at` is engine time in seconds.
 
@@ -125,7 +174,8 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     `region`, in queues that compare latencies, is the best one for all, and `latency_delta` says by
     team and player how many milliseconds it is above the player's own best. `hosts`, in queues that
     ask for them, are the players who reach everyone, best first. `off_side`, where there is any,
-    names the tickets that are on another side than they asked for.
+    names the tickets that are on another side than they asked for. `outcome` is there once somebody
+    has reported how it ended.
     """
 
     match: str
@@ -144,6 +194,7 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     latency_delta: tuple[tuple[float, ...], ...] | UnsetType = UNSET
     hosts: tuple[str, ...] | UnsetType = UNSET
     off_side: tuple[str, ...] | UnsetType = UNSET
+    outcome: OutcomeState | UnsetType = UNSET
 
 
 class FeedMatch(MatchState, frozen=True, gc=False):
@@ -271,7 +322,11 @@ def new_ticket(created: CreateTicket) -> NewTicket:
     return NewTicket(created.players, created.queues, created.attributes)
 
 
-def match_state(match: Match, assignment: dict[str, str] | None = None) -> MatchState:
+def match_state(
+    match: Match,
+    assignment: dict[str, str] | None = None,
+    outcome: MatchOutcome | None = None,
+) -> MatchState:
     """Return a match as it goes over HTTP."""
     return MatchState(
         match.id,
@@ -290,7 +345,14 @@ def match_state(match: Match, assignment: dict[str, str] | None = None) -> Match
         match.latency_delta or UNSET,
         UNSET if match.hosts is None else match.hosts,
         match.off_side or UNSET,
+        UNSET if outcome is None else outcome_state(outcome),
     )
+
+
+def outcome_state(told: MatchOutcome) -> OutcomeState:
+    """Return an outcome as it goes over HTTP."""
+    reports = {player: result.ranks for player, result in told.reports.items()}
+    return OutcomeState(told.state, None if told.result is None else told.result.ranks, reports)
 
 
 def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> FeedMatch:
@@ -312,7 +374,7 @@ def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> Fee
         match.latency_delta or UNSET,
         UNSET if match.hosts is None else match.hosts,
         match.off_side or UNSET,
-        seq,
+        seq=seq,
     )
 
 

@@ -20,6 +20,8 @@ _TYPES = (
     wire.TicketState,
     wire.TicketCancelled,
     wire.MatchState,
+    wire.ReportOutcome,
+    wire.PlayerRating,
     wire.FeedPage,
     wire.QueueState,
     wire.QueueStats,
@@ -133,6 +135,30 @@ def _match_paths() -> _Json:
                 "Say where a match is played",
                 {"200": match},
                 requestBody={"required": True, **_body(place)},
+            ),
+        },
+        "/v1/matches/{match}/outcome": {
+            "parameters": _MATCH,
+            "post": _operation(
+                "reportOutcome",
+                "Say how a match ended, as the game's service or as one of its players",
+                {"200": match},
+                requestBody={"required": True, **_body(_ref(wire.ReportOutcome))},
+            ),
+        },
+        "/v1/players/{player}/rating": {
+            "parameters": [_in_path("player")],
+            "get": _operation(
+                "getRating",
+                "What is known of a player's skill",
+                {"200": _body(_ref(wire.PlayerRating))},
+                parameters=[
+                    _in_query(
+                        "queue",
+                        {"type": "string"},
+                        "The rating that counts in this queue; left out: the first queue.",
+                    )
+                ],
             ),
         },
         "/v1/matches/{match}/finish": {

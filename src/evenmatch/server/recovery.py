@@ -23,6 +23,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import parse_policy
+from evenmatch.ratings.periods import rate_period
 from evenmatch.server.logs import log
 
 LEASE_SECONDS = 30.0
@@ -83,7 +84,8 @@ async def recover(
         JournalError: The journal cannot be read, or is damaged.
     """
     epoch = await journal.lease(plan.shard, plan.owner, LEASE_SECONDS)
-    engine = Engine(_resolve, shard=plan.shard, limits=engine_limits(plan.settings))
+    limits = engine_limits(plan.settings)
+    engine = Engine(_resolve, shard=plan.shard, limits=limits, rate=rate_period)
     stored = await journal.latest_snapshot(plan.shard)
     # The new engine is nobody else's yet: threads may fill it while the loop serves others.
     memories = await asyncio.to_thread(_restore, engine, stored)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.rows import TicketView
-from evenmatch.errors import NotSupported
+from evenmatch.errors import NotHost, NotSupported
 from evenmatch.model.inputs import Assign, Cancel, Finish
 from evenmatch.server.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.metrics import CONTENT_TYPE
@@ -165,6 +165,14 @@ class Routes:
                 f"an assignment has 1 to {ASSIGNMENT_ENTRIES_MAX} entries, got {len(assignment)}"
             )
         match_id = request.path_params["match"]
+        principal = request.scope.get("principal")
+        if principal is not None and principal.is_player:
+            kept = await self._runtime.look(lambda engine: engine.match(match_id))
+            if (kept.match.hosts or ("",))[0] != principal.name:
+                raise NotHost(
+                    f"player {principal.name!r} is not the first of the hosts of match {match_id}",
+                    match=match_id,
+                )
         await self._runtime.ask(Assign(self._runtime.now(), match_id, assignment))
         return await self._match(match_id)
 
@@ -176,7 +184,7 @@ class Routes:
 
     async def _match(self, match_id: str) -> Response:
         kept = await self._runtime.look(lambda engine: engine.match(match_id))
-        return json(match_state(kept.match, kept.assignment))
+        return json(match_state(kept.match, kept.assignment, kept.outcome))
 
     # Operators
 

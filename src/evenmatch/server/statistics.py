@@ -14,12 +14,15 @@ from evenmatch.model.events import (
     Accepted,
     Cancelled,
     Configured,
+    Counted,
+    Disputed,
     Event,
     Expired,
     JobAsked,
     JobSettled,
     LeftQueue,
     Matched,
+    Rated,
 )
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
@@ -167,6 +170,12 @@ class Statistics:
             self.totals.jobs = event.number
         elif isinstance(event, JobSettled):
             self.totals.dropped += event.dropped
+        elif isinstance(event, Counted):
+            self.totals.outcomes += 1
+        elif isinstance(event, Disputed):
+            self.totals.disputed += 1
+        elif isinstance(event, Rated):
+            self.totals.rated += len(event.ratings)
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
             for queue in record.input.queues:

@@ -29,6 +29,7 @@ from evenmatch.model.events import Accepted, Cancelled, Event, Existing, Expired
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ARRIVALS_MAX
+from evenmatch.ratings.periods import rate_period
 from evenmatch.sim.foresight import Foresight
 from evenmatch.sim.history import CANCELLED, EXPIRED, WAITING, History
 from evenmatch.sim.rest import Rest
@@ -71,7 +72,7 @@ class Simulator:
         solve_time: float = 0.0,
         is_checked: bool = False,
     ) -> None:
-        self.engine = Engine(resolve, limits=LIMITS)
+        self.engine = Engine(resolve, limits=LIMITS, rate=rate_period)
         self.history = history
         self._until = until
         self._is_checked = is_checked
