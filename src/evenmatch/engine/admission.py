@@ -78,8 +78,7 @@ def judge(given: Enqueue, item: int, door: Door) -> Accepted | Existing | Refuse
     """Return what becomes of one item of a request."""
     new, tables = given.tickets[item], door.tables
     ratings = {} if door.known is None else door.known(new)
-    if ratings:
-        new = with_ratings(new, ratings)
+    new = with_ratings(new, ratings)
     try:
         admit(new, tables, door.objectives, door.limits, strict=given.strict)
         if tables.penalties:

@@ -98,6 +98,8 @@ def aged(stored: StoredRating | None, now: float, seconds: float | None) -> Aged
 
 def with_ratings(new: NewTicket, known: dict[str, Rating]) -> NewTicket:
     """Return a ticket whose players have these ratings."""
+    if not known:
+        return new
     players = tuple(
         [
             msgspec.structs.replace(player, rating=known[player.id])

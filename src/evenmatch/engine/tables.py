@@ -221,9 +221,7 @@ class Tables(msgspec.Struct):
         return copied
 
     def _accept(self, given: Enqueue, event: Accepted) -> None:
-        new = given.tickets[event.item]
-        if event.ratings:
-            new = with_ratings(new, event.ratings)
+        new = with_ratings(given.tickets[event.item], event.ratings)
         queues = new.queues or (next(iter(self.queues)),)
         players = new.players
         if self.met:

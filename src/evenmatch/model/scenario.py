@@ -129,6 +129,22 @@ class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return sum(rates) if rates else (self.rate or 0.0)
 
 
+class Outcomes(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How matches end in a simulation; see `sim.outcomes`.
+
+    Args:
+        skill: The attribute that says how good a player truly is; no rating system sees it.
+        scale: The gap of skills, in points, at which the better team wins ten times of eleven.
+        draws: Share of matches that end in a draw, whatever the skills.
+        lasts: Seconds from a match's making until its outcome is reported.
+    """
+
+    skill: str = "skill"
+    scale: float = 400.0
+    draws: float = 0.0
+    lasts: float = 600.0
+
+
 class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A world to simulate.
 
@@ -139,6 +155,7 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         until: Seconds after which the run ends; None runs until nothing is left to happen.
         solve_time: Seconds until a job's result arrives.
         warmup: Tickets enqueued before this many seconds are simulated, not counted.
+        outcomes: How matches end; None means that nobody hears of it.
     """
 
     queues: tuple[Queue, ...]
@@ -147,6 +164,7 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     until: float | None = None
     solve_time: float = 0.0
     warmup: float = 0.0
+    outcomes: Outcomes | None = None
 
 
 class Limits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

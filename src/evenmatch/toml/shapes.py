@@ -222,6 +222,15 @@ class ArrivalsShape(_Shape, frozen=True, kw_only=True):
     world: WorldShape | None = None
 
 
+class OutcomesShape(_Shape, frozen=True, kw_only=True):
+    """`[outcomes]`."""
+
+    skill: Text = "skill"
+    scale: Number = 400.0
+    draws: Number = 0.0
+    lasts: Number = 600.0
+
+
 class LimitsShape(_Shape, frozen=True, kw_only=True):
     """`[server.limits]`."""
 
@@ -256,4 +265,5 @@ class ScenarioShape(_Shape, frozen=True, kw_only=True):
     queue: tuple[QueueShape, ...] = ()
     arrivals: ArrivalsShape | None = None
     attributes: dict[str, DistributionShape] = {}
+    outcomes: OutcomesShape | None = None
     server: ServerShape = ServerShape()
