@@ -518,15 +518,24 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "kind": "The comparison, as for criteria, or `same`: all values are equal; `rematch`: "
         "opponents of the last `matches` matches may not meet again until they were drawn anew "
         "`redraws` times; `overlap`: there is an element that all have; `avoid`: nobody meets a "
-        "player whom either lists.",
+        "player whom either lists; `pair_limit`: two players meet in so many matches at most "
+        "within `within` seconds; `household_limit`: so many players of one household at most are "
+        "in a match.",
         "attribute": "The value that is compared, as for criteria; for `avoid` a set of player ids "
-        "(default `avoid`). `rematch` needs none: the engine remembers.",
+        "(default `avoid`); for `household_limit` what its players share, or a set of such things "
+        "(default `household`). `rematch` and `pair_limit` need none: the engine remembers; for "
+        "the latter a ticket may bring `meetings`, a map from player id to matches.",
         "limit": "Largest gap accepted at once: for `latency` milliseconds of the worst pair, or "
         "of the worst off to the region; for `party_parity` the difference, 0 to 1; for "
-        "`host_options` the hosts missing to two. It does not go with `rematch`, `same`, `overlap` "
+        "`host_options` the hosts missing to two; for `pair_limit` matches, 1 to 20, and for "
+        "`household_limit` players, 1 to 100. It does not go with `rematch`, `same`, `overlap` "
         "and `avoid`; `expand = {steps = [[60, 1]]}` lifts the last three after 60 s.",
-        "pairs": "For `latency` as for criteria; for `avoid`: `all` (default), `enemies` or "
-        "`teammates`.",
+        "pairs": "For `latency` as for criteria; for `avoid` and `pair_limit`: `all` (default), "
+        "`enemies` or `teammates`. For `household_limit`: `all` counts its players in the match "
+        "(default), `teammates` in each team, `enemies` in the match if they are not all in one "
+        "team.",
+        "within": "For `pair_limit`: seconds for which a match counts, 1 to 604800 (default 86400, "
+        "a day).",
         "unit": "`difference` (points), `relative` (a fraction of one's own value) or `percentile` "
         "(a fraction of all players: 0.05 is five of a hundred).",
         "accept": "Whose limit must have reached the gap: that of `both` sides (of every ticket of "

@@ -63,6 +63,15 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
     for name in ("players", "busy", "met"):
         groups: dict[str, dict[str, object]] = getattr(tables, name)
         fields[name] = {group: msgspec.Raw(_in_slices(of)) for group, of in groups.items()}
+    fields["played"] = {
+        group: {
+            "rows": msgspec.Raw(_in_slices(played.rows)),
+            "of": msgspec.Raw(_in_slices(played.of)),
+            "first": played.first,
+            "seats": played.seats,
+        }
+        for group, played in tables.played.items()
+    }
     whole = {name: getattr(snapshot, name) for name in snapshot.__struct_fields__}
     return msgspec.json.encode({**whole, "tables": fields})
 

@@ -20,6 +20,7 @@ import msgspec
 from evenmatch.cost.percentile import Recent, parts_of, remember
 from evenmatch.engine.counters import Counters
 from evenmatch.engine.meetings import Meetings, forget_unasked, note_meetings, with_meetings
+from evenmatch.engine.played import Played, forget_unlimited, note_played, with_counts
 from evenmatch.engine.records import Record
 from evenmatch.errors import Forgotten
 from evenmatch.model.events import (
@@ -141,6 +142,7 @@ class Tables(msgspec.Struct):
         forget_at: Instant from which old rows are looked for again.
         recent: The last values of accepted tickets, where percentiles are taken among them.
         met: Whom players met last, by group; only where a queue asks for it.
+        played: Who played with whom and when, by group; only where a queue limits that.
     """
 
     now: float = 0.0
@@ -160,6 +162,7 @@ class Tables(msgspec.Struct):
     forget_at: float = 0.0
     recent: dict[str, Recent] = {}
     met: Meetings = {}
+    played: dict[str, Played] = {}
 
     def view(self, ticket_id: str, now: float | None = None) -> TicketView:
         """Return a ticket as its owner sees it.
@@ -239,6 +242,7 @@ class Tables(msgspec.Struct):
             for key in [key for key in self.recent if parts_of(key)[0] not in self.queues]:
                 del self.recent[key]
             forget_unasked(self.met, given.queues)
+            forget_unlimited(self.played, given.queues)
 
     def seal(self, record: Record) -> None:
         """End a record: note its number, instant and key, and forget what is too old."""
@@ -272,6 +276,7 @@ class Tables(msgspec.Struct):
             setattr(copied, name, dict(getattr(self, name)))
         copied.players = {group: dict(players) for group, players in self.players.items()}
         copied.met = {group: dict(players) for group, players in self.met.items()}
+        copied.played = {group: played.copy() for group, played in self.played.items()}
         copied.busy = {group: dict(players) for group, players in self.busy.items()}
         copied.recent = {key: recent.copy() for key, recent in self.recent.items()}
         return copied
@@ -282,6 +287,9 @@ class Tables(msgspec.Struct):
         players = new.players
         if self.met:
             players = with_meetings(new, [self.queues[name] for name in queues], self.met)
+        if played := self.played.get(self.queues[queues[0]].group):
+            asked = [self.queues[name] for name in queues]
+            players = with_counts(new, players, asked, played, given.now)
         ticket = Ticket(event.ticket, event.sequence, given.now, players, queues, new.attributes)
         if event.percentiles or self.recent:
             places = {key: placed.places for key, placed in event.percentiles.items()}
@@ -294,9 +302,11 @@ class Tables(msgspec.Struct):
         self.counters.accepted += 1
 
     def _match(self, now: float, match: Match) -> None:
+        queue = self.queues[match.queue]
+        if queue.pair_limits:
+            note_played(self.played, match, self.waiting, self.queues.values())
         for ticket_id in match.tickets:
             self._end(now, ticket_id, "matched", None, match.id)
-        queue = self.queues[match.queue]
         self.matches[match.id] = KeptMatch(
             self.sequence + 1, match, queue.exclusive_match, now + queue.match_max
         )

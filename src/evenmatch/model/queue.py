@@ -34,6 +34,8 @@ RuleKind = Literal[
     "host_options",
     "overlap",
     "avoid",
+    "pair_limit",
+    "household_limit",
     "fullness",
     "role_rank",
 ]
@@ -44,6 +46,8 @@ OnDeadline = Literal["bots", "expire", "keep"]
 SideChoice = Literal["insist", "prefer"]
 RECENT = "recent"
 """The attribute that says whom a player met last; the engine fills it in where a queue asks."""
+DAY = 86_400.0
+"""Seconds for which a meeting counts for `pair_limit` unless the queue says otherwise."""
 
 
 class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -187,7 +191,8 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         attribute: The value that is compared; `party_parity` needs none.
         limit: Largest gap accepted at once: milliseconds for `latency`, the difference of party
             sizes for `party_parity`, hosts missing to two for `host_options`; where a rule is kept
-            or broken (`same`, `overlap`, `avoid`) 0, and 1 lifts it.
+            or broken (`same`, `overlap`, `avoid`) 0, and 1 lifts it; for `pair_limit` the matches
+            of a pair, for `household_limit` the players of a household.
         unit: `difference` (points), `relative` (a fraction of one's own value) or `percentile`
             (a fraction of all players: 0.05 is five of a hundred).
         expand: How the limit widens; None means never.
@@ -196,8 +201,9 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         accept: Whose limit must have reached the gap: that of `both` sides (of every ticket of
             the match), or of `either` (of one ticket).
         sample: Where percentiles are taken.
-        pairs: For `latency` and `avoid`: the pairs that count; None means `enemies` for the former
-            and `all` for the latter.
+        pairs: For `latency`, `avoid`, `pair_limit` and `household_limit`: the pairs that count;
+            None means `enemies` for the first and `all` for the others.
+        within: For `pair_limit`: seconds for which a match counts.
     """
 
     kind: RuleKind
@@ -210,6 +216,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     accept: Literal["both", "either"] = "both"
     sample: Sample = Sample()
     pairs: Pairs | None = None
+    within: float = DAY
 
 
 class Accept(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -288,6 +295,11 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             if rule.kind == "rematch":
                 deepest = max(deepest, rule.matches)
         return deepest
+
+    @property
+    def pair_limits(self) -> tuple[Rule, ...]:
+        """Return the rules for which the meetings of players are counted."""
+        return tuple([rule for rule in self.rules if rule.kind == "pair_limit"])
 
     @property
     def price(self) -> float:

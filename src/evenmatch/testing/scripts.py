@@ -92,6 +92,15 @@ QUEUES: tuple[Queue, ...] = (
         wait_max=24.0,
     ),
     Queue(
+        "fair",
+        Format((2, 2)),
+        rules=(
+            Rule("pair_limit", "meetings", 2.0, expand=Expansion(steps=((8.0, 3.0),))),
+            Rule("household_limit", "household", 1.0, pairs="teammates"),
+        ),
+        wait_max=24.0,
+    ),
+    Queue(
         "parties",
         Format((2, 2)),
         (
@@ -227,6 +236,8 @@ def _draw_other(
     name = given.attribute
     if given.kind == "same":
         attributes[name] = rng.choice(("red", "blue"))
+    elif given.kind == "household_limit":
+        attributes[name] = rng.choice("abcdefgh")
     elif given.kind == "overlap":
         attributes[name] = rng.choice((("de",), ("de", "en"), ("en",), ("en", "fr")))
     elif given.kind == "latency":
@@ -241,6 +252,8 @@ def _draw_other(
         met = _some_others(rng, player_id)
         if given.kind == "avoid":
             attributes[name] = met[:2]
+        elif given.kind == "pair_limit":
+            attributes[name] = {each: rng.choice((1.0, 2.0, 3.0)) for each in met}
         else:
             attributes[name] = {each: rng.choice((-1.0, 1.0, 1.0, 2.0, 3.0)) for each in met}
 

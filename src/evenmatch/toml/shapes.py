@@ -91,6 +91,7 @@ class RuleShape(_Shape, frozen=True, kw_only=True):
     redraws: Whole | None = None
     every: Number | None = None
     pairs: Text | None = None
+    within: Number | None = None
 
 
 class HandicapShape(_Shape, frozen=True, kw_only=True):

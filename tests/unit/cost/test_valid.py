@@ -165,7 +165,7 @@ BAD = [
     (scaled(kind="log", knee=5e-324), "criteria[0].scale.knee must be between 1e-9 and 1e15"),
     (scaled(kind="none", cap=math.nan), "scale.cap must be between -1e15 and 1e15, got nan"),
     (
-        ruled(kind="pair_limit"),
+        ruled(kind="friendship"),
         "rules[0].kind must be one of spread, mean_gap, imbalance, same, rematch, latency",
     ),
     (ruled(limit=-1.0), "rules[0].limit must be between 0 and 1e15, got -1.0"),
