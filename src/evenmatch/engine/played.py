@@ -106,10 +106,10 @@ def note_played(
         played: What is known so far, by group; it is changed.
         match: The match.
         waiting: The live tickets.
-        queues: All queues; a match is kept for as long as any of its group asks.
+        queues: That of the match, then all; it is kept for as long as any of its group asks.
     """
     known = list(queues)
-    group = next(each.group for each in known if each.name == match.queue)
+    group = known[0].group
     within = max(rule.within for each in known if each.group == group for rule in each.pair_limits)
     teams = tuple(
         [
@@ -121,7 +121,11 @@ def note_played(
 
 
 def with_counts(
-    new: NewTicket, players: tuple[Player, ...], queues: Sequence[Queue], known: Played, now: float
+    new: NewTicket | Ticket,
+    players: tuple[Player, ...],
+    queues: Sequence[Queue],
+    known: Played,
+    now: float,
 ) -> tuple[Player, ...]:
     """Return the players of a new ticket with how often they met whom.
 
@@ -163,7 +167,9 @@ def memory_conflict(queues: Iterable[Queue]) -> str | None:
     return None
 
 
-def _with(new: NewTicket, player: Player, rules: list[Rule], known: Played, now: float) -> Player:
+def _with(
+    new: NewTicket | Ticket, player: Player, rules: list[Rule], known: Played, now: float
+) -> Player:
     if player.id not in known.of:
         return player
     attributes: dict[str, Value] = dict(player.attributes)

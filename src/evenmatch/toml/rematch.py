@@ -11,8 +11,10 @@ EVERY = 10.0
 """Seconds between two draws where neither `every` nor a deadline says more."""
 REMATCH_KEYS = ("matches", "redraws", "every")
 CRITERION_KEYS = ("scale", "measure", "step", "pairs", "best", "worst")
-RULE_KEYS = ("limit", "unit", "expand", "measure", "accept", "file", "column", "last")
-RULE_KEYS += ("pairs", "within")
+RULE_KEYS = (
+    *("limit", "unit", "expand", "measure", "accept"),
+    *("file", "column", "last", "pairs", "within"),
+)
 
 
 def build_rematch_criterion(shape: CriterionShape, at: Place) -> Criterion:

@@ -9,7 +9,7 @@ from evenmatch.engine.played import Played, Row, forget_unlimited, with_counts
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, take
 from evenmatch.errors import ConfigError
 from evenmatch.model.events import Refused
-from evenmatch.model.inputs import Advance, Configure, Enqueue
+from evenmatch.model.inputs import Advance, Configure, Enqueue, Update
 from evenmatch.model.queue import Pairs, Queue, Rule
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, player, queue
@@ -181,3 +181,16 @@ def test_party_of_one_household_is_refused_with_the_numbers() -> None:
 
     assert isinstance(event, Refused)
     assert "2 players of the party share household, a match takes 1" in event.message
+
+
+def test_newer_facts_of_a_ticket_do_not_undo_what_was_counted() -> None:
+    engine = world(limited())
+    for names, at in (("ab", 0.0), ("a", 5.0)):
+        enter(engine, names, at)
+    (ticket_id,) = engine.tables.waiting
+    engine.step(Update(6.0, ticket_id, {}, (player("a", meetings={"z": 1.0}),)))
+    enter(engine, "b", 7.0)
+
+    (row, _) = engine.tables.waiting.values()
+    assert row.ticket.players[0].attributes == {"meetings": {"z": 1.0, "b": 1.0}}
+    assert pairs_made(engine) == [(0.0, "ab")]
