@@ -490,6 +490,9 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "party_sizes": "Party sizes admitted; without it all that fit into a team.",
         "silent_after": "Seconds without a heartbeat after which a ticket is dropped; without "
         "effect, because heartbeats come with a later version.",
+        "commit_jitter": "Seconds for which a new ticket is held back at the most, each for a "
+        "random time of its own, so that two who press at the same second are not reliably put "
+        "together; its deadline stays.",
         "criteria": "Soft preferences; none means that only waiting counts.",
         "rules": "Hard constraints; a match that breaks one is never made.",
     },

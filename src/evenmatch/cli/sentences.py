@@ -89,6 +89,11 @@ def describe(pool: Pool) -> Iterator[str]:
             f"A ticket waits {_seconds(queue.wait_max)} at the most, "
             f"{DEADLINES[queue.on_deadline]}."
         )
+    if queue.commit_jitter:
+        yield (
+            f"A new ticket is held back by chance, for up to {_seconds(queue.commit_jitter)}, so "
+            "that people who press at the same second are not put together for that."
+        )
     if queue.exclusive_match:
         yield (
             "A player of a live match may not queue again until it is finished, "

@@ -135,6 +135,10 @@ def _check_times(queue: Queue, at: str) -> None:
         _refuse(f"{at}on_deadline", '= "bots" needs wait_max, the instant at which bots come in')
     if queue.wait_price is not None:
         _check_number(queue.wait_price, PRICES, f"{at}wait_price")
+    _check_number(queue.commit_jitter, WAITS, f"{at}commit_jitter")
+    if queue.wait_max is not None and queue.commit_jitter >= queue.wait_max:
+        allowed = f"below wait_max = {queue.wait_max:g} s, at which a ticket ends"
+        _refuse_value(f"{at}commit_jitter", allowed, queue.commit_jitter)
     _check_number(queue.match_max, SECONDS, f"{at}match_max")
     if queue.silent_after is not None:
         _check_number(queue.silent_after, SECONDS, f"{at}silent_after")

@@ -287,6 +287,8 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         accept: The ready-check; None means that matches are final at once.
         attributes: Further attribute names that tickets may carry.
         handicap: Points that its matches give to weaker teams; None means none.
+        commit_jitter: Seconds for which a new ticket is held back at the most, each for a time of
+            its own, so that two who press at once are not put together for that.
     """
 
     name: str = "main"
@@ -304,6 +306,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     accept: Accept | None = None
     attributes: tuple[str, ...] = ()
     handicap: Handicap | None = None
+    commit_jitter: float = 0.0
 
     @property
     def remembers(self) -> int:

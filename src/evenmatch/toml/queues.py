@@ -78,6 +78,7 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         match_max=shape.match_max,
         attributes=shape.attributes,
         handicap=None if shape.handicap is None else _handicap(shape.handicap),
+        commit_jitter=shape.commit_jitter,
     )
     if shape.policy is None:
         return msgspec.structs.replace(queue, policy=default_policy(queue))

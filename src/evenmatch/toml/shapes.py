@@ -131,6 +131,7 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     rules: tuple[RuleShape, ...] = ()
     attributes: Texts = ()
     handicap: HandicapShape | None = None
+    commit_jitter: Number = 0.0
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):

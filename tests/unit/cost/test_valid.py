@@ -97,6 +97,8 @@ BAD = [
     (unchecked(on_deadline="bots"), 'on_deadline = "bots" needs wait_max, the instant at which'),
     (unchecked(on_deadline="bot"), 'on_deadline must be one of bots, expire, keep, got "bot"'),
     (unchecked(group="a b"), 'group must be 1 to 64 letters, digits, `_`, `-` or `.`, got "a b"'),
+    (unchecked(commit_jitter=-1.0), "commit_jitter must be between 0 and 1e9 s, got -1.0"),
+    (unchecked(commit_jitter=5.0, wait_max=5.0), "commit_jitter must be below wait_max = 5 s, at"),
     (unchecked(policy=" "), 'policy must be a SPEC of 1 to 500 characters such as "greedy", got'),
     (unchecked(attributes=("a", "a")), 'attributes[1] repeats "a"; names must be different'),
     (unchecked(attributes=("",)), 'attributes[0] must be a name of 1 to 100 characters, got ""'),
