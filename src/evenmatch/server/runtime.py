@@ -86,7 +86,7 @@ class Runtime:
         self._epoch = 0
         self._durable = 0
         self._commit_began: float | None = None
-        self._snapshots = Snapshots(journal, plan.shard, snapshot_every)
+        self._snapshots = Snapshots(journal, plan, snapshot_every, wall)
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
