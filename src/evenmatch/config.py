@@ -7,33 +7,27 @@ the key and says what is allowed.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-
-import msgspec
 
 from evenmatch.cost.percentile import quantiles_of
 from evenmatch.cost.valid import check_queue
 from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Limits, Scenario, ServerSettings
+from evenmatch.model.scenario import Scenario, ServerSettings, Tenant
 from evenmatch.policies.base import rules_of
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.tables import numbers_in
 from evenmatch.toml.arrivals import build_arrivals
 from evenmatch.toml.constraints import ReadTable
-from evenmatch.toml.decode import SECONDS, WAITS, Bounds, Place, decode
+from evenmatch.toml.decode import SECONDS, WAITS, Place, decode
 from evenmatch.toml.distributions import locate_file
 from evenmatch.toml.queues import build_queues, queue_place
-from evenmatch.toml.shapes import LimitsShape, ScenarioShape, ServerShape
+from evenmatch.toml.server import build_settings, build_tenants
+from evenmatch.toml.shapes import ScenarioShape
 
 BYTES_MAX = 1_000_000
-SPEEDS = Bounds(1e-6, 1e6)
-DAYS = Bounds(1e-6, 3650.0)
-LIMIT_MAX = 1_000_000_000
-ORIGIN = re.compile(r"\*|https?://[^\s/?#]+")
 ROOT = Place()
 
 
@@ -69,6 +63,28 @@ def load_server(path: str | Path) -> tuple[tuple[Queue, ...], ServerSettings, in
         raise ConfigError(f"{path}: {error}") from None
 
 
+def load_tenants(path: str | Path) -> tuple[Tenant, ...]:
+    """Return the games that a server's TOML file names; none where it describes one itself.
+
+    Args:
+        path: The TOML file.
+
+    Raises:
+        ConfigError: The file cannot be read, or names games beside queues of its own.
+    """
+    try:
+        shape = _shape(_read(path))
+        if not shape.tenant:
+            return ()
+        if shape != ScenarioShape(tenant=shape.tenant):
+            ROOT.at("tenant").refuse(
+                "stands alone: queues and settings are in the file that each one names"
+            )
+        return build_tenants(shape.tenant, Path(path).parent, ROOT.at("tenant"))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
 def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
     r"""Return the scenario in a TOML text.
 
@@ -84,6 +100,7 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
     """
     shape = _shape(text)
     folder = None if base_dir is None else Path(base_dir)
+    _refuse_tenants(shape)
     queues = _queues(shape, _table_reader(folder))
     until = None if shape.until is None else ROOT.at("until").within(shape.until, SECONDS)
     if shape.arrivals is None and shape.attributes:
@@ -115,8 +132,10 @@ def parse_server(
         ConfigError: A server cannot run it.
     """
     shape = _shape(text)
-    queues = _queues(shape, _table_reader(None if base_dir is None else Path(base_dir)))
-    return queues, _settings(shape.server), _seed(shape)
+    folder = None if base_dir is None else Path(base_dir)
+    _refuse_tenants(shape)
+    queues = _queues(shape, _table_reader(folder))
+    return queues, build_settings(shape.server, folder, ROOT.at("server")), _seed(shape)
 
 
 def _read(path: str | Path) -> str:
@@ -142,6 +161,11 @@ def _shape(text: str) -> ScenarioShape:
         raise ConfigError(f"must be valid TOML: {error}") from None
     except RecursionError:
         raise ConfigError("must not nest tables and lists this deep") from None
+
+
+def _refuse_tenants(shape: ScenarioShape) -> None:
+    if shape.tenant:
+        ROOT.at("tenant").refuse("is for evenmatch serve; name the file of one game")
 
 
 def _table_reader(folder: Path | None) -> ReadTable:
@@ -175,30 +199,6 @@ def _check_policy(queue: Queue, at: Place) -> None:
 
 def _seed(shape: ScenarioShape) -> int:
     return shape.seed if shape.seed >= 0 else ROOT.at("seed").refuse_value(">= 0", shape.seed)
-
-
-def _settings(shape: ServerShape) -> ServerSettings:
-    at = ROOT.at("server")
-    for index, origin in enumerate(shape.origins):
-        if not ORIGIN.fullmatch(origin):
-            at.at("origins").at(index).refuse_value(
-                'an origin such as "https://example.com", or "*"', origin
-            )
-    return ServerSettings(
-        clock_speed=at.at("clock_speed").within(shape.clock_speed, SPEEDS),
-        keep_days=at.at("keep_days").within(shape.keep_days, DAYS),
-        origins=shape.origins,
-        limits=_limits(shape.limits, at.at("limits")),
-    )
-
-
-def _limits(shape: LimitsShape, at: Place) -> Limits:
-    given = {
-        key: value for key, value in msgspec.structs.asdict(shape).items() if value is not None
-    }
-    for key, value in given.items():
-        at.at(key).between(value, 1, LIMIT_MAX)
-    return Limits(**given)
 
 
 def queue_of(raw: Mapping[str, object], base_dir: str | Path | None = None) -> Queue:

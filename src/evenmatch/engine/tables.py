@@ -77,6 +77,7 @@ class Ended(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     changed: int
     reason: str | None = None
     match: str | None = None
+    players: tuple[str, ...] = ()
 
 
 class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -330,6 +331,7 @@ class Tables(msgspec.Struct):
             self.sequence + 1,
             reason,
             match,
+            tuple(player.id for player in ticket.players),
         )
 
     def _finish(self, match_id: str) -> None:

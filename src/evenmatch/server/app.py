@@ -18,9 +18,15 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 
 from evenmatch.errors import MatchmakingError
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.guard import guarded
+from evenmatch.server.auth.own import principal_of
+from evenmatch.server.auth.principal import LOCAL
+from evenmatch.server.auth.routes import AccountRoutes
 from evenmatch.server.openapi import openapi_document
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import (
+    Asgi,
     Disconnected,
     Message,
     Receive,
@@ -29,6 +35,7 @@ from evenmatch.server.responses import (
     encode,
     header,
     headers_for,
+    headers_of,
     internal_problem,
     problem_of,
     send_body,
@@ -48,14 +55,22 @@ CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
 class App:
-    """The application of one server."""
+    """The application of one game.
 
-    def __init__(self, parts: Parts) -> None:
+    Args:
+        parts: What it works with.
+        accounts: Who may come in; left out, nobody needs a key, as on a server of one machine.
+    """
+
+    def __init__(self, parts: Parts, accounts: Accounts | None = None) -> None:
         self._parts = parts
-        self._create = CreateTickets(parts.runtime, parts.metrics)
-        self._origins = parts.runtime.plan.settings.origins
+        settings = parts.runtime.plan.settings
+        accounts = Accounts(settings) if accounts is None else accounts
+        self._create = CreateTickets(parts.runtime, parts.metrics, accounts.free_attributes)
+        self._origins = settings.origins
+        routes = [*routes_of(parts), *account_routes(accounts)]
         self._starlette = Starlette(
-            routes=routes_of(parts),
+            routes=[guarded(route, parts.runtime, accounts.audit) for route in routes],
             exception_handlers={
                 MatchmakingError: _on_known_error,
                 HTTPException: _on_http_error,
@@ -70,14 +85,17 @@ class App:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        if not self._hosts.admit(header(scope, b"host")):
+        # Keys and tokens are not sent by a browser unasked; without any, the machine is protected
+        # from the web pages that its owner looks at.
+        is_open = principal_of(scope) is LOCAL
+        if is_open and not self._hosts.admit(header(scope, b"host")):
             problem = Problem(
                 "origin_not_allowed",
                 "this server answers to addresses of its own machine only; to be called by "
                 "another name, list it in [server] origins",
             )
             await send_body(send, 403, encode(problem))
-        elif scope["method"] not in SAFE_METHODS and not self._is_welcome(scope):
+        elif is_open and scope["method"] not in SAFE_METHODS and not self._is_welcome(scope):
             problem = Problem(
                 "origin_not_allowed",
                 "this web page may not change anything here; see [server] origins",
@@ -143,7 +161,7 @@ class Hosts:
         return True
 
 
-def with_cors(app: App, origins: tuple[str, ...]) -> App | CORSMiddleware:
+def with_cors(app: Asgi, origins: tuple[str, ...]) -> Asgi:
     """Let web pages of these origins call the server; without any, nothing is added."""
     if not origins:
         return app
@@ -151,8 +169,18 @@ def with_cors(app: App, origins: tuple[str, ...]) -> App | CORSMiddleware:
         app,
         allow_origins=origins,
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-        allow_headers=["content-type", "idempotency-key", "last-event-id"],
+        allow_headers=["authorization", "content-type", "idempotency-key", "last-event-id"],
+        expose_headers=["retry-after"],
     )
+
+
+def account_routes(accounts: Accounts) -> list[BaseRoute]:
+    """Return the routes of guests and of the audit log."""
+    routes = AccountRoutes(accounts)
+    return [
+        Route("/v1/guests", routes.make_guest, methods=["POST"]),
+        Route("/v1/audit", routes.get_audit, methods=["GET"]),
+    ]
 
 
 def routes_of(parts: Parts) -> list[BaseRoute]:
@@ -201,7 +229,9 @@ async def _on_known_error(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, MatchmakingError)
     status, problem = problem_of(error)
-    return _response(status, encode(problem))
+    response = _response(status, encode(problem))
+    response.headers.update({key.decode(): value.decode() for key, value in headers_of(error)})
+    return response
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
