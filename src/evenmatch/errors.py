@@ -12,6 +12,10 @@ MatchmakingError
 |   |-- AlreadyWaiting                 a player of the ticket is in another live ticket or match
 |   |-- KeyReused                      an idempotency key came back with another body
 |   |-- TooLate                        the ticket was matched before the cancel
+|   |-- NotMade                        the match is only proposed; its players must accept first
+|   |-- ProposalOver                   the proposal has failed, or the ticket has left it
+|   |-- NotInMatch                     the ticket or player has no seat in the match
+|   |-- Cooldown                       the player failed ready-checks and must wait a while
 |   `-- Overloaded                     a limit is reached; try again later
 |-- PolicyError         (ValueError)   a policy broke its contract
 |-- NotSupported        (ValueError)   the name is known, the feature is not in this version
@@ -114,6 +118,30 @@ class TooLate(Refusal):
     """The ticket was matched before the cancel; `match` says by which match."""
 
     code = "too_late"
+
+
+class NotMade(Refusal):
+    """The match is only proposed; its players have to accept it first."""
+
+    code = "not_made"
+
+
+class ProposalOver(Refusal):
+    """The proposal has failed, or the ticket has left it."""
+
+    code = "proposal_over"
+
+
+class NotInMatch(Refusal):
+    """The ticket or the player has no seat in the match."""
+
+    code = "not_in_match"
+
+
+class Cooldown(Refusal):
+    """A player failed ready-checks and may queue again after `seconds`."""
+
+    code = "cooldown"
 
 
 class Overloaded(Refusal):

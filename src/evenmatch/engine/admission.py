@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
+from msgspec.structs import replace
 
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.percentile import placed_among
-from evenmatch.engine.tables import KEYS_MOST, Tables
+from evenmatch.engine.forgetting import KEYS_MOST
+from evenmatch.engine.refresh import renewed
+from evenmatch.engine.tables import Tables
 from evenmatch.errors import (
     AlreadyWaiting,
     ConfigError,
+    Cooldown,
     InvalidTicket,
     KeyReused,
     Overloaded,
     Refusal,
     UnknownQueue,
 )
-from evenmatch.model.events import Accepted, Existing, Placed, Refused
-from evenmatch.model.inputs import Enqueue
+from evenmatch.model.events import Accepted, Existing, Placed, Refused, Updated
+from evenmatch.model.inputs import Enqueue, Update
 from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
@@ -67,6 +73,8 @@ def judge(given: Enqueue, item: int, door: Door) -> Accepted | Existing | Refuse
     new, tables = given.tickets[item], door.tables
     try:
         admit(new, tables, door.objectives, door.limits, strict=given.strict)
+        if tables.penalties:
+            _check_cooldown(new, tables, given.now)
     except (AlreadyWaiting, Overloaded) as refusal:
         live = existing(new, tables)
         return Existing(item, live) if live else refused(item, refusal)
@@ -78,6 +86,25 @@ def judge(given: Enqueue, item: int, door: Door) -> Accepted | Existing | Refuse
         taken = "a caller's own id is in the way: give all tickets ids, or none"
         return refused(item, InvalidTicket(taken, where="/id"))
     return Accepted(item, ticket_id, number, places_of(new, tables, door.objectives))
+
+
+def judge_update(given: Update, ticket: Ticket, door: Door) -> Updated:
+    """Return what an update makes of a waiting ticket.
+
+    Raises:
+        InvalidTicket: A value is out of range or missing.
+        NotInMatch: It names a player who is not in the ticket.
+    """
+    tables, limits = door.tables, door.limits
+    queues = tables.waiting[ticket.id].queues
+    new = replace(renewed(ticket, given), queues=queues)
+    _check_players(new, limits)
+    if new.attributes:
+        _check_values(new.attributes, limits, "/attributes")
+    _check_wanted(new, queues, door.objectives)
+    if given.strict:
+        _check_known(new, queues, tables, door.objectives)
+    return Updated(ticket.id, places_of(new, tables, door.objectives))
 
 
 def admit(
@@ -116,11 +143,9 @@ def admit(
                 f"got {len(new.players)} players",
                 where="/players",
             )
-        if problem := objectives[name].missing(new):
-            raise InvalidTicket(f"queue {name}: {problem}", where="/players")
+    _check_wanted(new, queues, objectives)
     if strict:
-        _check_declared(new, [objectives[name] for name in queues])
-        _check_roles(new, [tables.queues[name] for name in queues])
+        _check_known(new, queues, tables, objectives)
     _check_free(new, tables, queues)
 
 
@@ -136,6 +161,23 @@ def existing(new: NewTicket, tables: Tables) -> str | None:
     there = tables.waiting[live].ticket.players
     same = len(there) == len(new.players) and {p.id for p in there} == {p.id for p in new.players}
     return live if same else None
+
+
+def _check_wanted(
+    new: NewTicket, queues: tuple[str, ...], objectives: dict[str, Objective]
+) -> None:
+    """Refuse a ticket that lacks what its queues compare."""
+    for name in queues:
+        if problem := objectives[name].missing(new):
+            raise InvalidTicket(f"queue {name}: {problem}", where="/players")
+
+
+def _check_known(
+    new: NewTicket, queues: tuple[str, ...], tables: Tables, objectives: dict[str, Objective]
+) -> None:
+    """Refuse what none of a ticket's queues has any use for."""
+    _check_declared(new, [objectives[name] for name in queues])
+    _check_roles(new, [tables.queues[name] for name in queues])
 
 
 def _check_declared(new: NewTicket, objectives: list[Objective]) -> None:
@@ -290,6 +332,20 @@ def _check_free(new: NewTicket, tables: Tables, queues: tuple[str, ...]) -> None
                 f"player {player.id} plays in match {match}; finish it first",
                 where="/players",
                 match=match,
+            )
+
+
+def _check_cooldown(new: NewTicket, tables: Tables, now: float) -> None:
+    """Refuse players who failed several ready-checks lately."""
+    queues = new.queues or (next(iter(tables.queues)),)
+    penalties = tables.penalties.get(tables.queues[queues[0]].group, {})
+    for player in new.players:
+        penalty = penalties.get(player.id)
+        if penalty is not None and penalty.until > now:
+            raise Cooldown(
+                f"player {player.id} failed {penalty.count} ready-checks and may queue again in "
+                f"{math.ceil(penalty.until - now)} s",
+                where="/players",
             )
 
 

@@ -58,10 +58,14 @@ def carried_over(
 
 
 def misfits(tables: Tables, pools: dict[str, Pool]) -> list[tuple[str, str]]:
-    """Return the waiting tickets that new queues do not take, each with the queue's name."""
+    """Return the waiting tickets that new queues do not take, each with the queue's name.
+
+    Those in a proposal are left alone: it ends under the settings that it began with.
+    """
     return [
         (row.ticket.id, name)
         for row in tables.waiting.values()
+        if row.match is None
         for name in row.queues
         if name not in pools or not fits(row.ticket, pools[name].objective)
     ]

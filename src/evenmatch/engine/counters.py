@@ -9,6 +9,9 @@ class Counters(msgspec.Struct, gc=False):
     """Totals since the shard's birth; `accepted` = waiting + matched + cancelled + expired.
 
     `jobs` were asked for; `dropped` are the matches of their plans that came too late.
+
+    Of the `proposed` matches, `checks_failed` lost a player; `repaired` were played all the same,
+    and the `dissolved` came to nothing.
     """
 
     accepted: int = 0
@@ -19,3 +22,7 @@ class Counters(msgspec.Struct, gc=False):
     bots: int = 0
     jobs: int = 0
     dropped: int = 0
+    proposed: int = 0
+    checks_failed: int = 0
+    repaired: int = 0
+    dissolved: int = 0

@@ -50,6 +50,10 @@ class Deadlines:
             found.append(heapq.heappop(self._heap))
         return found
 
+    def clear(self) -> None:
+        """Forget all entries."""
+        self._heap.clear()
+
     def put_back(self, entries: list[Entry]) -> None:
         """Make entries that were taken out due again."""
         for entry in entries:

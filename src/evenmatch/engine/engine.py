@@ -14,49 +14,49 @@ applies to what is left. What takes a matcher long is a job, which `take_jobs` h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from evenmatch.cost.objective import Objective, Seating
-from evenmatch.engine.admission import Door, Limits, check_request, judge
-from evenmatch.engine.check import check_grouping, describe, playable
+from evenmatch.engine.acceptance import Acceptance
+from evenmatch.engine.admission import Door, Limits, check_request, judge, judge_update
+from evenmatch.engine.check import playable
 from evenmatch.engine.configuration import carried_over, check_configuration, misfits
-from evenmatch.engine.deadlines import Deadlines, Entry
+from evenmatch.engine.deadlines import Entry
 from evenmatch.engine.fill import fill_at_deadline
+from evenmatch.engine.floor import Floor, Resolve
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.lookup import find_match, find_ticket
 from evenmatch.engine.pool import Pool, in_turn, order_of_queues
 from evenmatch.engine.records import Record, changes_state
-from evenmatch.engine.tables import KeptMatch, Tables, TicketView
+from evenmatch.engine.rows import KeptMatch, TicketView
+from evenmatch.engine.tables import Tables
 from evenmatch.errors import MatchmakingError, NotSupported, PolicyError, TooLate
 from evenmatch.model.events import (
     Accepted,
     Assigned,
     Cancelled,
     Configured,
-    Event,
-    Expired,
     Finished,
     JobAsked,
     JobSettled,
-    LeftQueue,
-    Matched,
 )
 from evenmatch.model.inputs import (
+    Accept,
     Advance,
     Assign,
     Cancel,
     Configure,
+    Decline,
     Enqueue,
     Finish,
     Input,
     Settle,
+    Update,
 )
-from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Decision, JobResult, Memory, Policy
+from evenmatch.policies.base import JobResult, Memory
 
-Resolve = Callable[[Queue], Policy]
-"""From a queue to its policy; `policies.registry.parse_policy` behind a lambda, usually."""
+GONE = ("matched", "assigned")
+"""States of a ticket for which a cancel comes too late."""
 
 
 class Engine:
@@ -73,41 +73,43 @@ class Engine:
     ) -> None:
         self.shard = shard
         self.limits = limits or Limits()
-        self.tables = Tables()
-        self.pools: dict[str, Pool] = {}
-        self._objectives: dict[str, Objective] = {}
-        self._places: dict[str, int] = {}
-        self._resolve = resolve
-        self._events: list[Event] = []
-        self._input: Input = Advance(0.0)
-        self._dirty: dict[str, None] = {}
+        self._floor = Floor(resolve, shard)
+        self._acceptance = Acceptance(self._floor)
         self._wakeup: float | None = None
-        self._now = 0.0
-        self._asked: dict[str, RunningJob] = {}
         # The instant whose deadlines were left to the advance after this one.
         self._put_off_at = -math.inf
-        self._deadlines = Deadlines(self._is_waiting)
-        self._match_ends = Deadlines(self._is_live)
         self._steps: dict[type, Callable[..., None]] = {
-            Configure: self._configure,
-            Enqueue: self._enqueue,
-            Cancel: self._cancel,
+            Accept: self._acceptance.accept,
             Advance: self._advance,
             Assign: self._assign,
+            Cancel: self._cancel,
+            Configure: self._configure,
+            Decline: self._acceptance.decline,
+            Enqueue: self._enqueue,
             Finish: self._finish,
             Settle: self._settle,
+            Update: self._update,
         }
+
+    @property
+    def tables(self) -> Tables:
+        """Return everything that is remembered."""
+        return self._floor.tables
+
+    @tables.setter
+    def tables(self, tables: Tables) -> None:
+        self._floor.tables = tables
+
+    @property
+    def pools(self) -> dict[str, Pool]:
+        """Return the queues at work, by name."""
+        return self._floor.pools
 
     @property
     def next_wakeup(self) -> float:
         """Return the instant of the next timer or deadline; inf if nothing is due ever."""
         if self._wakeup is None:
-            at = min(self._deadlines.next(), self._match_ends.next())
-            for pool in self.pools.values():
-                if pool.wake_at < at:
-                    at = pool.wake_at
-            # After a restart some deadlines lie in the past: they are due now.
-            self._wakeup = max(at, self._now)
+            self._wakeup = self._floor.next_due()
         return self._wakeup
 
     @property
@@ -128,16 +130,18 @@ class Engine:
         handler = self._steps.get(type(given))
         if handler is None:
             raise NotSupported(f"{type(given).__name__.lower()} comes with a later version")
-        assert given.now >= self._now, f"time runs backwards: {given.now} < {self._now}"
+        floor = self._floor
+        assert given.now >= floor.now, f"time runs backwards: {given.now} < {floor.now}"
         assert given.now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
-        self._events, self._input, self._wakeup, self._now = [], given, None, given.now
+        self._wakeup = None
+        floor.begin(given)
         handler(given)
-        events = tuple(self._events)
+        events = tuple(floor.events)
         if not changes_state(given, events):
             return Record(0, given, events)
-        record = Record(self.tables.sequence + 1, given, events)
-        self.tables.seal(record)
-        assert self.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
+        record = Record(floor.tables.sequence + 1, given, events)
+        floor.tables.seal(record)
+        assert floor.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
         return record
 
     def announce(self, ticket: Ticket, queue: str, now: float) -> None:
@@ -145,8 +149,8 @@ class Engine:
 
         It is advice to the queue's matcher and no input: it changes nothing that is journalled.
         """
-        assert self._now <= now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
-        self._now, self._wakeup = now, None
+        assert self._floor.now <= now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
+        self._floor.now, self._wakeup = now, None
         self.pools[queue].announce(ticket, now)
 
     def apply(self, record: Record) -> None:
@@ -160,114 +164,142 @@ class Engine:
             now: Where engine time goes on, seconds.
             memories: What the matchers knew at the last snapshot, by queue.
         """
-        tables, known, self._wakeup = self.tables, memories or {}, None
-        self._now = tables.now = max(tables.now, now)
+        floor, tables, known, self._wakeup = self._floor, self.tables, memories or {}, None
+        floor.now = tables.now = max(tables.now, now)
         pools = {}
         for name, queue in tables.queues.items():
             try:
-                pools[name] = self._make_pool(queue, tables.seed, known.get(name))
+                pools[name] = floor.make_pool(queue, tables.seed, known.get(name))
             except MatchmakingError as error:
                 # The policy of the past need not exist any more: whoever starts a server with
                 # another one configures it next.
                 pools[name] = Pool.stopped(queue, str(error))
-        self._open_pools(pools, now=self._now)
+        floor.open_pools(pools)
         for kept in tables.matches.values():
-            self._watch_match(kept)
+            floor.watch_match(kept)
+        self._acceptance.resume()
         for pool in self.pools.values():
-            pool.wake_at = self._now
+            pool.wake_at = floor.now
 
     def memories(self) -> dict[str, Memory]:
         """Return what the matchers know that re-entering cannot restore, by queue."""
         return {name: pool.memory() for name, pool in self.pools.items()}
 
-    def _emit(self, event: Event) -> None:
-        self._events.append(event)
-        self.tables.fold(self._input, event)
-
     def _configure(self, given: Configure) -> None:
-        check_configuration(given, self.tables)
-        same, known = carried_over(given, self.tables, self.pools)
+        floor = self._floor
+        check_configuration(given, floor.tables)
+        same, known = carried_over(given, floor.tables, floor.pools)
         pools = {
             queue.name: same.get(queue.name)
-            or self._make_pool(queue, given.seed, known.get(queue.name))
+            or floor.make_pool(queue, given.seed, known.get(queue.name))
             for queue in given.queues
         }
-        self._emit(Configured())
-        for ticket_id, name in misfits(self.tables, pools):
-            self._expire(ticket_id, name, "queue_changed")
-        self._open_pools(pools, same, now=given.now)
-        self._decide(list(pools), given.now, fired=False)
+        floor.emit(Configured())
+        for ticket_id, name in misfits(floor.tables, pools):
+            floor.drop(ticket_id, name, "queue_changed")
+        floor.open_pools(pools, same)
+        floor.decide(pools, fired=False)
 
     def _enqueue(self, given: Enqueue) -> None:
-        check_request(given, self.tables)
+        floor = self._floor
+        check_request(given, floor.tables)
         entered: list[Ticket] = []
-        door = Door(self.shard, self.tables, self._objectives, self.limits)
+        door = Door(self.shard, floor.tables, floor.objectives, self.limits)
         for item in range(len(given.tickets)):
             event = judge(given, item, door)
-            self._emit(event)
+            floor.emit(event)
             if type(event) is Accepted:
-                entered.append(self.tables.waiting[event.ticket].ticket)
+                entered.append(floor.tables.waiting[event.ticket].ticket)
         for turn in in_turn(entered):
             for ticket in turn:
-                self._enter(ticket, ticket.queues, given.now)
-            self._decide(order_of_queues(turn, self.pools, given.now), given.now, fired=False)
+                floor.enter(ticket, ticket.queues)
+            self._settle_down(order_of_queues(turn, floor.pools, given.now))
+
+    def _update(self, given: Update) -> None:
+        floor = self._floor
+        row = floor.tables.waiting.get(given.ticket)
+        if row is None or row.match is not None:
+            view = self.view(given.ticket)
+            raise TooLate(
+                f"ticket {given.ticket} is {view.state}", ticket=view.id, match=view.match
+            )
+        door = Door(self.shard, floor.tables, floor.objectives, self.limits)
+        floor.emit(judge_update(given, row.ticket, door))
+        for name in row.queues:
+            floor.pools[name].leave(given.ticket, given.now)
+        floor.enter(floor.tables.waiting[given.ticket].ticket, row.queues)
+        self._settle_down(row.queues)
 
     def _cancel(self, given: Cancel) -> None:
-        row = self.tables.waiting.get(given.ticket)
+        floor = self._floor
+        row = floor.tables.waiting.get(given.ticket)
         if row is None:
             view = self.view(given.ticket)
-            if view.match is not None:
+            if view.state in GONE:
                 raise TooLate(
                     f"ticket {given.ticket} is {view.state}", ticket=view.id, match=view.match
                 )
             return
-        self._emit(Cancelled(given.ticket, given.reason))
+        if row.match is not None:
+            self._acceptance.withdraw(given.ticket, given.reason)
+            floor.decide(list(floor.dirty), fired=False)
+            return
+        floor.emit(Cancelled(given.ticket, given.reason))
         for name in row.queues:
-            self.pools[name].leave(given.ticket, given.now)
-        self._decide(list(row.queues), given.now, fired=False)
+            floor.pools[name].leave(given.ticket, given.now)
+        floor.decide(row.queues, fired=False)
+
+    def _settle_down(self, names: Sequence[str]) -> None:
+        """Let queues decide whom somebody has entered; free seats of proposals come first."""
+        for name in names:
+            self._acceptance.entered(name)
+        self._floor.decide(names, fired=False)
 
     def _assign(self, given: Assign) -> None:
         self.match(given.match)
-        self._emit(Assigned(given.match))
+        self._floor.emit(Assigned(given.match))
 
     def _finish(self, given: Finish) -> None:
         if self.match(given.match).live:
-            self._emit(Finished(given.match, "finish"))
+            self._floor.emit(Finished(given.match, "finish"))
 
     def _advance(self, given: Advance) -> None:
-        now = given.now
-        overdue = self._deadlines.take_due(now)
-        names = {entry[4] for entry in overdue}
-        due = [name for name, pool in self.pools.items() if pool.wake_at <= now or name in names]
-        self._decide(due, now, fired=True)
-        if self._put_off_at < now and any(type(event) is JobAsked for event in self._events):
+        floor, now = self._floor, given.now
+        floor.release_due()
+        self._acceptance.fire(now)
+        overdue = floor.deadlines.take_due(now)
+        names = {entry[4] for entry in overdue} | floor.dirty.keys()
+        due = [name for name, pool in floor.pools.items() if pool.wake_at <= now or name in names]
+        floor.decide(due, fired=True)
+        if self._put_off_at < now and any(type(event) is JobAsked for event in floor.events):
             # Whoever drives the engine may have the plan at once: deadlines stay due until then.
             self._put_off_at = now
-            self._deadlines.put_back(overdue)
+            floor.deadlines.put_back(overdue)
             return
         for entry in overdue:
-            if self._is_waiting(entry):
+            if floor.waits(entry):
                 self._meet_deadline(entry, now)
-        self._decide(list(self._dirty), now, fired=True)
-        for entry in self._match_ends.take_due(now):
-            self._emit(Finished(entry[3], "match_max"))
+        floor.decide(list(floor.dirty), fired=True)
+        for entry in floor.match_ends.take_due(now):
+            floor.emit(Finished(entry[3], "match_max"))
 
     def _settle(self, given: Settle) -> None:
-        pool = self.pools.get(given.queue)
+        floor = self._floor
+        pool = floor.pools.get(given.queue)
         running = None if pool is None else pool.slot.running
         if pool is None or running is None or running.number != given.number:
             return
         plan = playable(pool, given.matches, given.now)
         dropped = len(given.matches) - len(plan)
-        self._emit(JobSettled(given.queue, given.number, dropped))
+        floor.emit(JobSettled(given.queue, given.number, dropped))
         decision = pool.settle(JobResult(running.job.number, plan), given.now)
-        self._carry_out(pool, decision, given.now, fired=False)
+        floor.carry_out(pool, decision, fired=False)
         pool.seated.clear()
-        self._decide(list(self._dirty), given.now, fired=False)
+        floor.decide(list(floor.dirty), fired=False)
 
     def take_jobs(self) -> list[RunningJob]:
         """Return the jobs asked for since the last call, to be solved and handed in by `Settle`."""
-        asked, self._asked = self._asked, {}
+        asked, self._floor.asked = self._floor.asked, {}
         pools = self.pools
         return [job for at, job in asked.items() if at in pools and pools[at].slot.running is job]
 
@@ -286,115 +318,19 @@ class Engine:
         """Return a match; see `lookup.find_match`."""
         return find_match(self.tables, self.shard, match_id)
 
-    def _make_pool(self, queue: Queue, seed: int, memory: Memory | None) -> Pool:
-        return Pool(queue, self._resolve(queue), seed=seed, memory=memory)
-
-    def _open_pools(
-        self, pools: dict[str, Pool], same: Collection[str] = (), *, now: float
-    ) -> None:
-        """Put pools in the place of all others, and let the waiting tickets enter in order.
-
-        The tickets of the pools in `same` are in there already.
-        """
-        self.pools = pools
-        self._places = {name: place for place, name in enumerate(pools)}
-        self._objectives = {name: pool.objective for name, pool in pools.items()}
-        self._deadlines = Deadlines(self._is_waiting)
-        for row in sorted(self.tables.waiting.values(), key=lambda row: row.ticket.age_key):
-            self._enter(row.ticket, row.queues, now, same)
-
-    def _enter(
-        self, ticket: Ticket, queues: tuple[str, ...], now: float, same: Collection[str] = ()
-    ) -> None:
-        for name in queues:
-            pool = self.pools[name]
-            if name not in same:
-                pool.enter(ticket, now)
-            if pool.queue.wait_max is not None:
-                deadline = ticket.enqueued_at + pool.queue.wait_max
-                place = self._places[name]
-                self._deadlines.add((deadline, ticket.sequence, place, ticket.id, name))
-
-    def _decide(self, names: list[str], now: float, *, fired: bool) -> None:
-        """Let queues decide in this order, then those that lost tickets to them, until all have."""
-        while names:
-            for name in names:
-                pool = self.pools[name]
-                self._dirty.pop(name, None)
-                if name in self.tables.paused:
-                    pool.wake_at = math.inf
-                    continue
-                decision = pool.decide(now, fired)
-                self._carry_out(pool, decision, now, fired)
-            if not self._dirty:
-                return
-            names = [name for name in self.pools if name in self._dirty]
-        self._dirty.clear()
-
-    def _carry_out(self, pool: Pool, decision: Decision, now: float, fired: bool) -> None:
-        pool.wake_at = decision.wake_at
-        for grouping in decision.matches:
-            try:
-                found = check_grouping(pool, grouping, now, fired)
-            except PolicyError as fault:
-                pool.stop(fault)
-                pool.wake_at = math.inf
-                return
-            self._make_match(pool, (*found, grouping.bots), now, decided=True)
-        if decision.job is not None:
-            number = self.tables.counters.jobs + 1
-            self._asked[pool.name] = pool.begin(decision.job, number, now)
-            self._emit(JobAsked(pool.name, number))
-
-    def _make_match(
-        self, pool: Pool, found: tuple[list[Ticket], Seating, int], now: float, *, decided: bool
-    ) -> None:
-        tickets, seating, bots = found
-        match_id = f"{self.shard}-m{self.tables.counters.matches + 1}"
-        match = describe(match_id, pool, tickets, seating, bots, now)
-        waiting = self.tables.waiting
-        leaves = [(ticket_id, waiting[ticket_id].queues) for ticket_id in match.tickets]
-        self._emit(Matched(match))
-        for ticket_id, queues in leaves:
-            for name in queues:
-                if decided and name == pool.name:
-                    del pool.tickets[ticket_id]
-                else:
-                    self.pools[name].leave(ticket_id, now)
-                    self._dirty[name] = None
-        self._watch_match(self.tables.matches[match_id])
-
-    def _is_waiting(self, entry: Entry) -> bool:
-        pool = self.pools.get(entry[4])
-        return pool is not None and entry[3] in pool.tickets
-
-    def _is_live(self, entry: Entry) -> bool:
-        kept = self.tables.matches.get(entry[3])
-        return kept is not None and kept.live
-
-    def _watch_match(self, kept: KeptMatch) -> None:
-        if kept.live:
-            self._match_ends.add((kept.ends_at, kept.made, 0, kept.match.id, kept.match.queue))
-
     def _meet_deadline(self, entry: Entry, now: float) -> None:
         """Apply a queue's `on_deadline` to a ticket that its policy left waiting."""
+        floor = self._floor
         *_, ticket_id, name = entry
-        pool = self.pools[name]
+        pool = floor.pools[name]
         if pool.queue.on_deadline == "keep":
             return
-        may_play = pool.fault is None and name not in self.tables.paused
+        may_play = pool.fault is None and name not in floor.tables.paused
         if may_play:
             filled = fill_at_deadline(pool, pool.tickets[ticket_id], now)
             if filled is not None:
-                self._make_match(pool, filled, now, decided=False)
+                floor.make_match(pool, filled, decided=False)
                 return
         pool.leave(ticket_id, now)
-        self._dirty[name] = None
-        self._expire(ticket_id, name, "deadline")
-
-    def _expire(self, ticket_id: str, name: str, reason: str) -> None:
-        """Take a ticket out of one queue; it expires when it was the last."""
-        if len(self.tables.waiting[ticket_id].queues) > 1:
-            self._emit(LeftQueue(ticket_id, name))
-        else:
-            self._emit(Expired(ticket_id, reason))
+        floor.dirty[name] = None
+        floor.drop(ticket_id, name, "deadline")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from evenmatch.engine.tables import KeptMatch, Tables, TicketView
-from evenmatch.errors import Forgotten, UnknownMatch, UnknownTicket
+from evenmatch.engine.rows import KeptMatch, TicketView
+from evenmatch.engine.tables import Tables
+from evenmatch.errors import Forgotten, NotMade, ProposalOver, UnknownMatch, UnknownTicket
 
 
 def find_ticket(tables: Tables, shard: str, ticket_id: str) -> TicketView:
@@ -26,10 +27,19 @@ def find_match(tables: Tables, shard: str, match_id: str) -> KeptMatch:
     Raises:
         UnknownMatch: It was never made.
         Forgotten: It is no longer kept.
+        NotMade: Its players have not accepted it yet.
+        ProposalOver: It was proposed and did not come about.
     """
     kept = tables.matches.get(match_id)
     if kept is None:
-        if _was_given(f"{shard}-m", match_id, tables.counters.matches):
+        if match_id in tables.proposals:
+            raise NotMade(
+                f"match {match_id} is proposed; its players have to accept it first",
+                match=match_id,
+            )
+        if match_id in tables.failed:
+            raise ProposalOver(f"match {match_id} did not come about", match=match_id)
+        if _was_given(f"{shard}-m", match_id, tables.numbered):
             raise Forgotten(f"match {match_id[:64]} is no longer kept")
         raise UnknownMatch(f"no match has the id {match_id[:64]!r}")
     return kept

@@ -51,6 +51,8 @@ class Pool:
         self.horizon = 0.0 if self._announce is None else float(getattr(chosen, "horizon", 0.0))
         self.slot = JobSlot(has_jobs(chosen))
         self.tickets: dict[str, Ticket] = {}
+        # Tickets that wait here but are kept from the matcher, and until when.
+        self.held: dict[str, float] = {}
         self._newest = 0
         # The matches of the plan that is being settled, by their tickets in order of age.
         self.seated: dict[tuple[str, ...], Seating] = {}
@@ -72,16 +74,26 @@ class Pool:
         else:
             by_age = sorted(self.tickets.values(), key=lambda t: t.age_key)
             self.tickets = {t.id: t for t in by_age}
+        self.give(ticket, now)
+
+    def give(self, ticket: Ticket, now: float) -> None:
+        """Let the matcher have a ticket that waits here."""
         if self.fault is None:
             try:
                 self.matcher.enter(ticket, now)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("enter", error)
 
+    def release(self, now: float) -> None:
+        """Let the matcher have all tickets that were kept from it."""
+        held, self.held = self.held, {}
+        for ticket_id in held:
+            self.give(self.tickets[ticket_id], now)
+
     def leave(self, ticket_id: str, now: float) -> None:
         """Forget a ticket that ended or was matched elsewhere."""
         del self.tickets[ticket_id]
-        if self.fault is None:
+        if self.held.pop(ticket_id, None) is None and self.fault is None:
             try:
                 self.matcher.leave(ticket_id, now)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail

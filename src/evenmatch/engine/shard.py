@@ -21,7 +21,7 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.records import Record
-from evenmatch.engine.tables import TicketView
+from evenmatch.engine.rows import TicketView
 from evenmatch.errors import JournalUnavailable, KeyReused, MatchmakingError, Overloaded
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Advance, Cancel, Enqueue, Input, Settle

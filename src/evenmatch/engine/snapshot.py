@@ -14,7 +14,7 @@ import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import FORMAT
-from evenmatch.engine.tables import Tables
+from evenmatch.engine.tables import COPIED_BY_GROUP, Tables
 from evenmatch.errors import JournalCorrupt
 from evenmatch.policies.base import Memory
 
@@ -37,7 +37,13 @@ class _Head(msgspec.Struct):
     format: int
 
 
-MIGRATIONS: dict[int, Callable[[bytes], bytes]] = {}
+def _from_1(state: bytes) -> bytes:
+    """Format 2 knows proposals; a snapshot of format 1 has none, and what it has stays."""
+    fields = msgspec.json.decode(state, type=dict[str, msgspec.Raw])
+    return msgspec.json.encode({**fields, "format": 2})
+
+
+MIGRATIONS: dict[int, Callable[[bytes], bytes]] = {1: _from_1}
 """From format n to n + 1."""
 
 
@@ -60,7 +66,7 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
     fields: dict[str, object] = {name: getattr(tables, name) for name in tables.__struct_fields__}
     for name in LARGE:
         fields[name] = msgspec.Raw(_in_slices(getattr(tables, name)))
-    for name in ("players", "busy", "met"):
+    for name in COPIED_BY_GROUP:
         groups: dict[str, dict[str, object]] = getattr(tables, name)
         fields[name] = {group: msgspec.Raw(_in_slices(of)) for group, of in groups.items()}
     whole = {name: getattr(snapshot, name) for name in snapshot.__struct_fields__}

@@ -180,6 +180,9 @@ def connect(path: Path, *, busy_timeout: float, bytes_max: int | None) -> sqlite
             connection.execute(f"PRAGMA max_page_count = {max(1, bytes_max // page_size)}")
         if is_new:
             _create(connection, path)
+        elif _number(connection, "PRAGMA user_version") < FORMAT:
+            # From here on it may hold what an older version could not read.
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
     except BaseException:
         connection.close()
         raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from evenmatch.model.match import Match
+from evenmatch.model.match import Match, OpenMatch
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag=str.lower):
@@ -58,6 +58,59 @@ class Matched(_Event, frozen=True):
     match: Match
 
 
+class Updated(_Event, frozen=True, omit_defaults=True):
+    """The waiting ticket of the input has other attributes now, and these places by percentile."""
+
+    ticket: str
+    percentiles: dict[str, Placed] = {}
+
+
+class Proposed(_Event, frozen=True):
+    """A match waits for its players' acceptance, each ticket's until an instant."""
+
+    match: Match
+    until: dict[str, float]
+
+
+class Confirmed(_Event, frozen=True):
+    """Players of a ticket accepted a proposal."""
+
+    match: str
+    ticket: str
+    players: tuple[str, ...]
+
+
+class SeatsFreed(_Event, frozen=True):
+    """A proposal has lost players, and replacements are sought for their seats only."""
+
+    open: OpenMatch
+
+
+class Repaired(_Event, frozen=True):
+    """A proposal is full again: `match` is what it is now; `joined` must answer by `until`."""
+
+    match: Match
+    joined: tuple[str, ...]
+    until: dict[str, float]
+
+
+class Dissolved(_Event, frozen=True):
+    """A proposal came to nothing; those of its tickets that have not ended wait again."""
+
+    match: str
+    reason: str
+    tickets: tuple[str, ...]
+
+
+class Penalised(_Event, frozen=True):
+    """A player failed a ready-check for the `count`-th time; he may queue again from `until` on."""
+
+    player: str
+    group: str
+    count: int
+    until: float
+
+
 class LeftQueue(_Event, frozen=True):
     """A ticket's deadline took it out of one queue; it still waits in others."""
 
@@ -65,11 +118,12 @@ class LeftQueue(_Event, frozen=True):
     queue: str
 
 
-class Cancelled(_Event, frozen=True):
-    """A waiting ticket was taken back."""
+class Cancelled(_Event, frozen=True, omit_defaults=True):
+    """A live ticket was taken back; `match` is the proposal that it left, if it was in one."""
 
     ticket: str
     reason: str
+    match: str | None = None
 
 
 class Expired(_Event, frozen=True):
@@ -113,6 +167,13 @@ Event = (
     | Existing
     | Refused
     | Matched
+    | Updated
+    | Proposed
+    | Confirmed
+    | SeatsFreed
+    | Repaired
+    | Dissolved
+    | Penalised
     | LeftQueue
     | Cancelled
     | Expired

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from evenmatch.model.queue import Queue
-from evenmatch.model.ticket import NewTicket, Value
+from evenmatch.model.ticket import NewTicket, Player, Value
 
 
 class _Input(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag=str.lower):
@@ -62,11 +62,17 @@ class Finish(_Input, frozen=True):
     match: str
 
 
-class Update(_Input, frozen=True):
-    """Refresh attributes of a waiting ticket."""
+class Update(_Input, frozen=True, omit_defaults=True):
+    """Refresh facts of a waiting ticket: what is given takes the place of what was.
+
+    `players` name players of the ticket; their rating and roles, where given, and the attributes
+    that are given, are replaced. `strict` is as in `Enqueue`.
+    """
 
     ticket: str
-    attributes: dict[str, Value]
+    attributes: dict[str, Value] = {}
+    players: tuple[Player, ...] = ()
+    strict: bool = False
 
 
 class Accept(_Input, frozen=True):

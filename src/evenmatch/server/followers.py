@@ -16,7 +16,7 @@ import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.engine.tables import TicketView
+from evenmatch.engine.rows import TicketView
 from evenmatch.model.events import Assigned, Cancelled, Expired, LeftQueue, Matched
 from evenmatch.model.inputs import Assign
 from evenmatch.server.responses import Receive, Send, encode, too_many_followers

@@ -9,6 +9,7 @@ import msgspec
 
 import evenmatch
 from evenmatch import wire
+from evenmatch.server.auth import described
 
 _Json = dict[str, Any]
 
@@ -24,6 +25,7 @@ _TYPES = (
     wire.QueueState,
     wire.QueueStats,
     wire.Problem,
+    *described.TYPES,
 )
 
 
@@ -33,6 +35,13 @@ def openapi_document() -> _Json:
     _, components = msgspec.json.schema_components(
         _TYPES, ref_template="#/components/schemas/{name}"
     )
+    paths = {
+        **_ticket_paths(),
+        **_match_paths(),
+        **_queue_paths(),
+        **_operator_paths(),
+        **described.account_paths(),
+    }
     return {
         "openapi": "3.1.0",
         "info": {
@@ -40,8 +49,8 @@ def openapi_document() -> _Json:
             "version": evenmatch.__version__,
             "description": "Tickets in, matches out. Times are engine time in seconds.",
         },
-        "paths": {**_ticket_paths(), **_match_paths(), **_queue_paths(), **_operator_paths()},
-        "components": {"schemas": components},
+        "paths": described.with_security(paths, {"description": "", **_body(_ref(wire.Problem))}),
+        "components": {"schemas": components, "securitySchemes": described.SCHEMES},
     }
 
 

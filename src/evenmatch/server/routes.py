@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.tables import TicketView
+from evenmatch.engine.rows import TicketView
 from evenmatch.errors import NotSupported
 from evenmatch.model.inputs import Assign, Cancel, Finish
 from evenmatch.server.auth.own import principal_of

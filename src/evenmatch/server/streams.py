@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.tables import TicketView
+from evenmatch.engine.rows import TicketView
 from evenmatch.server.feed import events_of
 from evenmatch.server.followers import FINAL, Event, Follower, event_of, stream
 from evenmatch.server.parts import Parts

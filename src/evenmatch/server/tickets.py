@@ -11,8 +11,8 @@ from functools import partial
 from hashlib import blake2b
 from time import perf_counter
 
+from evenmatch.engine.rows import TicketView
 from evenmatch.engine.shard import Answer
-from evenmatch.engine.tables import TicketView
 from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Enqueue

@@ -21,7 +21,8 @@ from collections.abc import Iterable
 
 from evenmatch.cost.expansion import round_up
 from evenmatch.engine.admission import Limits
-from evenmatch.engine.engine import Engine, Resolve
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.floor import Resolve
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.events import Accepted, Cancelled, Event, Existing, Expired, Matched, Refused

@@ -36,19 +36,16 @@ from evenmatch.model.events import (
     Refused,
 )
 from evenmatch.model.inputs import (
-    Accept,
     Advance,
     Assign,
     Cancel,
     Close,
     Configure,
-    Decline,
     Enqueue,
     Finish,
     Input,
     Open,
     Outcome,
-    Update,
 )
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
@@ -482,7 +479,7 @@ class TestUnknownIds:
             at_work.step(Cancel(701.0, "s0-1"))
 
     def test_match_of_long_ago_is_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("evenmatch.engine.tables.KEEP_MATCHES", 100.0)
+        monkeypatch.setattr("evenmatch.engine.forgetting.KEEP_MATCHES", 100.0)
         at_work = engine()
         after(at_work, enqueue(1.0, "a", "b"), enqueue(700.0, "c"))
 
@@ -947,9 +944,6 @@ class TestLaterInputs:
     @pytest.mark.parametrize(
         ("given", "word"),
         [
-            (Update(2.0, "s0-1", {}), "update"),
-            (Accept(2.0, "s0-m1", "s0-1"), "accept"),
-            (Decline(2.0, "s0-m1", "s0-1"), "decline"),
             (Open(2.0, "s0-m1", (0, 1), 1), "open"),
             (Close(2.0, "s0-m1"), "close"),
             (Outcome(2.0, "s0-m1", (1, 2)), "outcome"),

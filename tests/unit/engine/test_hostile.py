@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenmatch.engine import tables as tables_module
+from evenmatch.engine import forgetting
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.shard import Answer, Shard
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
@@ -129,7 +129,7 @@ def test_new_policy_counts_its_rounds_from_the_instant_of_the_configuration() ->
 
     at_work = engine(queue())
     at_work.step(one(1.0, "a"))
-    at_work._resolve = lambda each: pairs
+    at_work._floor.resolve = lambda each: pairs
 
     at_work.step(Configure(100.0, (queue(policy="pairs"),)))
 
@@ -195,7 +195,7 @@ def test_generated_id_never_takes_the_place_of_a_callers_own() -> None:
 
 
 def test_ended_tickets_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables_module, "KEEP_ENDED_MOST", 10)
+    monkeypatch.setattr(forgetting, "KEEP_ENDED_MOST", 10)
     at_work = engine()
     for number in range(50):
         at_work.step(one(1.0, "a"))

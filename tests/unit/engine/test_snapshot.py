@@ -126,7 +126,7 @@ def test_older_format_is_migrated_step_by_step(monkeypatch: pytest.MonkeyPatch) 
 
     found = decode_snapshot(b'{"format":0,"tables":{},"memories":{}}')
 
-    assert found == Snapshot(1, "old", engine().tables, {})
+    assert found == Snapshot(FORMAT, "old", engine().tables, {})
 
 
 @pytest.mark.parametrize("state", [b"", b"[]", b'{"format":"one"}', b'{"format":1}', b"\x00\xff"])

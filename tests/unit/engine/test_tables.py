@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from evenmatch.engine import tables as module
+from evenmatch.engine import forgetting
 from evenmatch.engine.records import Record, changes_state, decode, encode
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import Forgotten, JournalCorrupt
@@ -217,7 +217,7 @@ def test_waiting_tickets_are_never_forgotten() -> None:
 
 
 def test_old_matches_are_forgotten_and_live_ones_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "KEEP_MATCHES", 100.0)
+    monkeypatch.setattr(forgetting, "KEEP_MATCHES", 100.0)
     tables = configured(queue("free"), queue("held", exclusive_match=True))
     old = play(tables, create(tables, "a", 1.0), create(tables, "b", 1.0), 2.0, "free")
     live = play(tables, create(tables, "c", 1.0), create(tables, "d", 1.0), 3.0, "held")
@@ -232,7 +232,7 @@ def test_old_matches_are_forgotten_and_live_ones_kept(monkeypatch: pytest.Monkey
 def test_surplus_of_matches_is_forgotten_oldest_first_even_if_live(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "KEEP_MATCHES_MOST", 2)
+    monkeypatch.setattr(forgetting, "KEEP_MATCHES_MOST", 2)
     tables = configured(queue(exclusive_match=True))
     matches = [
         play(tables, create(tables, f"a{at}", at), create(tables, f"b{at}", at), at)
@@ -298,7 +298,7 @@ def test_record_survives_its_line_of_json() -> None:
 
 @pytest.mark.parametrize("line", [b"", b"{}", b"null", b'{"sequence":1,"input":{"kind":"x"}}'])
 def test_line_that_is_no_record_is_a_corrupt_journal(line: bytes) -> None:
-    with pytest.raises(JournalCorrupt, match="a journal line is not a record of format 1"):
+    with pytest.raises(JournalCorrupt, match="a journal line is not a record of format 2"):
         decode(line)
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from evenmatch.client import AsyncClient
-from evenmatch.engine import tables as tables_module
+from evenmatch.engine import forgetting
 from evenmatch.errors import PolicyError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
@@ -89,7 +89,7 @@ def test_key_repeats_its_answer_under_another_configuration(
 
 
 def test_busy_queue_leaves_the_feed_of_a_quiet_one_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables_module, "KEEP_MATCHES_MOST", 10)
+    monkeypatch.setattr(forgetting, "KEEP_MATCHES_MOST", 10)
 
     async def scene() -> None:
         parts = await started(Queue(name="busy", policy="greedy"), DUEL)

@@ -48,8 +48,11 @@ def check_match(principal: Principal, engine: Engine, match_id: str) -> None:
     Raises:
         UnknownMatch: It belongs to others.
     """
-    kept = engine.tables.matches.get(match_id)
-    if kept is None or not (principal.is_player or principal.queues):
+    if not (principal.is_player or principal.queues):
+        return
+    tables = engine.tables
+    kept = tables.matches.get(match_id) or tables.proposals.get(match_id)
+    if kept is None:
         return
     if principal.is_player:
         is_his = any(principal.name in team for team in kept.match.players)
@@ -57,6 +60,29 @@ def check_match(principal: Principal, engine: Engine, match_id: str) -> None:
         is_his = kept.match.queue in principal.queues
     if not is_his:
         raise UnknownMatch(f"no match has the id {match_id[:64]!r}")
+
+
+def speaks_for(
+    principal: Principal, engine: Engine, ticket_id: str, players: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return for which players of a ticket a caller answers: a player for himself.
+
+    Args:
+        principal: The caller.
+        engine: Knows whose the ticket is.
+        ticket_id: The ticket.
+        players: Whom he names; empty means whomever he speaks for.
+
+    Raises:
+        UnknownTicket: It is not his.
+        Forbidden: He names somebody else.
+    """
+    check_ticket(principal, engine, ticket_id)
+    if not principal.is_player:
+        return players
+    if any(player != principal.name for player in players):
+        raise Forbidden("a player answers for himself only", where="/players")
+    return (principal.name,)
 
 
 def check_queue(principal: Principal, queues: Iterable[str]) -> None:

@@ -1,0 +1,135 @@
+"""What the engine remembers of tickets, matches and proposals: the rows of its tables."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evenmatch.model.events import Refused
+from evenmatch.model.match import Match, OpenMatch
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+
+KEEP_ENDED = 600.0
+"""Seconds for which ended tickets and idempotency keys are kept."""
+
+
+class Waiting(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A live ticket, the queues it still waits in, and the record of its last change.
+
+    While a proposal has it, `match` is the proposal's id, and it is in no pool.
+    """
+
+    ticket: Ticket
+    queues: tuple[str, ...]
+    changed: int
+    match: str | None = None
+
+
+class Ended(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What is kept of a ticket that waits no longer."""
+
+    state: str
+    sequence: int
+    queues: tuple[str, ...]
+    enqueued_at: float
+    ended_at: float
+    changed: int
+    reason: str | None = None
+    match: str | None = None
+    players: tuple[str, ...] = ()
+
+
+class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A match with the record that made it, and what became of it.
+
+    While it is `live`, its players may not queue again, at most until `ends_at`.
+    """
+
+    made: int
+    match: Match
+    live: bool = False
+    ends_at: float = 0.0
+    assignment: dict[str, str] | None = None
+    assigned: int = 0
+
+
+class TicketView(
+    msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="event", tag="view"
+):
+    """A ticket as its owner sees it; `changed` is the record of its last change.
+
+    The tag tells it from `Refused` in the answers that idempotency keys keep.
+    """
+
+    id: str
+    state: str
+    queues: tuple[str, ...]
+    enqueued_at: float
+    changed: int
+    ended_at: float | None = None
+    reason: str | None = None
+    match: str | None = None
+    assignment: dict[str, str] | None = None
+
+
+class Key(msgspec.Struct, frozen=True, gc=False):
+    """An idempotency key: the digest of its request, and the answer that it got."""
+
+    digest: str
+    at: float
+    results: tuple[TicketView | Refused, ...]
+
+
+class Proposal(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A match that waits for its players' acceptance.
+
+    Args:
+        made: The record that made it.
+        match: The match as it is now.
+        queue: Its queue as it was then: a proposal ends under the settings it began with.
+        proposed_at: When it was proposed first, seconds.
+        quality: What it was worth then; a repair may cost `Accept.loss_max` of it.
+        until: Until when each ticket has to answer.
+        accepted: The players of each ticket who have accepted.
+        version: How often its players have changed.
+        left: The players who have left it.
+        open: Its free seats while replacements are sought; None while it is full.
+    """
+
+    made: int
+    match: Match
+    queue: Queue
+    proposed_at: float
+    quality: float | None
+    until: dict[str, float]
+    accepted: dict[str, tuple[str, ...]] = {}
+    version: int = 0
+    left: tuple[str, ...] = ()
+    open: OpenMatch | None = None
+
+    @property
+    def tickets(self) -> tuple[str, ...]:
+        """Return the ids of the tickets that are in it now."""
+        if self.open is None:
+            return self.match.tickets
+        seated = {ticket_id for team in self.open.seated for ticket_id in team}
+        return tuple([ticket_id for ticket_id in self.match.tickets if ticket_id in seated])
+
+    def is_due_at(self, at: float) -> bool:
+        """Return whether an answer or the end of the repair is due at this very instant."""
+        return at in self.until.values() or (self.open is not None and self.open.expires_at == at)
+
+
+class Failed(msgspec.Struct, frozen=True, gc=False):
+    """What is kept of a proposal that came to nothing."""
+
+    at: float
+    reason: str
+
+
+class Penalty(msgspec.Struct, frozen=True, gc=False):
+    """How often a player failed ready-checks lately, and until when he may not queue."""
+
+    count: int
+    at: float
+    until: float

@@ -1,0 +1,537 @@
+"""The ready-check: proposals, answers, repairs, cooldowns."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record, decode, encode
+from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
+from evenmatch.errors import NotInMatch, NotMade, ProposalOver, TooLate, UnknownMatch
+from evenmatch.model import queue as q
+from evenmatch.model.events import (
+    Cancelled,
+    Confirmed,
+    Dissolved,
+    Event,
+    Existing,
+    Expired,
+    Matched,
+    Penalised,
+    Proposed,
+    Refused,
+    Repaired,
+    SeatsFreed,
+)
+from evenmatch.model.inputs import (
+    Accept,
+    Advance,
+    Assign,
+    Cancel,
+    Configure,
+    Decline,
+    Enqueue,
+    Input,
+)
+from evenmatch.model.queue import Criterion, Queue, Scale
+from evenmatch.model.ticket import NewTicket
+from evenmatch.policies.registry import parse_policy
+from evenmatch.testing import new_ticket, queue, rule
+
+CHECK = q.Accept(seconds=15.0, repair=10.0, again=30.0)
+NEAR = Criterion("spread", "rating", scale=Scale("linear", 1000.0, 2000.0))
+
+
+def checked(*players: int, accept: q.Accept = CHECK, **keys: object) -> Queue:
+    """Return a queue whose matches are proposed first."""
+    return replace(queue("main", *players, **keys), accept=accept)  # type: ignore[arg-type]
+
+
+class House:
+    """An engine under test, its journal, and shorter words for its inputs."""
+
+    def __init__(self, *queues: Queue) -> None:
+        self.engine = Engine(lambda each: parse_policy(each.policy))
+        self.journal: list[Record] = []
+        self.hand(Configure(0.0, queues or (checked(),)))
+
+    def hand(self, given: Input) -> tuple[Event, ...]:
+        while self.engine.next_wakeup < given.now:
+            self._step(Advance(self.engine.next_wakeup))
+        return self._step(given)
+
+    def enter(self, now: float, *new: NewTicket | str) -> tuple[Event, ...]:
+        made = tuple(new_ticket(n, 1500) if isinstance(n, str) else n for n in new)
+        return self.hand(Enqueue(now, made))
+
+    def accept(self, now: float, *tickets: int, match: int = 1) -> tuple[Event, ...]:
+        events: tuple[Event, ...] = ()
+        for number in tickets:
+            events = self.hand(Accept(now, f"s0-m{match}", f"s0-{number}"))
+        return events
+
+    def decline(self, now: float, ticket: int, match: int = 1) -> tuple[Event, ...]:
+        return self.hand(Decline(now, f"s0-m{match}", f"s0-{ticket}"))
+
+    def pass_to(self, now: float) -> list[Event]:
+        """Let time pass up to and with an instant."""
+        events: list[Event] = []
+        while self.engine.next_wakeup <= now:
+            events += self._step(Advance(self.engine.next_wakeup))
+        return events
+
+    def state(self, ticket: int) -> str:
+        return self.engine.view(f"s0-{ticket}").state
+
+    def _step(self, given: Input) -> tuple[Event, ...]:
+        record = self.engine.step(given)
+        self.engine.tables._check()
+        if record.sequence:
+            self.journal.append(record)
+        return record.events
+
+
+def kinds(events: Sequence[Event]) -> list[type]:
+    return [type(event) for event in events]
+
+
+def only(events: Sequence[Event], kind: type) -> list[Event]:
+    return [event for event in events if type(event) is kind]
+
+
+class TestProposal:
+    def test_waits_until_everyone_has_accepted(self) -> None:
+        house = House()
+        events = house.enter(1.0, "a", "b")
+
+        assert only(events, Proposed)
+        assert (house.state(1), house.state(2)) == ("proposed", "proposed")
+        assert house.engine.view("s0-1").match == "s0-m1"
+        assert kinds(house.accept(2.0, 1)) == [Confirmed]
+        (made,) = only(house.accept(3.0, 2), Matched)
+        assert made.match.id == "s0-m1"  # type: ignore[attr-defined]
+        assert made.match.at == 3.0  # type: ignore[attr-defined]
+        assert (house.state(1), house.state(2)) == ("matched", "matched")
+
+    def test_cost_counts_the_wait_for_the_answers_too(self) -> None:
+        house = House(replace(checked(), wait_price=0.5))
+        house.enter(1.0, "a", "b")
+        (made,) = only(house.accept(5.0, 1, 2), Matched)
+
+        assert made.match.cost == 0.5 * 2 * 4.0  # type: ignore[attr-defined]
+
+    def test_accept_is_idempotent_even_after_the_match_is_made(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.accept(2.0, 1)
+
+        assert house.accept(2.5, 1) == ()
+        house.accept(3.0, 2)
+        assert house.accept(4.0, 1, 2) == ()
+
+    def test_party_accepts_player_by_player(self) -> None:
+        house = House(checked(2, 2))
+        house.enter(1.0, new_ticket("a", 1500, 1500), new_ticket("b", 1500, 1500))
+        house.accept(2.0, 2)
+        first = house.hand(Accept(3.0, "s0-m1", "s0-1", ("a2",)))
+        last = house.hand(Accept(3.0, "s0-m1", "s0-1", ("a1", "a2")))
+
+        assert first == (Confirmed("s0-m1", "s0-1", ("a2",)),)
+        assert kinds(last) == [Confirmed, Matched]
+
+    def test_player_of_a_proposal_may_not_queue_again(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+
+        assert house.enter(2.0, "a") == (Existing(0, "s0-1"),)
+
+    @pytest.mark.parametrize("given", [Accept, Decline])
+    def test_answer_of_a_stranger_is_refused(self, given: type[Accept] | type[Decline]) -> None:
+        house = House()
+        house.enter(1.0, "a", "b", "c")
+
+        with pytest.raises(NotInMatch, match="ticket 's0-3' has no seat in match s0-m1"):
+            house.hand(given(2.0, "s0-m1", "s0-3"))
+        with pytest.raises(NotInMatch, match="player 'x' is not in ticket s0-1"):
+            house.hand(given(2.0, "s0-m1", "s0-1", ("x",)))
+        with pytest.raises(UnknownMatch):
+            house.hand(given(2.0, "s0-m9", "s0-1"))
+
+    def test_is_no_match_yet(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+
+        with pytest.raises(NotMade, match="its players have to accept it first"):
+            house.hand(Assign(2.0, "s0-m1", {"server": "x"}))
+
+    def test_ticket_of_several_queues_leaves_all_while_proposed(self) -> None:
+        other = replace(queue("other"), accept=CHECK)
+        house = House(checked(), other)
+        house.enter(1.0, new_ticket("a", 1500, queues=("main", "other")), "b")
+        events = house.enter(2.0, new_ticket("c", 1500, queues=("other",)))
+
+        assert not only(events, Proposed)
+        events = house.decline(3.0, 2)
+        events = tuple(house.pass_to(13.0))
+        (again,) = only(events, Proposed)
+        assert again.match.queue == "other"  # type: ignore[attr-defined]
+
+    def test_of_a_long_waiting_ticket_is_open_longer_for_it(self) -> None:
+        patient = replace(CHECK, long_wait=60.0, long_seconds=40.0)
+        house = House(checked(accept=patient))
+        house.enter(0.0, "a")
+        (proposed,) = only(house.enter(60.0, "b"), Proposed)
+
+        assert proposed.until == {"s0-1": 100.0, "s0-2": 75.0}  # type: ignore[attr-defined]
+
+
+class TestRepair:
+    def test_replaces_only_who_declined_and_asks_nobody_else_again(self) -> None:
+        house = House(checked(2, 2))
+        house.enter(1.0, *"abcd", "e")
+        house.accept(2.0, 1, 2, 3)
+        events = house.decline(3.0, 4)
+
+        assert kinds(events) == [Cancelled, Penalised, SeatsFreed, Repaired]
+        (repaired,) = only(events, Repaired)
+        assert repaired.joined == ("s0-5",)  # type: ignore[attr-defined]
+        assert [house.state(n) for n in (1, 2, 3, 4, 5)] == [
+            *["proposed"] * 3,
+            "cancelled",
+            "proposed",
+        ]
+        (made,) = only(house.accept(4.0, 5), Matched)
+        assert sorted(made.match.tickets) == ["s0-1", "s0-2", "s0-3", "s0-5"]  # type: ignore[attr-defined]
+
+    def test_waits_for_a_replacement_to_enter(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.accept(2.0, 1)
+        assert kinds(house.decline(3.0, 2)) == [Cancelled, Penalised, SeatsFreed]
+
+        events = house.enter(8.0, "c")
+
+        assert only(events, Repaired)
+        assert only(house.accept(9.0, 3), Matched)
+
+    def test_of_the_silent_begins_when_their_time_is_up(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b", "c")
+        house.accept(2.0, 1)
+        events = house.pass_to(16.0)
+
+        assert house.engine.view("s0-2").reason == "silent"
+        assert [e.joined for e in only(events, Repaired)] == [("s0-3",)]  # type: ignore[attr-defined]
+        assert house.state(1) == "proposed"
+
+    def test_gives_up_in_time_and_sends_innocents_back_with_their_age(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.decline(3.0, 2)
+        assert house.pass_to(12.9) == []
+        events = house.pass_to(13.0)
+
+        assert kinds(events) == [Dissolved]
+        view = house.engine.view("s0-1")
+        assert (view.state, view.enqueued_at, view.match) == ("waiting", 1.0, None)
+        (proposed,) = only(house.enter(14.0, "c"), Proposed)
+        assert proposed.match.tickets == ("s0-1", "s0-3")  # type: ignore[attr-defined]
+        with pytest.raises(ProposalOver):
+            house.accept(15.0, 1)
+
+    def test_never_costs_more_than_the_loss_allowed(self) -> None:
+        near = checked(criteria=(NEAR,), accept=replace(CHECK, loss_max=0.1))
+        house = House(near)
+        house.enter(1.0, new_ticket("a", 1500), new_ticket("b", 1500))
+        house.enter(1.5, new_ticket("far", 1700))
+        assert only(house.decline(3.0, 2), Repaired) == []
+
+        (repaired,) = only(house.enter(4.0, new_ticket("near", 1590)), Repaired)
+
+        assert repaired.joined == ("s0-4",)  # type: ignore[attr-defined]
+        assert repaired.match.quality == pytest.approx(0.91)  # type: ignore[attr-defined]
+
+    def test_prefers_the_replacement_that_costs_least(self) -> None:
+        house = House(checked(2, 2, criteria=(NEAR,), accept=replace(CHECK, loss_max=1.0)))
+        house.enter(1.0, *[new_ticket(n, 1500) for n in "abc"], new_ticket("d", 1540))
+        house.enter(1.5, new_ticket("e", 1600), new_ticket("f", 1400), new_ticket("g", 1535))
+        (repaired,) = only(house.decline(3.0, 4), Repaired)
+
+        assert repaired.joined == ("s0-7",)  # type: ignore[attr-defined]
+
+    def test_looks_first_at_those_most_like_who_left(self) -> None:
+        crowd = [new_ticket(f"x{n}", 1000 + 20 * n) for n in range(40)]
+        near = checked(40, 40, criteria=(NEAR,), accept=replace(CHECK, loss_max=1.0))
+        house = House(near)
+        house.enter(1.0, *[new_ticket(f"a{n}", 1990) for n in range(80)])
+        house.enter(2.0, *crowd)
+        (repaired,) = only(house.decline(3.0, 1), Repaired)
+
+        assert repaired.joined == ("s0-120",)  # type: ignore[attr-defined]
+
+    def test_never_breaks_a_rule(self) -> None:
+        house = House(checked(rules=(rule(limit=100),)))
+        house.enter(1.0, new_ticket("a", 1500), new_ticket("b", 1500))
+        house.enter(1.5, new_ticket("c", 1601))
+
+        assert only(house.decline(3.0, 2), Repaired) == []
+
+    def test_fills_several_seats_with_a_party(self) -> None:
+        house = House(checked(2, 2))
+        house.enter(1.0, new_ticket("a", 1500, 1500), new_ticket("b", 1500, 1500))
+        house.enter(1.5, "c", "d")
+        (repaired,) = only(house.decline(3.0, 2), Repaired)
+
+        assert repaired.joined == ("s0-3", "s0-4")  # type: ignore[attr-defined]
+        assert len(repaired.match.teams[0]) + len(repaired.match.teams[1]) == 3  # type: ignore[attr-defined]
+
+    def test_does_not_bring_back_who_has_just_declined(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.decline(3.0, 2)
+        events = house.enter(4.0, "b")
+
+        assert only(events, Repaired) == []
+        assert house.state(3) == "waiting"
+
+    def test_that_loses_another_player_goes_on(self) -> None:
+        house = House(checked(2, 2))
+        house.enter(1.0, *"abcd")
+        house.decline(3.0, 4)
+        house.decline(4.0, 3)
+        events = house.enter(5.0, "e", "f")
+
+        (repaired,) = only(events, Repaired)
+        assert repaired.joined == ("s0-5", "s0-6")  # type: ignore[attr-defined]
+        counters = house.engine.tables.counters
+        assert (counters.proposed, counters.checks_failed) == (1, 1)
+        house.accept(6.0, 1, 2, 5, 6)
+        assert counters.repaired == 1
+
+    def test_is_left_out_where_the_queue_says_so(self) -> None:
+        house = House(checked(accept=replace(CHECK, repair=0.0)))
+        house.enter(1.0, "a", "b")
+        events = house.decline(3.0, 2)
+
+        assert kinds(events) == [Cancelled, Penalised, Dissolved]
+        assert house.state(1) == "waiting"
+
+    def test_smaller_match_is_played_where_nobody_comes(self) -> None:
+        form = q.Format((2, 2), players_min=(1, 1))
+        house = House(replace(checked(2, 2), format=form, policy="greedy"))
+        house.enter(1.0, *"abcd")
+        house.accept(2.0, 1, 2, 3)
+        house.decline(3.0, 4)
+        events = house.pass_to(13.0)
+
+        assert kinds(events) == [Repaired, Matched]
+        assert house.state(1) == "matched"
+
+    def test_deadline_in_the_meantime_is_met_when_the_proposal_fails(self) -> None:
+        house = House(checked(wait_max=5.0))
+        house.enter(1.0, "a", "b")
+        house.decline(3.0, 2)
+        assert house.state(1) == "proposed"
+        events = house.pass_to(13.0)
+
+        assert kinds(events) == [Dissolved, Expired]
+
+
+class TestAnswers:
+    def test_decline_is_idempotent(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.decline(2.0, 2)
+
+        assert house.decline(3.0, 2) == ()
+
+    def test_decline_of_a_made_match_is_too_late(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.accept(2.0, 1, 2)
+
+        with pytest.raises(TooLate, match="match s0-m1 is made"):
+            house.decline(3.0, 1)
+
+    def test_who_accepted_may_still_decline(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.accept(2.0, 1)
+
+        assert only(house.decline(2.5, 1), SeatsFreed)
+
+    def test_cancel_of_a_proposed_ticket_is_a_decline(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b", "c")
+        events = house.hand(Cancel(2.0, "s0-2"))
+
+        assert kinds(events) == [Cancelled, Penalised, SeatsFreed, Repaired]
+        assert house.engine.view("s0-2").reason == "player"
+        assert house.hand(Cancel(2.5, "s0-2")) == ()
+
+    def test_two_last_answers_make_one_match(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        events = [*house.accept(2.0, 1), *house.accept(2.0, 2), *house.accept(2.0, 1, 2)]
+
+        assert len(only(events, Matched)) == 1
+
+    def test_accept_at_the_very_last_instant_counts(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.accept(2.0, 1)
+
+        assert only(house.accept(16.0, 2), Matched)
+        assert house.pass_to(100.0) == []
+
+
+class TestCooldowns:
+    def test_are_for_repeat_decliners_only(self) -> None:
+        house = House(checked(accept=replace(CHECK, cooldowns=(60.0, 300.0), repair=0.0)))
+        house.enter(0.0, "innocent")
+        refused = []
+        for n in range(4):
+            now = 1000.0 * (n + 1)
+            house.enter(now, "b")
+            (penalised,) = only(house.decline(now + 1, n + 2, match=n + 1), Penalised)
+            refused.append(penalised.until - now - 1)  # type: ignore[attr-defined]
+        assert refused == [0.0, 60.0, 300.0, 300.0]
+        assert house.engine.tables.penalties["default"].keys() == {"b"}
+
+    def test_player_on_cooldown_is_refused_with_the_seconds_left(self) -> None:
+        house = House(checked(accept=replace(CHECK, cooldowns=(60.0,), repair=0.0, again=0.0)))
+        house.enter(0.0, "a")
+        for n in range(2):
+            house.enter(10.0 * n + 1, "b")
+            house.decline(10.0 * n + 2, n + 2, match=n + 1)
+        (refused,) = house.enter(20.0, "b")
+
+        assert isinstance(refused, Refused)
+        assert refused.code == "cooldown"
+        assert "failed 2 ready-checks and may queue again in 52 s" in refused.message
+        assert kinds(house.enter(72.0, "b"))[0] is not Refused
+
+    def test_party_mates_of_a_silent_player_are_not_blamed(self) -> None:
+        house = House(checked(2, 2))
+        house.enter(1.0, new_ticket("a", 1500, 1500), new_ticket("b", 1500, 1500))
+        house.accept(2.0, 2)
+        house.hand(Accept(2.0, "s0-m1", "s0-1", ("a1",)))
+        house.pass_to(16.0)
+
+        assert house.engine.tables.penalties["default"].keys() == {"a2"}
+
+    def test_other_decliners_first_does_not_make_innocents_guilty(self) -> None:
+        house = House(checked(2, 2))
+        house.enter(1.0, *"abcd")
+        house.decline(2.0, 1)
+        house.pass_to(12.0)
+
+        assert house.engine.tables.penalties["default"].keys() == {"a"}
+        assert [house.state(n) for n in (2, 3, 4)] == ["waiting"] * 3
+
+    def test_failures_are_forgotten_after_a_day(self) -> None:
+        house = House(checked(accept=replace(CHECK, repair=0.0)))
+        house.enter(0.0, "a", "b")
+        house.decline(1.0, 2)
+        house.enter(90_000.0, "b")
+        (penalised,) = only(house.decline(90_001.0, 3, match=2), Penalised)
+
+        assert (penalised.count, penalised.until) == (1, 90_001.0)  # type: ignore[attr-defined]
+
+
+class TestSameSet:
+    def test_is_not_proposed_again_at_once(self) -> None:
+        house = House(checked(accept=replace(CHECK, repair=0.0)))
+        house.enter(1.0, "a", "b")
+        house.decline(2.0, 2)
+        events = house.enter(3.0, "b")
+
+        assert only(events, Proposed) == []
+        assert only(house.pass_to(31.9), Proposed) == []
+        (again,) = only(house.pass_to(32.0), Proposed)
+        assert again.match.tickets == ("s0-1", "s0-3")  # type: ignore[attr-defined]
+
+    def test_does_not_keep_its_players_from_others(self) -> None:
+        house = House(checked(accept=replace(CHECK, repair=0.0)))
+        house.enter(1.0, "a", "b")
+        house.decline(2.0, 2)
+        house.enter(3.0, "b")
+        (proposed,) = only(house.enter(4.0, "c"), Proposed)
+
+        assert proposed.match.tickets == ("s0-1", "s0-4")  # type: ignore[attr-defined]
+        (other,) = only(house.enter(5.0, "d"), Proposed)
+        assert other.match.tickets == ("s0-3", "s0-5")  # type: ignore[attr-defined]
+
+
+class TestChangesInFlight:
+    def test_proposal_ends_under_the_settings_that_it_began_with(self) -> None:
+        house = House(replace(checked(), exclusive_match=True))
+        house.enter(1.0, "a", "b")
+        house.hand(Configure(2.0, (queue("other"),), version=2))
+        house.accept(3.0, 1)
+        (made,) = only(house.accept(4.0, 2), Matched)
+
+        assert made.match.queue == "main"  # type: ignore[attr-defined]
+        assert house.engine.tables.matches["s0-m1"].live
+
+    def test_innocents_of_a_queue_that_is_gone_expire(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.hand(Configure(2.0, (queue("other"),), version=2))
+        events = house.decline(3.0, 2)
+
+        assert kinds(events) == [Cancelled, Penalised, Dissolved, Expired]
+        assert house.engine.view("s0-1").reason == "queue_changed"
+
+    def test_paused_queue_repairs_nothing(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b", "c")
+        house.hand(Configure(2.0, (checked(),), version=2, pause=("main",)))
+
+        assert kinds(house.decline(3.0, 2)) == [Cancelled, Penalised, Dissolved]
+
+
+def a_busy_minute() -> House:
+    """Return an engine in the middle of proposals, repairs and cooldowns."""
+    house = House(checked(2, 2, criteria=(NEAR,)), replace(queue("duel"), accept=CHECK))
+    house.enter(1.0, *"abcd")
+    house.enter(2.0, *[new_ticket(n, 1500, queues=("duel",)) for n in "xyz"])
+    house.accept(3.0, 1, 2)
+    house.decline(4.0, 3)
+    house.decline(4.5, 5, match=2)
+    house.enter(5.0, "e")
+    house.accept(6.0, 8)
+    house.decline(7.0, 4)
+    return house
+
+
+def test_journal_rebuilds_proposals_and_goes_on_alike() -> None:
+    house = a_busy_minute()
+    again = Engine(lambda each: parse_policy(each.policy))
+    for record in house.journal:
+        again.apply(decode(encode(record)))
+    again.resume(7.0)
+
+    assert state_hash(again) == state_hash(house.engine)
+    rest = []
+    while again.next_wakeup < 1000.0:
+        rest += again.step(Advance(again.next_wakeup)).events
+    assert rest == house.pass_to(1000.0)
+    assert state_hash(again) == state_hash(house.engine)
+
+
+def test_snapshot_holds_proposals() -> None:
+    house = a_busy_minute()
+    again = Engine(lambda each: parse_policy(each.policy))
+    again.resume(7.0, restore(again, decode_snapshot(encode_snapshot(take(house.engine)))))
+
+    assert state_hash(again) == state_hash(house.engine)
+    assert _rest(again) == house.pass_to(1000.0)
+
+
+def _rest(engine: Engine) -> list[Event]:
+    events: list[Event] = []
+    while engine.next_wakeup < 1000.0:
+        events += engine.step(Advance(engine.next_wakeup)).events
+    return events
