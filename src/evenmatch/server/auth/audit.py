@@ -32,7 +32,7 @@ FAILURES_MAX = 100
 TEXT_MAX = 256
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that somebody did.
 
     Args:
@@ -65,7 +65,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 class AuditPage(msgspec.Struct, frozen=True):
     """Entries in order; ask again with `after` = `next`."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[AuditEntry, ...]
     next: int
 
 
@@ -88,7 +88,7 @@ class AuditLog:
         self._path = None if folder is None else folder / FILE_NAME
         self._wall = wall
         self._bytes_max = bytes_max
-        self._recent: deque[Entry] = deque(maxlen=KEPT_IN_MEMORY)
+        self._recent: deque[AuditEntry] = deque(maxlen=KEPT_IN_MEMORY)
         # Pages are read in threads.
         self._lock = threading.Lock()
         self._failures: dict[tuple[str, str], int] = {}
@@ -99,7 +99,7 @@ class AuditLog:
             self._last = entry.seq
 
     def note(self, principal: Principal, action: str, **more: object) -> None:
-        """Write down what a known caller did; `more` are fields of `Entry`."""
+        """Write down what a known caller did; `more` are fields of `AuditEntry`."""
         self._write(principal.name, action, kind=principal.kind, key=principal.key, **more)
 
     def note_server(self, action: str, detail: str) -> None:
@@ -151,7 +151,7 @@ class AuditLog:
             entry = msgspec.convert(
                 {"seq": self._last + 1, "at": round(self._wall(), 3), "who": who[:TEXT_MAX],
                  "action": action, **more},
-                Entry,
+                AuditEntry,
             )  # fmt: skip
             self._last = entry.seq
             self._recent.append(entry)
@@ -181,7 +181,7 @@ class AuditLog:
         assert self._path is not None
         return self._path.with_name(f"audit.{number}.jsonl")
 
-    def _kept(self) -> Iterator[Entry]:
+    def _kept(self) -> Iterator[AuditEntry]:
         """Yield all entries that are kept, oldest first; torn and foreign lines are passed over."""
         if self._path is None:
             yield from self._recent
@@ -190,6 +190,6 @@ class AuditLog:
             if path.exists():
                 for line in path.read_bytes().splitlines():
                     try:
-                        yield msgspec.json.decode(line, type=Entry)
+                        yield msgspec.json.decode(line, type=AuditEntry)
                     except (msgspec.MsgspecError, UnicodeDecodeError):
                         continue
