@@ -1,4 +1,4 @@
-"""What the gate adds to a request with a key or a token that it knows: `python -m tests.bench.gate`.
+"""What the gate adds to a request whose caller it knows: `python -m tests.bench.gate`.
 
 Measured in processor time of this thread, over a create whose answer comes from the application at
 once, so that nothing but the gate differs.

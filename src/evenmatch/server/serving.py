@@ -24,6 +24,7 @@ from evenmatch.server.auth.gate import check_apart
 from evenmatch.server.datadir import DataLock
 from evenmatch.server.games import Game, Games
 from evenmatch.server.logs import log
+from evenmatch.server.patience import http_protocol
 from evenmatch.server.recovery import SNAPSHOT_EVERY
 
 BACKLOG = 2_048
@@ -203,7 +204,7 @@ async def _serve(
 def _config(games: Games, place: Place) -> uvicorn.Config:
     return uvicorn.Config(
         with_cors(games.gate, games.origins),
-        http="httptools" if find_spec("httptools") else "h11",
+        http=http_protocol(),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -1,9 +1,9 @@
 """Who may use which route: one line each, and nothing that is not written down.
 
 A line names the method, the pattern of the path, and the rights of which one is enough. `own` means
-a player, who then sees only what is his: his ticket (`{ticket}` in the pattern) or a match that he
-is in (`{match}`); everything else looks to him as if it were not there. `anyone` needs no
-credential. A line that ends in `audited` goes into the audit log.
+a player, who then sees only what is his: his ticket (`{ticket}` in the pattern), a match that he is
+in (`{match}`), himself (`{player}`); everything else looks to him as if it were not there.
+`anyone` needs no credential. A line that ends in `audited` goes into the audit log.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ DELETE /v1/tickets/{ticket}              tickets own operate    audited
 GET    /v1/tickets/{ticket}/events       tickets own
 GET    /v1/tickets/{ticket}/explain      tickets own read operate
 POST   /v1/tickets/{ticket}/heartbeat    tickets own
+GET    /v1/stream                        tickets own
 WS     /v1/stream                        tickets own
 
 GET    /v1/queues                        tickets own matches read operate
@@ -36,11 +37,17 @@ POST   /v1/matches/{match}/close         matches
 POST   /v1/matches/{match}/finish        matches
 POST   /v1/matches/{match}/outcome       matches own
 
+GET    /v1/players/{player}/rating       tickets matches own read operate
 POST   /v1/guests                        anyone
 GET    /v1/config                        operate
 PUT    /v1/config                        operate    audited
 GET    /v1/audit                         operate
+GET    /v1/drain                         operate
+POST   /v1/drain                         operate    audited
+DELETE /v1/drain                         operate    audited
 GET    /v1/dashboard/events              read operate
+GET    /v1/dashboard/matches/{match}     read operate
+GET    /dashboard/{file}                 anyone
 POST   /                                 tickets
 
 GET    /openapi.json                     anyone
