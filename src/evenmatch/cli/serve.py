@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -14,6 +14,7 @@ from evenmatch.errors import ConfigError, JournalError, NotSupported
 
 if TYPE_CHECKING:
     from evenmatch.server.games import Game
+    from evenmatch.server.recovery import ConfigFrom
     from evenmatch.server.serving import Place
 
 
@@ -27,6 +28,8 @@ def serve(
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     drop_queues: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    wait: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    config_from: Literal["auto", "file", "data"] = "auto",
 ) -> None:
     """Take tickets and make matches, over HTTP.
 
@@ -48,6 +51,9 @@ def serve(
         tls_cert: Certificate (PEM), for HTTPS; with --tls-key.
         tls_key: Private key of the certificate (PEM).
         drop_queues: Let tickets expire whose queue CONFIG no longer has; else it does not start.
+        wait: Wait until the server that runs on --data ends, and take over at once.
+        config_from: Which configuration counts if it was changed over HTTP: CONFIG (file) or the
+            change (data); auto takes the change, and does not start if CONFIG was edited since.
     """
     if journal is not None:
         raise NotSupported(f"--journal {journal} comes with a later version; use --data DIR")
@@ -60,21 +66,34 @@ def serve(
     needs_server()
     from evenmatch.server import serving
 
-    place = serving.Place(host, port, folder, tls_cert, tls_key)
-    _run(_games(config, folder, drop_queues=drop_queues), place)
+    place = serving.Place(host, port, folder, wait, tls_cert, tls_key)
+    _run(_games(config, folder, drop_queues=drop_queues, config_from=config_from), place)
 
 
-def _games(config: Path, folder: Path | None, *, drop_queues: bool) -> list[Game]:
+def _games(
+    config: Path, folder: Path | None, *, drop_queues: bool, config_from: ConfigFrom
+) -> list[Game]:
     """Return the game that a file describes, or those that it names."""
-    from evenmatch.config import load_server, load_tenants
+    from evenmatch.config import load_document, load_server, load_tenants
     from evenmatch.server.games import game
     from evenmatch.server.recovery import Plan
+    from evenmatch.server.versions import changeable
 
     found = []
     named = [(each.name, Path(each.config)) for each in load_tenants(config)]
     for name, path in named or [("", config)]:
         queues, settings, seed = load_server(path)
-        found.append(game(Plan(queues, seed, settings, drop_queues=drop_queues), folder, name))
+        plan = Plan(
+            queues,
+            seed,
+            settings,
+            drop_queues=drop_queues,
+            file=path,
+            document=changeable(load_document(path)),
+            data=None if folder is None else folder / name,
+            config_from=config_from,
+        )
+        found.append(game(plan, name))
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -27,29 +28,25 @@ class Game(msgspec.Struct, frozen=True):
     """A game before it starts.
 
     Args:
-        plan: What it runs.
-        folder: Where its data are; None keeps them in memory.
+        plan: What it runs, and where its data are.
         accounts: Who may come in.
     """
 
     plan: Plan
-    folder: Path | None
     accounts: Accounts
 
 
-def game(plan: Plan, data: Path | None, tenant: str = "") -> Game:
+def game(plan: Plan, tenant: str = "") -> Game:
     """Return a game; its keys are read.
 
     Args:
         plan: What it runs.
-        data: The data directory of the process.
         tenant: Its name, where it is one of several.
 
     Raises:
         ConfigError: A file of keys cannot be used.
     """
-    folder = None if data is None else data / tenant
-    return Game(plan, folder, Accounts(plan.settings, folder, tenant))
+    return Game(plan, Accounts(plan.settings, plan.data, tenant))
 
 
 class Games:
@@ -62,7 +59,7 @@ class Games:
 
     def __init__(self, games: Sequence[Game], *, snapshot_every: int) -> None:
         self.parts: tuple[Parts, ...] = tuple(
-            assemble(each.plan, _open_journal(each.folder), snapshot_every=snapshot_every)
+            assemble(each.plan, _open_journal(each.plan.data), snapshot_every=snapshot_every)
             for each in games
         )
         self.gate = Gate(
@@ -92,6 +89,8 @@ class Games:
 
     async def stop(self) -> None:
         """Stop all games that run."""
+        for parts in self.parts:
+            parts.presence.close()
         await asyncio.gather(*(parts.runtime.stop() for parts in self.parts))
 
     def close(self) -> None:
@@ -99,14 +98,31 @@ class Games:
         for parts in self.parts:
             parts.followers.close()
 
-    async def given_up(self) -> None:
-        """Return when a game has lost its journal to another server."""
-        waits = [asyncio.create_task(parts.runtime.given_up.wait()) for parts in self.parts]
+    async def reload(self) -> None:
+        """Read the files of configuration and of keys anew."""
+        self.gate.look()
+        for parts in self.parts:
+            await parts.controls.reload()
+
+    def drain(self) -> None:
+        """Take no new tickets, and end when nobody waits any more."""
+        for parts in self.parts:
+            parts.drain.begin(parts.runtime.plan.settings.drain_max)
+
+    async def over(self) -> None:
+        """Return when a game has lost its journal to another server, or all have drained."""
+        ends = [asyncio.create_task(parts.runtime.given_up.wait()) for parts in self.parts]
+        ends.append(asyncio.create_task(self._drained()))
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in waits:
+            for each in ends:
                 each.cancel()
+
+    async def _drained(self) -> Literal[True]:
+        for parts in self.parts:
+            await parts.drain.over.wait()
+        return True
 
     def check_given_up(self) -> None:
         """Raise what a game was given up for.

@@ -10,26 +10,33 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import uvicorn
 
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, MatchmakingError
 from evenmatch.server.app import with_cors
 from evenmatch.server.auth.gate import check_apart
 from evenmatch.server.datadir import DataLock
 from evenmatch.server.games import Game, Games
 from evenmatch.server.logs import log
 from evenmatch.server.patience import http_protocol
-from evenmatch.server.recovery import SNAPSHOT_EVERY
+from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan, pools_of
 
 BACKLOG = 2_048
 GRACE_SECONDS = 5
 KEEP_ALIVE_SECONDS = 75
+PING_SECONDS = 20.0
+"""A client of a WebSocket answers a ping each so often, or is cut."""
+MESSAGE_BYTES_MAX = 65_536
+"""Bytes of one message of a client: a thousand ids of tickets."""
+UNHEARD_SECONDS = 30
+"""A connection is given up when the other side has confirmed nothing for so long."""
 COLLECT_AFTER = (50_000, 20, 50)
 SWITCH_INTERVAL = 0.0005
 """Seconds for which a thread may keep the interpreter while another one waits for it."""
@@ -39,12 +46,14 @@ SNAPSHOT_EVERY_NAME = "EVENMATCH_SNAPSHOT_EVERY"
 class Place(msgspec.Struct, frozen=True):
     """Where a server listens and where it keeps its journal; without `data`, in memory.
 
+    With `wait`, it takes over from the server that holds the data directory, as soon as that ends.
     With a certificate and its private key, both files in PEM, it speaks TLS.
     """
 
     host: str = "127.0.0.1"
     port: int = 8080
     data: Path | None = None
+    wait: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
 
@@ -64,9 +73,23 @@ def serve(games: Sequence[Game], place: Place, announce: Callable[[str], None]) 
     check_host(place.host, is_keyed=any(each.accounts.is_keyed for each in games))
     check_certificate(place)
     raise_file_limit()
-    listening = listen(place)
-    with listening, DataLock(place.data), asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    if place.wait:
+        for each in games:
+            warm_up(each.plan)
+    with (
+        DataLock(place.data, wait=place.wait),
+        listen(place) as listening,
+        asyncio.Runner(loop_factory=_loop_factory()) as runner,
+    ):
         runner.run(_serve(games, place, listening, announce))
+
+
+def warm_up(plan: Plan) -> None:
+    """Load what the queues need, so that nothing of it is left for the moment of taking over."""
+    make = pools_of(plan.seed)
+    for queue in plan.queues:
+        with suppress(MatchmakingError):
+            make(queue)
 
 
 def check_host(host: str, *, is_keyed: bool) -> None:
@@ -120,6 +143,11 @@ def listen(place: Place) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((place.host, place.port))
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            # A client whose machine went away must not look like one that follows its ticket.
+            listening.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1_000
+            )
         listening.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         listening.close()
@@ -189,7 +217,7 @@ async def _serve(
     _log_start(place, address, is_keyed=running.gate.is_keyed)
     announce(address)
     watches = (
-        asyncio.create_task(_stop_if_given_up(server)),
+        asyncio.create_task(_stop_when_over(server)),
         asyncio.create_task(running.gate.watch()),
     )
     try:
@@ -205,7 +233,12 @@ def _config(games: Games, place: Place) -> uvicorn.Config:
     return uvicorn.Config(
         with_cors(games.gate, games.origins),
         http=http_protocol(),
-        ws="none",
+        # Compression would keep a window of kilobytes for each follower.
+        ws="websockets-sansio",
+        ws_max_size=MESSAGE_BYTES_MAX,
+        ws_per_message_deflate=False,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -224,6 +257,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, games: Games) -> None:
         super().__init__(config)
         self.games = games
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -236,7 +270,16 @@ class _Server(uvicorn.Server):
         for number in (signal.SIGINT, signal.SIGTERM):
             with suppress(NotImplementedError):  # Windows
                 loop.add_signal_handler(number, self.handle_exit, number, None)
+        with suppress(NotImplementedError, AttributeError):
+            loop.add_signal_handler(signal.SIGHUP, self._begin, self.games.reload)
+            loop.add_signal_handler(signal.SIGUSR1, self.games.drain)
         yield
+
+    def _begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin what a signal asks for, beside all else."""
+        task = asyncio.create_task(work())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, end what stays open, let the rest finish."""
@@ -244,8 +287,9 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def _stop_if_given_up(server: _Server) -> None:
-    await server.games.given_up()
+async def _stop_when_over(server: _Server) -> None:
+    """Let the server end when a game was given up or all have drained."""
+    await server.games.over()
     server.should_exit = True
 
 

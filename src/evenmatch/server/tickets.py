@@ -17,6 +17,7 @@ from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.ticket import NewTicket
+from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.creating import allowed, check_may_create
 from evenmatch.server.auth.own import principal_of
 from evenmatch.server.metrics import Metrics
@@ -52,12 +53,10 @@ Result = TicketView | Refused
 class CreateTickets:
     """`POST /v1/tickets`."""
 
-    def __init__(
-        self, runtime: Runtime, metrics: Metrics, free_attributes: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, runtime: Runtime, metrics: Metrics, accounts: Accounts) -> None:
         self._runtime = runtime
         self._metrics = metrics
-        self._free_attributes = free_attributes
+        self._accounts = accounts
         self._limits = runtime.plan.settings.limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,7 +83,7 @@ class CreateTickets:
         key = self._key(scope)
         created = decode_create(body, batch_max=self._limits.batch_max)
         if principal.is_player or principal.queues:
-            created = allowed(principal, created, self._runtime.engine, self._free_attributes)
+            created = allowed(principal, created, self._runtime.engine, self._accounts)
             # A key that a player made up must not meet that of anybody else.
             key = f"{principal.name}\n{key}" if key is not None and principal.is_player else key
         digest = blake2b(body, digest_size=16).hexdigest() if key is not None else ""

@@ -10,7 +10,7 @@ from typing import cast, get_args
 import msgspec
 
 from evenmatch.model.scenario import Algorithm, Limits, ServerSettings, Tenant, Tokens
-from evenmatch.toml.decode import Bounds, Place
+from evenmatch.toml.decode import WAITS, Bounds, Place
 from evenmatch.toml.distributions import locate_file
 from evenmatch.toml.shapes import LimitsShape, ServerShape, TenantShape, TokensShape
 
@@ -48,6 +48,9 @@ def build_settings(shape: ServerShape, folder: Path | None, at: Place) -> Server
         clock_speed=at.at("clock_speed").within(shape.clock_speed, SPEEDS),
         keep_days=at.at("keep_days").within(shape.keep_days, DAYS),
         origins=shape.origins,
+        drain_max=at.at("drain_max").within(shape.drain_max, WAITS),
+        log_tickets=shape.log_tickets,
+        log_lines_max=at.at("log_lines_max").between(shape.log_lines_max, 1, LIMIT_MAX),
         keys_file=_file(shape.keys_file, folder, at.at("keys_file")),
         guests=shape.guests,
         trusted_proxies=shape.trusted_proxies,

@@ -20,6 +20,7 @@ from evenmatch.model.scenario import ServerSettings, Tokens
 from evenmatch.server.auth.audit import AuditLog
 from evenmatch.server.auth.keys import FILE_NAME, Key, KeyRing, read_keys
 from evenmatch.server.auth.limits import Buckets
+from evenmatch.server.auth.measured import Measured
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.auth.tokens import Verifier, random_player, read_token_keys, sign
 from evenmatch.server.logs import log
@@ -65,6 +66,7 @@ class Accounts:
         self.tenant = tenant
         self.settings = settings
         self.audit = AuditLog(folder, wall=wall)
+        self.measured = Measured()
         self.free_attributes = frozenset(settings.player_attributes)
         self.ring = KeyRing(())
         self.verifiers: dict[str, Verifier] = {}

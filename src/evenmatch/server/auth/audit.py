@@ -94,9 +94,8 @@ class AuditLog:
         self._failures: dict[tuple[str, str], int] = {}
         self._failures_since = 0.0
         self._is_broken = False
-        self._last = 0
-        for entry in self._kept():
-            self._last = entry.seq
+        # Found at the first entry: until then another server may still write.
+        self._last: int | None = None
 
     def note(self, principal: Principal, action: str, **more: object) -> None:
         """Write down what a known caller did; `more` are fields of `AuditEntry`."""
@@ -140,7 +139,7 @@ class AuditLog:
         """
         with self._lock:
             entries = list(self._kept())
-            last = self._last
+            last = entries[-1].seq if entries else 0
         if after is None:
             return AuditPage(tuple(entries[-most:]), last)
         found = [entry for entry in entries if entry.seq > after][:most]
@@ -148,6 +147,8 @@ class AuditLog:
 
     def _write(self, who: str, action: str, **more: object) -> None:
         with self._lock:
+            if self._last is None:
+                self._last = max((entry.seq for entry in self._kept()), default=0)
             entry = msgspec.convert(
                 {"seq": self._last + 1, "at": round(self._wall(), 3), "who": who[:TEXT_MAX],
                  "action": action, **more},

@@ -7,16 +7,19 @@ from the claims of his token; his client adds latencies, wishes, and what `playe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import monotonic
 
 import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import Refusal
-from evenmatch.model.ticket import Player, Value
+from evenmatch.model.ticket import Player, Ticket, Value
+from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.own import check_queue
 from evenmatch.server.auth.principal import Member, Principal
 from evenmatch.server.auth.refusals import Forbidden, no_credential
 from evenmatch.wire import CreateTicket
+from evenmatch.wire_live import UpdateTicket
 
 RIGHTS = frozenset({"tickets", "own"})
 HOUSEHOLD = "household"
@@ -43,16 +46,14 @@ def lacks(principal: Principal, rights: frozenset[str]) -> Forbidden:
     return Forbidden(f"this needs a key with the right {needed}; {principal.name!r} has it not")
 
 
-def allowed(
-    principal: Principal, created: Created, engine: Engine, free: frozenset[str]
-) -> Created:
+def allowed(principal: Principal, created: Created, engine: Engine, accounts: Accounts) -> Created:
     """Return what a caller creates, completed from his token's claims.
 
     Args:
         principal: The caller.
         created: What he sent.
         engine: Knows the queues.
-        free: Attributes that a player's own client may set.
+        accounts: Knows what clients may say, and what is better known.
 
     Raises:
         Forbidden: He may not create it.
@@ -60,7 +61,7 @@ def allowed(
     if principal.is_player:
         if isinstance(created, tuple):
             raise Forbidden("a player creates one ticket at a time; send it without the array")
-        return _own(principal, created, engine, free)
+        return _own(principal, created, engine, accounts)
     if not principal.queues:
         return created
     if isinstance(created, tuple):
@@ -81,9 +82,9 @@ def _of_queues(
 
 
 def _own(
-    principal: Principal, created: CreateTicket, engine: Engine, free: frozenset[str]
+    principal: Principal, created: CreateTicket, engine: Engine, accounts: Accounts
 ) -> CreateTicket:
-    vouched = principal.vouched
+    vouched, free, now = principal.vouched, accounts.free_attributes, monotonic()
     members = {
         principal.name: Member(principal.name, vouched.rating, vouched.household),
         **{member.id: member for member in vouched.party if member.id != principal.name},
@@ -104,16 +105,58 @@ def _own(
                 f"the game's login puts friends into its claim `party`",
                 where=f"{where}/id",
             )
-        if player.rating is not None:
-            raise Forbidden(
-                "a player's client may not send ratings; they come from the game's servers "
-                "or from the token's claim `rating`",
-                where=f"{where}/rating",
-            )
-        _check_attributes(player.attributes, free, f"{where}/attributes")
+        _check_client(player, free, where)
         facts = vouched.attributes if player.id == principal.name else {}
+        facts = accounts.measured.facts(player.id, now, facts)
         players.append(_vouched_for(player, member, facts, declared))
     return msgspec.structs.replace(created, players=tuple(players))
+
+
+def renewable(
+    principal: Principal, update: UpdateTicket, ticket: Ticket | None, accounts: Accounts
+) -> UpdateTicket:
+    """Return what a caller may change of a waiting ticket; what a service sends is remembered.
+
+    Args:
+        principal: The caller.
+        update: What he sent.
+        ticket: The ticket as it waits; None if it does not.
+        accounts: Knows what clients may say, and what is better known.
+
+    Raises:
+        Forbidden: He may not change it so.
+    """
+    now = monotonic()
+    if not principal.is_player:
+        if ticket is not None and principal.kind == "service":
+            own = {player.id for player in ticket.players}
+            accounts.measured.note(tuple(p for p in update.players if p.id in own), now)
+        return update
+    free = accounts.free_attributes
+    _check_attributes(update.attributes, free, "/attributes")
+    players = []
+    for at, player in enumerate(update.players):
+        if player.id != principal.name:
+            raise Forbidden("a player changes himself only", where=f"/players/{at}/id")
+        _check_client(player, free, f"/players/{at}")
+        known = accounts.measured.facts(player.id, now, principal.vouched.attributes)
+        attributes = {
+            name: merged(value, known[name]) if name in known else value
+            for name, value in player.attributes.items()
+        }
+        players.append(msgspec.structs.replace(player, attributes=attributes))
+    return UpdateTicket(update.attributes, tuple(players))
+
+
+def _check_client(player: Player, free: frozenset[str], where: str) -> None:
+    """Refuse what only servers and signed claims may say of a player."""
+    if player.rating is not None:
+        raise Forbidden(
+            "a player's client may not send ratings; they come from the game's servers "
+            "or from the token's claim `rating`",
+            where=f"{where}/rating",
+        )
+    _check_attributes(player.attributes, free, f"{where}/attributes")
 
 
 def _vouched_for(

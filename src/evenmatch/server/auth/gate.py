@@ -35,6 +35,7 @@ from evenmatch.server.responses import (
     problem_of,
     send_body,
 )
+from evenmatch.server.sockets import denying
 
 KNOWN_MAX = 50_000
 """Credentials that are remembered."""
@@ -46,8 +47,6 @@ TOKEN_SUBPROTOCOL = "bearer."
 """A browser cannot set headers of a WebSocket, but it can offer subprotocols."""
 GUESTS_PATH = "/v1/guests"
 READY_PATH = "/readyz"
-CLOSE_POLICY = 1008
-"""The code with which a WebSocket of an unwelcome caller is closed."""
 
 
 class Entrance(msgspec.Struct, frozen=True):
@@ -121,7 +120,9 @@ class Gate:
         try:
             app = self._admit(scope)
         except (Unauthenticated, TooManyRequests) as refusal:
-            await _turn_away(refusal, scope, receive, send)
+            status, problem = problem_of(refusal)
+            told = denying(send) if scope["type"] == "websocket" else send
+            await send_body(told, status, encode(problem), headers_of(refusal))
             return
         if scope["type"] == "websocket":
             send = _with_subprotocol(scope, send)
@@ -257,17 +258,6 @@ def check_apart(accounts: Sequence[Accounts]) -> None:
                     f"{audience!r}); give each its own audience, and guests to one of them"
                 )
             seen[audience] = each.tenant
-
-
-async def _turn_away(
-    refusal: Unauthenticated | TooManyRequests, scope: Scope, receive: Receive, send: Send
-) -> None:
-    if scope["type"] == "websocket":
-        await receive()
-        await send({"type": "websocket.close", "code": CLOSE_POLICY, "reason": refusal.message})
-        return
-    status, problem = problem_of(refusal)
-    await send_body(send, status, encode(problem), headers_of(refusal))
 
 
 def _offered_token(scope: Scope) -> bytes | None:

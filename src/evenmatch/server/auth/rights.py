@@ -23,6 +23,7 @@ WS     /v1/stream                        tickets own
 
 GET    /v1/queues                        tickets own matches read operate
 GET    /v1/queues/{queue}/stats          read operate
+GET    /v1/queues/{queue}/waiting        read operate
 GET    /v1/queues/{queue}/matches        matches
 POST   /v1/queues/{queue}/pause          operate    audited
 POST   /v1/queues/{queue}/resume         operate    audited
