@@ -595,6 +595,7 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("skill = {...} of the world", shapes.SkillShape, world_model.Skill),
     ("[attributes.NAME]", shapes.DistributionShape, scenario_model.Distribution),
     ("[answers]", shapes.AnswersShape, scenario_model.Answers),
+    ("[outcomes]", shapes.OutcomesShape, scenario_model.Outcomes),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
     ("[server.tokens]", shapes.TokensShape, scenario_model.Tokens),
     ("[[tenant]]", shapes.TenantShape, scenario_model.Tenant),

@@ -1,8 +1,8 @@
 """Who may use which route: one line each, and nothing that is not written down.
 
 A line names the method, the pattern of the path, and the rights of which one is enough. `own` means
-a player, who then sees only what is his: his ticket (`{ticket}` in the pattern), a match that he is
-in (`{match}`), himself (`{player}`); everything else looks to him as if it were not there.
+a player, who then sees only what is his: his ticket (`{ticket}` in the pattern), or a match that he
+is in (`{match}`); the handlers of other routes see to it themselves; everything else looks to him as if it were not there.
 `anyone` needs no credential. A line that ends in `audited` goes into the audit log.
 """
 
