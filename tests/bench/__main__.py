@@ -16,6 +16,7 @@ from tests.bench import (
     batch,
     compiled,
     engine,
+    followers,
     forecast,
     jobs,
     journal,
@@ -47,6 +48,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "journal": journal.run,
     "jobs": jobs.run,
     "server": server.run,
+    "followers": followers.run,
     "forecast": forecast.run,
 }
 WIDTH = 150
