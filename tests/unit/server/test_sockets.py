@@ -34,6 +34,8 @@ class Socket:
     async def _send(self, message: Message) -> None:
         self.sent.append(message)
         self._heard.set()
+        if message["type"] == "websocket.close":
+            self.leave()
 
     def say(self, **command: Any) -> None:
         text = msgspec.json.encode(command).decode()
