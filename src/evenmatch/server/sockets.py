@@ -111,6 +111,8 @@ class _Writer:
 class _Desk:
     """What one client follows."""
 
+    __slots__ = ("_followed", "_follower", "_parts")
+
     def __init__(self, parts: Parts, follower: Follower) -> None:
         self._parts = parts
         self._follower = follower
