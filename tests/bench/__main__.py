@@ -16,6 +16,7 @@ from tests.bench import (
     batch,
     compiled,
     engine,
+    explain,
     followers,
     forecast,
     jobs,
@@ -39,6 +40,7 @@ from tests.bench.report import (
 
 BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "engine": engine.run,
+    "explain": explain.run,
     "rules": rules.run,
     "compiled": compiled.run,
     "orders": orders.run,

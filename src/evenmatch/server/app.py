@@ -18,6 +18,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 
 from evenmatch.errors import MatchmakingError
+from evenmatch.server.acceptance_routes import AcceptanceRoutes
+from evenmatch.server.explain_routes import ExplainRoutes
 from evenmatch.server.live_routes import LiveRoutes
 from evenmatch.server.openapi import openapi_document
 from evenmatch.server.parts import Parts
@@ -184,7 +186,8 @@ def with_cors(app: App, origins: tuple[str, ...]) -> App | CORSMiddleware:
 
 def routes_of(parts: Parts) -> list[BaseRoute]:
     """Return all routes but the hot one."""
-    routes, live = Routes(parts), LiveRoutes(parts)
+    routes, acceptance = Routes(parts), AcceptanceRoutes(parts)
+    explain, live = ExplainRoutes(parts), LiveRoutes(parts)
     openapi = Response(encode(openapi_document()), media_type="application/json")
     return [
         # The hot path answers POST; here, so that other methods get 405 and not 404.
@@ -196,12 +199,16 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
         WebSocketRoute(STREAM_PATH, TicketStream(parts)),
         Route(STREAM_PATH, live.stream_by_http, methods=["GET"]),
         Route("/v1/tickets/{ticket}/events", TicketEvents(parts), methods=["GET"]),
+        Route("/v1/tickets/{ticket}/explain", explain.explain_ticket, methods=["GET"]),
         Route("/v1/queues", routes.get_queues, methods=["GET"]),
         Route("/v1/queues/{queue}/stats", routes.get_stats, methods=["GET"]),
+        Route("/v1/queues/{queue}/waiting", explain.get_waiting, methods=["GET"]),
         Route("/v1/queues/{queue}/matches", QueueMatches(parts), methods=["GET"]),
         Route("/v1/matches/{match}", routes.get_match, methods=["GET"]),
         Route("/v1/matches/{match}/assignment", routes.assign_match, methods=["PUT"]),
         Route("/v1/matches/{match}/finish", routes.finish_match, methods=["POST"]),
+        Route("/v1/matches/{match}/accept", acceptance.accept, methods=["POST"]),
+        Route("/v1/matches/{match}/decline", acceptance.decline, methods=["POST"]),
         *_later_routes(),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/metrics", routes.metrics, methods=["GET"]),
@@ -213,9 +220,8 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
 
 def _later_routes() -> list[BaseRoute]:
     """Return the routes that a later version brings; they answer 501."""
-    match_actions = ("open", "close", "outcome", "accept", "decline")
+    match_actions = ("open", "close", "outcome")
     return [
-        Route("/v1/tickets/{ticket}/explain", later("explain"), methods=["GET"]),
         Route("/v1/config", later("changing the configuration"), methods=["PUT"]),
         Route("/", later("the GameLift protocol"), methods=["POST"]),
         *(

@@ -239,23 +239,24 @@ class TicketFeed:
         """Yield the tickets whose state an event changes, with the fields that change."""
         now = record.input.now
         if isinstance(event, Matched):
+            made = {"state": "matched", "ended_at": now, "match": event.match.id}
             for ticket_id in event.match.tickets:
-                yield ticket_id, {"state": "matched", "ended_at": now, "match": event.match.id}
+                yield ticket_id, {**made, "answer_by": None}
         elif isinstance(event, Cancelled | Expired):
             state = "cancelled" if isinstance(event, Cancelled) else "expired"
             match = event.match if isinstance(event, Cancelled) else None
             ended = {"state": state, "ended_at": now, "reason": event.reason, "match": match}
-            yield event.ticket, ended
+            yield event.ticket, {**ended, "answer_by": None}
         elif isinstance(event, LeftQueue | Updated):
             # No new state, but a new number: a resume would be sent it, so a live stream is too.
             yield event.ticket, {}
         elif isinstance(event, Proposed | Repaired):
-            joined = event.match.tickets if isinstance(event, Proposed) else event.joined
-            for ticket_id in joined:
-                yield ticket_id, {"state": "proposed", "match": event.match.id}
+            for ticket_id, by in event.until.items():
+                asked = {"state": "proposed", "match": event.match.id, "answer_by": by}
+                yield ticket_id, asked
         elif isinstance(event, Dissolved):
             for ticket_id in event.tickets:
-                yield ticket_id, {"state": "waiting", "match": None}
+                yield ticket_id, {"state": "waiting", "match": None, "answer_by": None}
         elif isinstance(event, Assigned):
             assert isinstance(record.input, Assign)
             assert self._engine is not None
@@ -268,8 +269,9 @@ def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None)
     """Return a ticket as it goes over HTTP; `now` is engine time."""
     until = now if view.ended_at is None else view.ended_at
     wait = max(0.0, until - view.enqueued_at)
+    left = None if view.answer_by is None else max(0.0, view.answer_by - now)
     return TicketState(
-        view.id, view.state, wait, view.reason, view.match, view.assignment, estimate
+        view.id, view.state, wait, view.reason, view.match, view.assignment, estimate, left
     )
 
 

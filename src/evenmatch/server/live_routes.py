@@ -9,8 +9,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.model.inputs import Update
 from evenmatch.server.followers import ticket_state
 from evenmatch.server.parts import Parts
-from evenmatch.server.responses import read_body
-from evenmatch.server.routes import json
+from evenmatch.server.responses import json, read_body
 from evenmatch.wire import Problem, TicketState, decode
 from evenmatch.wire_live import UpdateTicket, update_of
 

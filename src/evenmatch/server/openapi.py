@@ -9,6 +9,7 @@ import msgspec
 
 import evenmatch
 from evenmatch import wire, wire_live
+from evenmatch.model.explanation import Explanation, LongestWaiting
 
 _Json = dict[str, Any]
 
@@ -19,10 +20,13 @@ _TYPES = (
     wire.ItemProblem,
     wire.TicketState,
     wire.TicketCancelled,
+    wire.AnswerCheck,
     wire.MatchState,
     wire.FeedPage,
     wire.QueueState,
     wire.QueueStats,
+    Explanation,
+    LongestWaiting,
     wire.Problem,
     wire_live.UpdateTicket,
     wire_live.FollowTickets,
@@ -137,6 +141,14 @@ def _ticket_paths() -> _Json:
                 "followTicket", "Each change of state, as server-sent events", {"200": _STREAM}
             ),
         },
+        "/v1/tickets/{ticket}/explain": {
+            "parameters": _TICKET,
+            "get": _operation(
+                "explainTicket",
+                "Why a ticket still waits, or how it ended",
+                {"200": _body(_ref(Explanation))},
+            ),
+        },
     }
 
 
@@ -161,6 +173,24 @@ def _match_paths() -> _Json:
             "parameters": _MATCH,
             "post": _operation("finishMatch", "End a live match", {"200": match}),
         },
+        "/v1/matches/{match}/accept": {
+            "parameters": _MATCH,
+            "post": _operation(
+                "acceptMatch",
+                "Confirm a match that was proposed",
+                {"200": _body(_ref(wire.TicketState))},
+                requestBody={"required": True, **_body(_ref(wire.AnswerCheck))},
+            ),
+        },
+        "/v1/matches/{match}/decline": {
+            "parameters": _MATCH,
+            "post": _operation(
+                "declineMatch",
+                "Turn a proposed match down",
+                {"200": _body(_ref(wire.TicketState))},
+                requestBody={"required": True, **_body(_ref(wire.AnswerCheck))},
+            ),
+        },
     }
 
 
@@ -172,6 +202,8 @@ def _queue_paths() -> _Json:
         "`next` of the page before, or of an answer 410; left out: the oldest match kept.",
     )
     wait = _in_query("wait", _SECONDS, "Wait this long for a match if there is none.")
+    lines = {"type": "integer", "minimum": 1, "maximum": 1_000}
+    most = _in_query("most", lines, "Tickets at the most; 20 if it is left out.")
     page = {"content": {**_body(_ref(wire.FeedPage))["content"], **_STREAM["content"]}}
     return {
         "/v1/queues": {"get": _operation("getQueues", "All queues", {"200": queues})},
@@ -179,6 +211,15 @@ def _queue_paths() -> _Json:
             "parameters": _QUEUE,
             "get": _operation(
                 "getQueueStats", "How a queue does", {"200": _body(_ref(wire.QueueStats))}
+            ),
+        },
+        "/v1/queues/{queue}/waiting": {
+            "parameters": _QUEUE,
+            "get": _operation(
+                "getLongestWaiting",
+                "The longest waiting tickets, each with a sentence about why it waits",
+                {"200": _body(_ref(LongestWaiting))},
+                parameters=[most],
             ),
         },
         "/v1/queues/{queue}/matches": {

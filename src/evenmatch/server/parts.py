@@ -7,6 +7,7 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.journals.base import Journal
+from evenmatch.server.explanations import Explanations
 from evenmatch.server.feed import MatchFeed
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
@@ -27,6 +28,7 @@ class Parts(msgspec.Struct, frozen=True):
     tickets: TicketFeed
     matches: MatchFeed
     statistics: Statistics
+    explanations: Explanations
     waits: WaitEstimates
     presence: Presence
 
@@ -61,4 +63,14 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         snapshot_every=snapshot_every,
     )
     presence.begin(runtime)
-    return Parts(runtime, metrics, followers, tickets, matches, statistics, waits, presence)
+    return Parts(
+        runtime,
+        metrics,
+        followers,
+        tickets,
+        matches,
+        statistics,
+        Explanations(runtime),
+        waits,
+        presence,
+    )
