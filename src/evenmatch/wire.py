@@ -190,6 +190,7 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         fault: Why the queue makes no matches any more; null while all is well.
+        paused: Whether it takes no tickets and makes no matches, because an operator said so.
     """
 
     name: str
@@ -198,6 +199,7 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
     policy: str
     waiting: int
     fault: str | None = None
+    paused: bool = False
 
 
 class WaitStats(msgspec.Struct, frozen=True, gc=False):
@@ -363,25 +365,7 @@ def proposal_state(
 
 def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> FeedMatch:
     """Return a match as the feed shows it."""
-    return FeedMatch(
-        match.id,
-        match.queue,
-        match.at,
-        match.tickets,
-        match.teams,
-        match.bots,
-        match.cost,
-        match.quality,
-        match.players,
-        assignment,
-        match.handicap or UNSET,
-        match.roles or UNSET,
-        match.region or UNSET,
-        match.latency_delta or UNSET,
-        UNSET if match.hosts is None else match.hosts,
-        match.off_side or UNSET,
-        seq=seq,
-    )
+    return FeedMatch(**msgspec.structs.asdict(match_state(match, assignment)), seq=seq)
 
 
 def _check_id(name: str, where: str) -> None:

@@ -22,6 +22,7 @@ from evenmatch.server.acceptance_routes import AcceptanceRoutes
 from evenmatch.server.explain_routes import ExplainRoutes
 from evenmatch.server.live_routes import LiveRoutes
 from evenmatch.server.openapi import openapi_document
+from evenmatch.server.operator_routes import OperatorRoutes
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import (
     Disconnected,
@@ -209,6 +210,7 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
         Route("/v1/matches/{match}/finish", routes.finish_match, methods=["POST"]),
         Route("/v1/matches/{match}/accept", acceptance.accept, methods=["POST"]),
         Route("/v1/matches/{match}/decline", acceptance.decline, methods=["POST"]),
+        *OperatorRoutes(parts).all(),
         *_later_routes(),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/metrics", routes.metrics, methods=["GET"]),
@@ -222,7 +224,6 @@ def _later_routes() -> list[BaseRoute]:
     """Return the routes that a later version brings; they answer 501."""
     match_actions = ("open", "close", "outcome")
     return [
-        Route("/v1/config", later("changing the configuration"), methods=["PUT"]),
         Route("/", later("the GameLift protocol"), methods=["POST"]),
         *(
             Route(f"/v1/matches/{{match}}/{action}", later(action), methods=["POST"])

@@ -138,6 +138,7 @@ class Routes:
                     queue.policy,
                     statistics.waiting(queue.name),
                     _fault_of(engine, queue.name),
+                    queue.name in engine.tables.paused,
                 )
                 for queue in engine.tables.queues.values()
             ]
@@ -202,6 +203,9 @@ class Routes:
         del request
         if (reason := self._runtime.unready) is not None:
             return json({"status": "not ready", "reason": reason}, 503)
+        if self._runtime.draining:
+            reason = "the server is about to stop and takes no new tickets"
+            return json({"status": "draining", "reason": reason}, 503)
         return json({"status": "ready"})
 
 
