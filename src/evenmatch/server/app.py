@@ -75,9 +75,12 @@ class App:
         accounts = Accounts(settings) if accounts is None else accounts
         self._create = CreateTickets(parts.runtime, parts.metrics, accounts)
         self._origins = settings.origins
-        routes = routes_of(parts, accounts)
+        routes = [
+            guarded(route, parts.runtime, accounts.audit) for route in routes_of(parts, accounts)
+        ]
+        self._sockets = {route.path: route for route in routes if isinstance(route, WebSocketRoute)}
         self._starlette = Starlette(
-            routes=[guarded(route, parts.runtime, accounts.audit) for route in routes],
+            routes=routes,
             exception_handlers={
                 MatchmakingError: _on_known_error,
                 HTTPException: _on_http_error,
@@ -110,14 +113,34 @@ class App:
                 "this web page may not change anything here; see [server] origins",
             )
             await send_body(denying(send) if is_socket else send, 403, encode(problem))
-        elif scope["path"] == CREATE_PATH and scope.get("method") == "POST":
+        elif is_socket:
+            await self._socket(scope, receive, send)
+        elif scope["path"] == CREATE_PATH and scope["method"] == "POST":
             await self._create(scope, receive, send)
         else:
             await self._quiet(scope, receive, send)
 
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one WebSocket, past Starlette: of thousands, each layer would keep a frame."""
+        route = self._sockets.get(scope["path"])
+        if route is None:
+            problem = Problem(
+                "not_found", f"there is no WebSocket at this path, only {STREAM_PATH}"
+            )
+            await send_body(denying(send), 404, encode(problem))
+            return
+        scope["path_params"] = {}
+        try:
+            await route.app(scope, receive, send)
+        except MatchmakingError as error:
+            status, problem = problem_of(error)
+            await send_body(denying(send), status, encode(problem), headers_of(error))
+        except Exception as error:  # noqa: BLE001
+            self._parts.metrics.unexpected(error, f"WS {route.path}")
+
     async def _quiet(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is not hot, and count it."""
-        began, status, waits = perf_counter(), 500, scope["type"] == "websocket"
+        began, status, waits = perf_counter(), 500, False
 
         async def counted(message: Message) -> None:
             nonlocal status, waits
@@ -291,8 +314,7 @@ def _route_name(scope: Scope) -> str:
     """Return the pattern of the route that answered, so that metrics stay few."""
     route = scope.get("route")
     path = getattr(route, "path", "unknown")
-    method = scope.get("method", "WS")
-    return f"{method if route is not None else ''} {path}".strip()
+    return f"{scope['method'] if route is not None else ''} {path}".strip()
 
 
 def _is_loopback(name: str | None) -> bool:

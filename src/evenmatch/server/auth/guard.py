@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from evenmatch.errors import MatchmakingError
 from evenmatch.server.auth.audit import AuditLog
 from evenmatch.server.auth.creating import lacks
 from evenmatch.server.auth.own import check_match, check_queue, check_ticket, principal_of
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.auth.refusals import Forbidden, no_credential
 from evenmatch.server.auth.rights import Line, line_of
-from evenmatch.server.responses import (
-    Asgi,
-    Message,
-    Receive,
-    Scope,
-    Send,
-    encode,
-    headers_of,
-    problem_of,
-    send_body,
-)
+from evenmatch.server.responses import Asgi, Message, Receive, Scope, Send
 from evenmatch.server.runtime import Runtime
-from evenmatch.server.sockets import denying
 
 WEBSOCKET = "WS"
 
@@ -55,9 +43,6 @@ class Guard:
         """
         method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
         line, principal = line_of(method, self._pattern), principal_of(scope)
-        if method == WEBSOCKET:
-            await self._connect(scope, receive, send)
-            return
         self._check(scope, line, principal)
         if not line.is_audited or principal.is_player:
             await self._inner(scope, receive, send)
@@ -81,16 +66,6 @@ class Guard:
                 status=status,
                 address=str(client[0]) if client else "",
             )
-
-    async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a WebSocket through, or answer it as a request."""
-        try:
-            self._check(scope, line_of(WEBSOCKET, self._pattern), principal_of(scope))
-        except MatchmakingError as refusal:
-            status, problem = problem_of(refusal)
-            await send_body(denying(send), status, encode(problem), headers_of(refusal))
-        else:
-            await self._inner(scope, receive, send)
 
     def _check(self, scope: Scope, line: Line, principal: Principal) -> None:
         if not principal.rights & line.rights:

@@ -1,9 +1,10 @@
 """Who may use which route: one line each, and nothing that is not written down.
 
 A line names the method, the pattern of the path, and the rights of which one is enough. `own` means
-a player, who then sees only what is his: his ticket (`{ticket}` in the pattern), or a match that he
-is in (`{match}`); the handlers of other routes see to it themselves; everything else looks to him as if it were not there.
-`anyone` needs no credential. A line that ends in `audited` goes into the audit log.
+a player, who then sees only his ticket (`{ticket}` in the pattern) or a match that he is in
+(`{match}`); everything else looks to him as if it were not there. Other routes for players see to
+that themselves. `anyone` needs no credential. A line that ends in `audited` goes into the audit
+log.
 """
 
 from __future__ import annotations
