@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 
 from evenmatch.errors import MatchmakingError
+from evenmatch.server.dashboard.routes import dashboard_routes
 from evenmatch.server.openapi import openapi_document
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import (
@@ -34,7 +35,6 @@ from evenmatch.server.responses import (
     send_body,
 )
 from evenmatch.server.routes import Routes, later
-from evenmatch.server.status import status_page
 from evenmatch.server.streams import QueueMatches, TicketEvents
 from evenmatch.server.tickets import CreateTickets
 from evenmatch.wire import Problem
@@ -176,7 +176,7 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
         Route("/metrics", routes.metrics, methods=["GET"]),
         Route("/healthz", routes.healthz, methods=["GET"]),
         Route("/readyz", routes.readyz, methods=["GET"]),
-        Route("/", status_page, methods=["GET"]),
+        *dashboard_routes(parts),
     ]
 
 

@@ -7,6 +7,8 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.journals.base import Journal
+from evenmatch.server.dashboard.figures import Figures
+from evenmatch.server.dashboard.live import Live
 from evenmatch.server.feed import MatchFeed
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
@@ -25,6 +27,7 @@ class Parts(msgspec.Struct, frozen=True):
     tickets: TicketFeed
     matches: MatchFeed
     statistics: Statistics
+    live: Live
 
 
 class _Watch:
@@ -46,13 +49,15 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     followers = Followers(plan.settings.limits.followers_max)
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
+    shown = Figures(plan.settings.clock_speed)
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, tickets, statistics),
+        listeners=(watch, matches, tickets, statistics, shown),
         commits=metrics,
         solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
-    return Parts(runtime, metrics, followers, tickets, matches, statistics)
+    live = Live(runtime, shown)
+    return Parts(runtime, metrics, followers, tickets, matches, statistics, live)
