@@ -166,7 +166,7 @@ class Plot {
     const format = (value) => this.#format(value);
     this.chart = new uPlot({
       width: Math.max(120, this.holder.clientWidth), height: HEIGHT,
-      padding: [8, 8, 0, 0],
+      padding: [8, 14, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       scales: { x: { time: true, range: () => this.window }, y: { range: (_, __, most) => [0, roomFor(most)] } },
@@ -257,10 +257,13 @@ class Qualities {
   constructor() {
     this.summary = make("p", { class: "summary", id: "plot-quality-summary" });
     this.holder = make("div", { class: "plot", role: "img", "aria-labelledby": "plot-quality-title plot-quality-summary" });
+    this.table = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Quality in numbers" });
+    this.details = make("details", {}, make("summary", {}, "In numbers"), this.table);
+    this.details.addEventListener("toggle", () => this.#fillTable());
     this.element = make("figure", { class: "card", id: "chart-quality" },
       make("figcaption", {}, make("h3", { id: "plot-quality-title" }, "Quality"),
         make("span", { class: "unit" }, "matches by quality")),
-      this.summary, this.holder);
+      this.summary, this.holder, make("p", { class: "readout" }), this.details);
     this.chart = null;
   }
 
@@ -279,6 +282,17 @@ class Qualities {
     }
     if (!this.chart) this.draw();
     else if (changed) this.chart.setData(this.#data());
+    if (changed) this.#fillTable();
+  }
+
+  #fillTable() {
+    if (!this.details.open) return;
+    const width = 1 / this.counts.length;
+    const rows = this.counts.map((count, bar) => make("tr", {},
+      make("th", { scope: "row" }, `${(bar * width).toFixed(2)} to ${((bar + 1) * width).toFixed(2)}`),
+      make("td", { class: "number" }, number(count)))).reverse();
+    const head = make("tr", {}, make("th", { scope: "col" }, "Quality"), make("th", { scope: "col", class: "number" }, "Matches"));
+    this.table.replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
   }
 
   #data() {
@@ -291,7 +305,7 @@ class Qualities {
     const colours = ink();
     const axis = { stroke: colours.text, font: FONT, grid: { stroke: colours.grid, width: 1 }, ticks: { show: false } };
     this.chart = new uPlot({
-      width: Math.max(120, this.holder.clientWidth), height: HEIGHT, padding: [8, 8, 0, 0],
+      width: Math.max(120, this.holder.clientWidth), height: HEIGHT, padding: [8, 14, 0, 0],
       legend: { show: false }, cursor: { show: false },
       scales: { x: { time: false, range: () => [0, 1] }, y: { range: (_, __, most) => [0, roomFor(most)] } },
       axes: [

@@ -101,7 +101,7 @@ function showNotices(unready, queue) {
 function showTiles(tick, rows) {
   say(byId("tile-waiting"), number(tick.waiting));
   const overdue = rows.last("overdue") ?? 0;
-  say(byId("tile-waiting-sub"), tick.waiting ? `${share(overdue, tick.waiting)} over ${span(page.after)}` : "tickets");
+  say(byId("tile-waiting-sub"), tick.waiting ? `${share(overdue, tick.waiting)} longer than ${span(page.after)}` : "tickets");
   for (const [name, column] of [["arrivals", "arrivals"], ["matches", "matches"]]) {
     const { rate } = rows.lastMinute(column);
     const unit = rateUnit(rate);

@@ -166,14 +166,14 @@ function story(match) {
     parts.push(make("p", { class: "summary" }, "The tickets are not kept any more, so the cost cannot be divided."));
   } else {
     const rows = [...match.factors.map((each) => [each.name, each.cost.toFixed(3), each.weighted.toFixed(3)]),
-      ["waiting", "", match.waiting.toFixed(3)]];
+      ["waiting", "", match.waiting.toFixed(3)], ["together", "", match.cost.toFixed(3)]];
     parts.push(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Costs of this match" }, make("table", {},
       make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Criterion"),
-        make("th", { scope: "col", class: "number" }, "Cost, 0 is best"), make("th", { scope: "col", class: "number" }, "Share of the whole"))),
+        make("th", { scope: "col", class: "number" }, "Cost, 0 is best"), make("th", { scope: "col", class: "number" }, "Part of its cost"))),
       make("tbody", {}, ...rows.map(([name, cost, weighted]) => make("tr", {}, make("th", { scope: "row" }, name),
         make("td", { class: "number" }, cost), make("td", { class: "number" }, weighted)))))));
   }
-  parts.push(links(match.match));
+  parts.push(links(match.match, `/v1/queues/${encodeURIComponent(match.queue)}/matches?after=${match.record - 1}`));
   return parts;
 }
 
@@ -200,6 +200,7 @@ function outline(match, problem) {
   ];
 }
 
-function links(id) {
-  return make("p", {}, make("a", { href: `/v1/matches/${encodeURIComponent(id)}` }, "The match as JSON"));
+function links(id, feed = null) {
+  const json = make("a", { href: `/v1/matches/${encodeURIComponent(id)}` }, "The match as JSON");
+  return make("p", { class: "links-below" }, json, feed ? make("a", { href: feed }, "the feed from its record on") : null);
 }
