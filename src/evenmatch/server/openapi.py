@@ -19,6 +19,7 @@ _TYPES = (
     wire.ItemProblem,
     wire.TicketState,
     wire.TicketCancelled,
+    wire.AnswerCheck,
     wire.MatchState,
     wire.FeedPage,
     wire.QueueState,
@@ -138,6 +139,24 @@ def _match_paths() -> _Json:
         "/v1/matches/{match}/finish": {
             "parameters": _MATCH,
             "post": _operation("finishMatch", "End a live match", {"200": match}),
+        },
+        "/v1/matches/{match}/accept": {
+            "parameters": _MATCH,
+            "post": _operation(
+                "acceptMatch",
+                "Confirm a match that was proposed",
+                {"200": _body(_ref(wire.TicketState))},
+                requestBody={"required": True, **_body(_ref(wire.AnswerCheck))},
+            ),
+        },
+        "/v1/matches/{match}/decline": {
+            "parameters": _MATCH,
+            "post": _operation(
+                "declineMatch",
+                "Turn a proposed match down",
+                {"200": _body(_ref(wire.TicketState))},
+                requestBody={"required": True, **_body(_ref(wire.AnswerCheck))},
+            ),
         },
     }
 
