@@ -66,7 +66,7 @@ class Visit:
         self.sizes: dict[str, int] = {}
         self.page.on("console", self._hear)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", self.asked.append)
+        self.page.on("request", lambda request: self.asked.append(request))
 
     def _hear(self, message: Any) -> None:
         if message.type in ("error", "warning"):

@@ -9,6 +9,8 @@ import msgspec
 
 import evenmatch
 from evenmatch import wire
+from evenmatch.server.dashboard.openapi import dashboard_paths
+from evenmatch.server.dashboard.shown import MatchShown
 
 _Json = dict[str, Any]
 
@@ -24,6 +26,7 @@ _TYPES = (
     wire.FeedPage,
     wire.QueueState,
     wire.QueueStats,
+    MatchShown,
     wire.Problem,
 )
 
@@ -41,7 +44,13 @@ def openapi_document() -> _Json:
             "version": evenmatch.__version__,
             "description": "Tickets in, matches out. Times are engine time in seconds.",
         },
-        "paths": {**_ticket_paths(), **_match_paths(), **_queue_paths(), **_operator_paths()},
+        "paths": {
+            **_ticket_paths(),
+            **_match_paths(),
+            **_queue_paths(),
+            **_operator_paths(),
+            **dashboard_paths(),
+        },
         "components": {"schemas": components},
     }
 

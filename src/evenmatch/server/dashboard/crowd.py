@@ -78,6 +78,7 @@ class Crowd:
         self._edges: tuple[float, ...] = ()
         self._skills: deque[float] = deque(maxlen=SKILLS_KEPT)
         self._unseen = 0
+        self._look_after = SKILLS_LEAST
         self._cells: Counter[tuple[str, int]] = Counter()
         self._regions: Counter[str] = Counter()
         self._ages: Counter[int] = Counter()
@@ -102,7 +103,7 @@ class Crowd:
         if not math.isnan(present.skill):
             self._skills.append(present.skill)
             self._unseen += 1
-            if self._unseen >= (SKILLS_KEPT if self._edges else SKILLS_LEAST):
+            if self._unseen >= self._look_after:
                 self._choose_columns()
 
     def leave(self, ticket_id: str) -> Present | None:
@@ -175,6 +176,8 @@ class Crowd:
     def _choose_columns(self) -> None:
         """Take new columns from the last skills; those that fit still are kept, for calm."""
         self._unseen = 0
+        # Soon at first, when each ticket tells much about those to come.
+        self._look_after = min(2 * self._look_after, SKILLS_KEPT)
         edges = edges_for(sorted(self._skills))
         if edges == self._edges or _fits(self._edges, self._skills):
             return

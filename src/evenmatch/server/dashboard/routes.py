@@ -14,8 +14,8 @@ from starlette.routing import BaseRoute, Route
 
 from evenmatch.server.followers import stream
 from evenmatch.server.parts import Parts
-from evenmatch.server.responses import Receive, Scope, Send
-from evenmatch.server.routes import check_parameters, json
+from evenmatch.server.responses import Receive, Scope, Send, json
+from evenmatch.server.routes import check_parameters
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "

@@ -25,7 +25,9 @@ function until(at, now) {
 
 function inQueue(part, now) {
   const parts = [];
-  if (part.reason?.text) parts.push(make("p", { class: "summary" }, part.reason.text));
+  // The summary says it already, most of the time.
+  const isSaid = part.summary.toLowerCase().includes(part.reason.text.toLowerCase());
+  if (part.reason.text && !isSaid) parts.push(make("p", { class: "summary" }, part.reason.text));
   parts.push(facts([
     ["Others who wait", number(part.others)],
     ["It may play with now", number(part.allowed)],

@@ -11,7 +11,7 @@ const LIST_EVERY = 3000;
 
 const page = {
   chosen: new URLSearchParams(location.search).get("queue"),
-  queues: null, rows: null, tick: null, matches: [], after: 60, list: null, range: "fine",
+  queues: null, rows: null, tick: null, matches: [], after: 60, list: null, hasList: true, timer: 0, range: "fine",
 };
 const charts = new Charts(byId("charts"));
 let stop = () => {};
@@ -19,6 +19,7 @@ let stop = () => {};
 function connect() {
   stop();
   page.rows = null;
+  page.tick = null;
   page.list = null;
   const query = page.chosen === null ? "" : `?queue=${encodeURIComponent(page.chosen)}`;
   stop = follow(`/v1/dashboard/events${query}`, hear, (text, isGood, status) => {
@@ -50,8 +51,10 @@ function hear(name, value) {
     page.matches = value;
     showMatches(value, page.tick?.now ?? value[0]?.at ?? 0);
   } else if (name === "tick" && page.rows) {
+    const first = page.tick === null;
     page.tick = value;
     page.rows.add(value);
+    if (first && page.hasList) refreshList();
     if (!document.hidden) draw();
   }
 }
@@ -129,14 +132,18 @@ function showList() {
 
 // The list is asked for apart from the stream: it costs more, and changes less.
 async function refreshList() {
+  clearTimeout(page.timer);
   const name = page.queues?.queue;
   if (!document.hidden && name && page.tick?.waiting) {
     const { status, body } = await call("GET", `/v1/queues/${encodeURIComponent(name)}/waiting?most=${LONGEST}`);
-    if (name === page.queues?.queue) page.list = status === 200 ? body.tickets : null;
+    if (name !== page.queues?.queue) return;
+    page.list = status === 200 ? body.tickets : null;
+    showList();
     // A server without this list has said so once.
-    if (status === 404 || status === 501) return;
+    if (status === 404 || status === 501) page.hasList = false;
+    if (!page.hasList) return;
   }
-  setTimeout(refreshList, LIST_EVERY);
+  page.timer = setTimeout(refreshList, LIST_EVERY);
 }
 
 function choose(name) {
@@ -182,4 +189,3 @@ setUpTheme();
 operate.setUp(connect);
 sheet.setUp((what, id) => what === "cancel" && operate.cancelTicket(id));
 connect();
-refreshList();

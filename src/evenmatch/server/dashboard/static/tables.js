@@ -34,9 +34,11 @@ export function showCrowd(heat, waiting) {
   const column = heat.counts.map((row) => row.indexOf(Math.max(...row)));
   const sums = heat.counts.map((row) => row.reduce((sum, count) => sum + count, 0));
   const fullest = sums.indexOf(Math.max(...sums));
-  const where = heat.regions[fullest] || "no region";
-  const skill = names.length > 1 ? `, there mostly with ${heat.attribute} ${names[column[fullest]]}` : "";
-  const text = `${number(waiting)} tickets wait, by ${heat.attribute} and region. Most are of ${where}: ${share(sums[fullest], waiting)}${skill}.`;
+  const skill = names.length > 1 ? `mostly with ${heat.attribute} ${names[column[fullest]]}` : "";
+  const named = heat.regions.length > 1 || heat.regions[0];
+  const where = `Most are of ${heat.regions[fullest] || "no region"}: ${share(sums[fullest], waiting)}${skill ? `, there ${skill}` : ""}.`;
+  const many = waiting === 1 ? "One ticket waits" : `${number(waiting)} tickets wait`;
+  const text = named ? `${many}, by ${heat.attribute} and region. ${where}` : `${many}${skill ? `, ${skill}` : ""}. They name no region.`;
   say(byId("crowd-summary"), text);
 }
 
