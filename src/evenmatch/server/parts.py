@@ -7,15 +7,22 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.journals.base import Journal
+from evenmatch.server.controls import Controls
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.live import Live
+from evenmatch.server.drain import Drain
+from evenmatch.server.explanations import Explanations
 from evenmatch.server.feed import MatchFeed
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
+from evenmatch.server.forecasting import WaitEstimates
+from evenmatch.server.listener import Listener
 from evenmatch.server.metrics import Metrics
+from evenmatch.server.presence import Presence
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.statistics import Statistics
+from evenmatch.server.ticket_log import TicketLog
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -28,6 +35,11 @@ class Parts(msgspec.Struct, frozen=True):
     matches: MatchFeed
     statistics: Statistics
     live: Live
+    explanations: Explanations
+    waits: WaitEstimates
+    presence: Presence
+    controls: Controls
+    drain: Drain
 
 
 class _Watch:
@@ -43,6 +55,12 @@ class _Watch:
         del record
 
 
+def _further(plan: Plan) -> list[Listener]:
+    """Return the listeners that the settings ask for."""
+    settings = plan.settings
+    return [TicketLog(settings.log_lines_max)] if settings.log_tickets else []
+
+
 def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVERY) -> Parts:
     """Return the parts of a server that runs this plan; `runtime.start()` comes next."""
     metrics = Metrics()
@@ -50,14 +68,28 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
     shown = Figures(plan.settings.clock_speed)
+    waits, presence = WaitEstimates(), Presence(tickets)
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, tickets, statistics, shown),
+        listeners=(watch, matches, tickets, statistics, waits, presence, shown, *_further(plan)),
         commits=metrics,
         solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
-    live = Live(runtime, shown)
-    return Parts(runtime, metrics, followers, tickets, matches, statistics, live)
+    presence.begin(runtime)
+    return Parts(
+        runtime,
+        metrics,
+        followers,
+        tickets,
+        matches,
+        statistics,
+        Live(runtime, shown),
+        Explanations(runtime),
+        waits,
+        presence,
+        Controls(runtime),
+        Drain(runtime),
+    )

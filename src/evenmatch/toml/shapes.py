@@ -122,6 +122,15 @@ class AnswersShape(_Shape, frozen=True, kw_only=True):
     seconds: Number = 0.0
 
 
+class SwitchbackShape(_Shape, frozen=True, kw_only=True):
+    """`switchback = {...}` of a queue."""
+
+    policies: Texts
+    block: Number = 1800.0
+    seed: Whole = 1
+    trim: Number = 0.25
+
+
 class QueueShape(_Shape, frozen=True, kw_only=True):
     """`[[queue]]`."""
 
@@ -148,6 +157,11 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     handicap: HandicapShape | None = None
     silent_after: Number | None = None
     accept: AcceptShape | None = None
+    shadow: Text | None = None
+    switchback: SwitchbackShape | None = None
+    rating: Text | None = None
+    rating_period: Number | None = None
+    ladder: Text = ""
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):
@@ -237,6 +251,15 @@ class ArrivalsShape(_Shape, frozen=True, kw_only=True):
     world: WorldShape | None = None
 
 
+class OutcomesShape(_Shape, frozen=True, kw_only=True):
+    """`[outcomes]`."""
+
+    skill: Text = "skill"
+    scale: Number = 400.0
+    draws: Number = 0.0
+    lasts: Number = 600.0
+
+
 class LimitsShape(_Shape, frozen=True, kw_only=True):
     """`[server.limits]`."""
 
@@ -258,6 +281,9 @@ class ServerShape(_Shape, frozen=True, kw_only=True):
     clock_speed: Number = 1.0
     keep_days: Number = 30.0
     origins: Texts = ()
+    drain_max: Number = 300.0
+    log_tickets: Flag = False
+    log_lines_max: Whole = 5_000
     limits: LimitsShape = LimitsShape()
 
 
@@ -272,4 +298,5 @@ class ScenarioShape(_Shape, frozen=True, kw_only=True):
     arrivals: ArrivalsShape | None = None
     attributes: dict[str, DistributionShape] = {}
     answers: AnswersShape = AnswersShape()
+    outcomes: OutcomesShape | None = None
     server: ServerShape = ServerShape()
