@@ -82,6 +82,10 @@ class Visit:
         return {urlsplit(request.url).netloc for request in self.asked}
 
     def shot(self, name: str, *, whole: bool = True) -> None:
+        if whole:
+            self.page.evaluate("scrollTo(0, 0)")
+        # Whatever slides in has arrived by then.
+        self.page.wait_for_timeout(250)
         self.page.screenshot(path=artefacts() / f"{name}.png", full_page=whole)
 
     def close(self) -> None:

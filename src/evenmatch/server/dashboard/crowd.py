@@ -177,7 +177,7 @@ class Crowd:
         """Take new columns from the last skills; those that fit still are kept, for calm."""
         self._unseen = 0
         # Soon at first, when each ticket tells much about those to come.
-        self._look_after = min(2 * self._look_after, SKILLS_KEPT)
+        self._look_after = min(len(self._skills), SKILLS_KEPT)
         edges = edges_for(sorted(self._skills))
         if edges == self._edges or _fits(self._edges, self._skills):
             return

@@ -67,16 +67,22 @@ export function showLongest(rows, oldest, tick) {
 function longLine(row) {
   const line = make("tr", { "data-ticket": row.ticket },
     make("th", { scope: "row", class: "id" }, linkTo(row.ticket, { title: row.ticket }, brief(row.ticket))),
-    cell("", "number"), cell("", "number"), cell("", "why"),
+    cell("", "number"), cell("", "number"), make("td", { class: "why" }, make("div")),
     make("td", { class: "number" }, linkTo(row.ticket, { class: "button", "aria-label": `Why does ${row.ticket} wait?` }, "Why?")));
   fillLong(line, row);
   return line;
 }
 
+// The table says the wait already.
+function reasonOf(summary) {
+  const reason = summary.replace(/^Waits in .*? since [^;]*; /, "");
+  return reason.charAt(0).toUpperCase() + reason.slice(1);
+}
+
 function fillLong(line, row) {
   say(line.cells[1], span(row.wait));
   say(line.cells[2], number(row.size));
-  say(line.cells[3], row.summary ?? "");
+  say(line.cells[3].firstElementChild, reasonOf(row.summary ?? ""));
 }
 
 export function teamsOf(match) {
