@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Hashable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -29,8 +28,6 @@ OVERDUE_AFTER = 60.0
 AGE_SLOTS = 100
 SPAN_LEAST, SPAN_MOST = 1e-9, 1e15
 """Spans of skill for which there are columns; outside, everybody is in one."""
-
-KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 class Present(msgspec.Struct, frozen=True, gc=False):
@@ -79,9 +76,9 @@ class Crowd:
         self._skills: deque[float] = deque(maxlen=SKILLS_KEPT)
         self._unseen = 0
         self._look_after = SKILLS_LEAST
-        self._cells: Counter[tuple[str, int]] = Counter()
-        self._regions: Counter[str] = Counter()
-        self._ages: Counter[int] = Counter()
+        # By region: how many of unknown skill, then by column, and last of all together.
+        self._rows: dict[str, list[int]] = {}
+        self._ages: dict[int, int] = {}
         self._line = -(2**62)
         self._overdue = 0
 
@@ -139,39 +136,41 @@ class Crowd:
 
     def heat(self) -> Heat:
         """Return who waits by region and skill; beyond `REGIONS_SHOWN`, regions share a row."""
-        shown = [name for name, _ in self._regions.most_common(REGIONS_SHOWN)]
-        if len(self._regions) > REGIONS_SHOWN:
-            shown = [name for name in shown[:-1] if name != OTHERS]
-        names = sorted(shown)
-        if len(names) < len(self._regions):
-            names.append(OTHERS)
-        row_of = {name: row for row, name in enumerate(names)}
-        width = len(self._edges) + 1
-        counts = [[0] * width for _ in names]
-        unknown = [0] * len(names)
-        for (region, column), count in self._cells.items():
-            row = row_of.get(region, len(names) - 1)
-            if column < 0:
-                unknown[row] += count
-            else:
-                counts[row][column] += count
+        rows = self._rows
+        names = sorted(rows)
+        if len(rows) > REGIONS_SHOWN:
+            largest = sorted(rows.keys() - {OTHERS}, key=lambda name: -rows[name][-1])
+            names = [*sorted(largest[: REGIONS_SHOWN - 1]), OTHERS]
+        shown = {name: [0] * (len(self._edges) + 3) for name in names}
+        for region, counts in rows.items():
+            into = shown.get(region) or shown[OTHERS]
+            for column, count in enumerate(counts):
+                into[column] += count
         return Heat(
             self.attribute,
             self._edges,
             tuple(names),
-            tuple(tuple(row) for row in counts),
-            tuple(unknown),
+            tuple(tuple(counts[1:-1]) for counts in shown.values()),
+            tuple(counts[0] for counts in shown.values()),
         )
 
     def _count(self, present: Present, by: int) -> None:
-        column = -1 if math.isnan(present.skill) else bisect_right(self._edges, present.skill)
-        _add(self._cells, (present.region, column), by)
-        _add(self._regions, present.region, by)
+        self._count_place(present, by)
         slot = math.floor(present.ticket.enqueued_at / self._grain)
         if slot < self._line:
             self._overdue += by
         else:
-            _add(self._ages, slot, by)
+            self._ages[slot] = self._ages.get(slot, 0) + by
+
+    def _count_place(self, present: Present, by: int) -> None:
+        region, skill = present.region, present.skill
+        row = self._rows.get(region)
+        if row is None:
+            row = self._rows[region] = [0] * (len(self._edges) + 3)
+        row[0 if math.isnan(skill) else bisect_right(self._edges, skill) + 1] += by
+        row[-1] += by
+        if not row[-1]:
+            del self._rows[region]
 
     def _choose_columns(self) -> None:
         """Take new columns from the last skills; those that fit still are kept, for calm."""
@@ -182,14 +181,15 @@ class Crowd:
         if edges == self._edges or _fits(self._edges, self._skills):
             return
         self._edges = edges
-        self._cells.clear()
+        self._rows.clear()
         for present in self._present.values():
-            skill = present.skill
-            column = -1 if math.isnan(skill) else bisect_right(edges, skill)
-            self._cells[present.region, column] += 1
+            self._count_place(present, 1)
 
     def _skill(self, ticket: Ticket) -> float:
         """Return the party's mean, NaN if nobody has the attribute."""
+        if len(ticket.players) == 1:
+            value = attribute_of(ticket, ticket.players[0], self.attribute)
+            return value if isinstance(value, float | int) else math.nan
         values = [
             value
             for player in ticket.players
@@ -205,7 +205,7 @@ class Crowd:
             fast = attribute_of(ticket, first, self._latency)
             named = min(fast, key=fast.__getitem__) if isinstance(fast, dict) and fast else ""
         name = named[:REGION_CHARACTERS]
-        full = len(self._regions) >= REGIONS_MOST and name not in self._regions
+        full = len(self._rows) >= REGIONS_MOST and name not in self._rows
         return OTHERS if full else name
 
 
@@ -258,10 +258,3 @@ def _fits(edges: tuple[float, ...], skills: Sequence[float] | deque[float]) -> b
     counts = Counter(bisect_right(edges, skill) for skill in skills)
     ends = counts[0] + counts[len(edges)]
     return len(counts) >= 3 and ends <= len(skills) * 0.5
-
-
-def _add(counts: Counter[KeyT], key: KeyT, by: int) -> None:
-    """Count up or down, and forget what is zero."""
-    counts[key] += by
-    if not counts[key]:
-        del counts[key]

@@ -166,7 +166,7 @@ class Plot {
     const format = (value) => this.#format(value);
     this.chart = new uPlot({
       width: Math.max(120, this.holder.clientWidth), height: HEIGHT,
-      padding: [8, 14, 0, 0],
+      padding: [8, 26, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       scales: { x: { time: true, range: () => this.window }, y: { range: (_, __, most) => [0, roomFor(most)] } },
@@ -202,17 +202,20 @@ class Plot {
 
   // One sentence; while nothing happens it does not change.
   #describe() {
+    const { plan } = this;
     const has = this.data.slice(1).some((values) => values.some((value) => value !== null && value !== 0));
     if (!has) {
-      say(this.summary, EMPTY[this.plan.id]);
+      say(this.summary, EMPTY[plan.id]);
       this.element.classList.add("empty");
       return;
     }
     this.element.classList.remove("empty");
-    const parts = this.plan.series.map((each, at) => {
+    const parts = plan.series.map((each, at) => {
       const values = this.data[at + 1].filter((value) => value !== null);
       if (!values.length) return `${each.label}: none`;
-      return `${each.label}: ${this.#format(mean(values.slice(-10)))} now, at most ${this.#format(Math.max(...values))}`;
+      // A rate jumps from second to second, so it is told of the last ten.
+      const present = plan.kind === "rate" ? `${this.#format(mean(values.slice(-10)))} lately` : `${this.#format(values.at(-1))} now`;
+      return `${each.label}: ${present}, at most ${this.#format(Math.max(...values))}`;
     });
     say(this.summary, `${parts.join("; ")}.`);
   }
@@ -305,7 +308,7 @@ class Qualities {
     const colours = ink();
     const axis = { stroke: colours.text, font: FONT, grid: { stroke: colours.grid, width: 1 }, ticks: { show: false } };
     this.chart = new uPlot({
-      width: Math.max(120, this.holder.clientWidth), height: HEIGHT, padding: [8, 14, 0, 0],
+      width: Math.max(120, this.holder.clientWidth), height: HEIGHT, padding: [8, 26, 0, 0],
       legend: { show: false }, cursor: { show: false },
       scales: { x: { time: false, range: () => [0, 1] }, y: { range: (_, __, most) => [0, roomFor(most)] } },
       axes: [

@@ -5,9 +5,9 @@ const SHADES = 5;
 
 function columnNames(edges) {
   if (!edges.length) return ["all"];
-  const names = [`< ${number(edges[0])}`];
+  const names = [`<\u00a0${number(edges[0])}`];
   for (let i = 0; i + 1 < edges.length; i += 1) names.push(`${number(edges[i])}–${number(edges[i + 1])}`);
-  return [...names, `≥ ${number(edges.at(-1))}`];
+  return [...names, `≥\u00a0${number(edges.at(-1))}`];
 }
 
 // A table whose cells are darker where more wait; each cell says its number too.
