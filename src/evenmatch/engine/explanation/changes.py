@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from evenmatch.cost.expansion import inverse
-from evenmatch.engine.explanation.crowd import Crowd
+from evenmatch.engine.explanation.crowd import Crowd, Mask
 from evenmatch.engine.explanation.scene import Scene
 from evenmatch.engine.explanation.sight import Obstacle, Sight
 from evenmatch.engine.explanation.tolerances import limit_now
@@ -29,9 +29,10 @@ def changes_of(scene: Scene, crowd: Crowd, sight: Sight, seats: Seats) -> tuple[
         found.append(f"queue {scene.queue.name} needs a policy that works: {scene.fault}")
     found += _of_seats(crowd, sight, seats)
     gains = []
+    by_one = sight.others & sight.fits & (sight.blockers() == 1)
     for obstacle in sight.obstacles:
         if obstacle is not None:
-            gain, text = _of_rule(obstacle, crowd, sight)
+            gain, text = _of_rule(obstacle, by_one, crowd, sight)
             if gain:
                 gains.append((-gain, text))
     return (*found, *[text for _, text in sorted(gains)])
@@ -53,11 +54,10 @@ def _of_seats(crowd: Crowd, sight: Sight, seats: Seats) -> list[str]:
     return found
 
 
-def _of_rule(obstacle: Obstacle, crowd: Crowd, sight: Sight) -> tuple[int, str]:
+def _of_rule(obstacle: Obstacle, by_one: Mask, crowd: Crowd, sight: Sight) -> tuple[int, str]:
     """Return how many more a wider limit would let in, and the sentence that says so."""
     rule = obstacle.rule
-    alone = obstacle.blocked & sight.others & sight.fits & (sight.blockers == 1.0)
-    needs = np.sort(obstacle.needs[alone])
+    needs = np.sort(obstacle.needs[obstacle.blocked & by_one])
     finite = needs[needs < math.inf]
     if not len(finite):
         return 0, ""

@@ -65,6 +65,7 @@ class Crowd:
         self.objective = objective
         self.rules = [trait_of(rule, queue) for rule in queue.rules]
         self.criteria = [trait_of(criterion, queue) for criterion in queue.criteria]
+        self._traits = [*self.rules, *self.criteria]
         self.labels = Labels(queue)
         self.tickets: list[Ticket] = []
         self.kinds: list[Kind] = []
@@ -72,12 +73,20 @@ class Crowd:
         self._known: dict[str, Ticket] = {}
         self._row: dict[str, int] = {}
         self._ticket_of: dict[str, str] = {}
+        # Traits with the same gaps share the columns of the first of them.
+        self._first = [
+            next(one for one in self._traits if one is each or (each.key and one.key == each.key))
+            for each in self._traits
+        ]
         self._slices: list[tuple[Trait, slice]] = []
         start = FIXED
-        for trait in (*self.rules, *self.criteria):
+        for trait in dict.fromkeys(self._first):
             self._slices.append((trait, slice(start, start + trait.width)))
             start += trait.width
         self._table: Floats = np.zeros((start, 64))
+        # Gaps of one ticket that more than one trait asks for, before exceptions.
+        self._shared: dict[Trait, Floats] = {}
+        self._shared_row = -1
 
     def __len__(self) -> int:
         return len(self.tickets)
@@ -89,6 +98,7 @@ class Crowd:
             A look at each ticket, and O(columns) for each that has come or gone.
         """
         known = self._known
+        self._shared_row = -1
         gone = [each for each, ticket in known.items() if present.get(each) is not ticket]
         for ticket_id in gone:
             self._leave(ticket_id)
@@ -124,6 +134,9 @@ class Crowd:
 
     def counts(self, among: Mask) -> dict[Kind, int]:
         """Return how many tickets of each kind there are among some."""
+        if len(self.kinds) == 1:
+            count = int(np.count_nonzero(among))
+            return {self.kinds[0]: count} if count else {}
         numbers = self.column(KIND)[among].astype(np.intp)
         found = np.bincount(numbers, minlength=len(self.kinds)).tolist()
         return {kind: count for kind, count in zip(self.kinds, found, strict=True) if count}
@@ -134,10 +147,11 @@ class Crowd:
 
     def gaps(self, trait: Trait, row: int) -> tuple[Floats, list[int]]:
         """Return the gaps of one ticket to all, and the rows that could not be compared."""
-        own, table = self._cut(trait, row)
-        gaps = trait.gaps(own, table)
+        gaps = self._gaps(trait, row)
         rows, left_out = self._exceptions(trait, row)
         one = self.tickets[row]
+        if rows:
+            gaps = gaps.copy()
         for other in rows:
             gaps[other] = trait.compared.pair_gap(one, self.tickets[other])
         return gaps, left_out
@@ -147,8 +161,11 @@ class Crowd:
 
         Where two tickets are not a match, it says how near they are.
         """
-        own, table = self._cut(trait, row)
-        costs = trait.costs(own, table)
+        if trait.key is not None:
+            costs = trait.costs_of(self._gaps(trait, row))
+            costs = costs.copy()
+        else:
+            costs = trait.costs(*self._cut(trait, row))
         one = self.tickets[row]
         if self.queue.format.is_duel:
             rows, left_out = self._exceptions(trait, row)
@@ -156,6 +173,17 @@ class Crowd:
                 costs[other] = trait.compared.cost_of_duel(one, self.tickets[other])
             costs[left_out] = math.inf
         return costs
+
+    def _gaps(self, trait: Trait, row: int) -> Floats:
+        """Return gaps by columns alone, worked out once for all traits that share them."""
+        trait = self._first[self._traits.index(trait)]
+        if self._shared_row != row:
+            self._shared_row = row
+            self._shared.clear()
+        known = self._shared.get(trait)
+        if known is None:
+            known = self._shared[trait] = trait.gaps(*self._cut(trait, row))
+        return known
 
     def _cut(self, trait: Trait, row: int) -> tuple[Floats, Floats]:
         place = next(cut for each, cut in self._slices if each is trait)
@@ -168,6 +196,8 @@ class Crowd:
             oldest = np.lexsort((self.column(SEQUENCE), self.column(ENQUEUED))).tolist()
             rows = [other for other in oldest if other != row]
         elif isinstance(trait, Named):
+            trait = self._first[self._traits.index(trait)]
+            assert isinstance(trait, Named)
             players, tickets = trait.named(self.tickets[row])
             found = dict.fromkeys(tickets)
             for word in players:

@@ -37,13 +37,13 @@ def best_duel(crowd: Crowd, sight: Sight) -> Prospect | None:
 
 def first_duel(crowd: Crowd, sight: Sight) -> Prospect | None:
     """Return the duel that becomes legal first, of those that are not yet."""
-    ready_at = np.where(sight.others & sight.fits & (sight.ready_at > sight.now), 1.0, math.inf)
-    ready_at = np.where(ready_at == 1.0, sight.ready_at, math.inf)
+    is_ahead = sight.others & sight.fits & (sight.ready_at > sight.now)
+    ready_at = np.where(is_ahead, sight.ready_at, math.inf)
     first = float(ready_at.min())
     if first == math.inf:
         return None
     row = _by_age(crowd, np.flatnonzero(ready_at == first))[0]
-    return prospect_of(crowd, (sight.row, row), sight.now, is_exact=bool(_sees_all(sight)))
+    return prospect_of(crowd, (sight.row, row), sight.now, is_exact=_sees_all(sight))
 
 
 def nearness(crowd: Crowd, sight: Sight, among: Mask) -> tuple[Floats, bool]:
@@ -55,7 +55,7 @@ def nearness(crowd: Crowd, sight: Sight, among: Mask) -> tuple[Floats, bool]:
 
 
 def _sees_all(sight: Sight) -> bool:
-    return int(sight.others.sum()) == len(sight.others) - 1
+    return int(np.count_nonzero(sight.others)) == len(sight.others) - 1
 
 
 def _by_age(crowd: Crowd, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> list[int]:

@@ -30,6 +30,7 @@ from evenmatch.model.explanation import (
 
 IN_FULL = Effort()
 AT_A_GLANCE = Effort(seatings=1, steps=0, rounds=1)
+NOT_ASKED = Acceptance(0, 0, 0, 0)
 SEARCHED_MOST = 200
 """Lines of matches of more than two for which a match is looked for: those on top."""
 
@@ -108,16 +109,18 @@ def _part(
     best, later = (None, None)
     if searches or crowd.queue.format.is_duel:
         best, later = _prospects(crowd, sight, seats, IN_FULL if in_full else AT_A_GLANCE)
+    allowed = int(np.count_nonzero(sight.allowed))
     wait_max = crowd.queue.wait_max
     others = len(crowd) - 1
     part = QueuePart(
         queue=crowd.queue.name,
         policy=crowd.queue.policy,
         others=others,
-        compared=int(sight.others.sum()),
-        allowed=int(sight.allowed.sum()),
-        rules=tolerances(crowd, sight),
-        acceptance=_acceptance(sight),
+        compared=int(np.count_nonzero(sight.others)),
+        allowed=allowed,
+        # At a glance only the words count, which name a rule where nobody is allowed.
+        rules=tolerances(crowd, sight) if in_full or not allowed else (),
+        acceptance=_acceptance(watcher, sight) if in_full else NOT_ASKED,
         seats=seats,
         now=best,
         later=later,
@@ -136,7 +139,9 @@ def _prospects(
 ) -> tuple[Prospect | None, Prospect | None]:
     """Return the best match that is legal now, and the first that will be."""
     if crowd.queue.format.is_duel:
-        return best_duel(crowd, sight), first_duel(crowd, sight)
+        duel = best_duel(crowd, sight)
+        needs_both = effort is IN_FULL or duel is None
+        return duel, first_duel(crowd, sight) if needs_both else None
     best = later = None
     if seats.fills or crowd.queue.format.is_variable:
         best = best_group(crowd, sight, effort)
@@ -148,9 +153,9 @@ def _prospects(
     return best, later
 
 
-def _acceptance(sight: Sight) -> Acceptance:
+def _acceptance(watcher: Watcher, sight: Sight) -> Acceptance:
     among = sight.others & sight.fits
-    mine, theirs = sight.i_accept & among, sight.they_accept & among
+    mine, theirs = watcher.accepting(sight)
     both = int(np.count_nonzero(mine & theirs))
     only_they = int(np.count_nonzero(theirs)) - both
     only_you = int(np.count_nonzero(mine)) - both

@@ -46,6 +46,11 @@ class Trait:
         self.given: Criterion | Rule = compared.given
         self.queue: Queue = compared.queue
 
+    @property
+    def key(self) -> tuple[str, str, str] | None:
+        """Return what a rule and a criterion with the same gaps have in common; None: nothing."""
+        return None
+
     def values(self, ticket: Ticket) -> Sequence[float]:
         """Return a ticket's columns."""
         del ticket
@@ -69,7 +74,11 @@ class Trait:
 
     def costs(self, own: Floats, table: Floats) -> Floats:
         """Return what the criterion costs in a duel with each."""
-        return self.gaps(own, table)
+        return self.costs_of(self.gaps(own, table))
+
+    def costs_of(self, gaps: Floats) -> Floats:
+        """Return what gaps cost, of a criterion with a `key`."""
+        return gaps
 
     def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
         """Return whose tickets are exceptions to this one's columns.
@@ -134,6 +143,11 @@ class Codes(Trait):
         super().__init__(compared)
         self._codes: dict[object, list[int]] = {}
         self._next = 0
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return the kind and the attribute."""
+        return self.given.kind, self.given.attribute, ""
 
     def values(self, ticket: Ticket) -> Sequence[float]:
         """Return the number of the party's value."""
@@ -268,9 +282,9 @@ class Hosts(Named):
         are_joined = (theirs == 2.0) | (own[0] == 2.0) | ((theirs == 1.0) & (own[0] == 1.0))
         return np.where(are_joined, 0.0, float(ENOUGH))
 
-    def costs(self, own: Floats, table: Floats) -> Floats:
+    def costs_of(self, gaps: Floats) -> Floats:
         """Return what as many hosts cost."""
-        return np.array(COSTS[::-1])[self.gaps(own, table).astype(np.intp)]
+        return np.array(COSTS[::-1])[gaps.astype(np.intp)]
 
 
 class Unknown(Trait):
