@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +115,15 @@ class Crowd:
                     self._table[place, self._row[ticket_id]] = row
                 trait.grown.clear()
 
+    def among(self, rows: Sequence[int]) -> Crowd:
+        """Return a table of some of the tickets, in this order, that is not kept up to date."""
+        some = copy(self)
+        some.tickets = [self.tickets[row] for row in rows]
+        some._row = {ticket.id: place for place, ticket in enumerate(some.tickets)}
+        some._table = self._table[:, list(rows)]
+        some._shared, some._shared_row = {}, -1
+        return some
+
     def row_of(self, ticket_id: str) -> int:
         """Return the place of a ticket in all columns."""
         return self._row[ticket_id]
@@ -204,7 +214,7 @@ class Crowd:
                 if (ticket_id := self._ticket_of.get(word)) is not None:
                     found[ticket_id] = None
             found.pop(self.tickets[row].id, None)
-            rows = [self._row[ticket_id] for ticket_id in found]
+            rows = [self._row[ticket_id] for ticket_id in found if ticket_id in self._row]
         else:
             return [], []
         return rows[:EXCEPTIONS_MAX], rows[EXCEPTIONS_MAX:]

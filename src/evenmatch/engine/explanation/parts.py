@@ -29,7 +29,7 @@ from evenmatch.model.explanation import (
 )
 
 IN_FULL = Effort()
-AT_A_GLANCE = Effort(seatings=1, steps=0, rounds=1)
+AT_A_GLANCE = Effort(seatings=1, steps=0)
 NOT_ASKED = Acceptance(0, 0, 0, 0)
 SEARCHED_MOST = 200
 """Lines of matches of more than two for which a match is looked for: those on top."""
@@ -108,7 +108,7 @@ def _part(
     seats = seats_of(crowd, sight)
     best, later = (None, None)
     if searches or crowd.queue.format.is_duel:
-        best, later = _prospects(crowd, sight, seats, IN_FULL if in_full else AT_A_GLANCE)
+        best, later = _prospects(watcher, sight, seats, IN_FULL if in_full else AT_A_GLANCE)
     allowed = int(np.count_nonzero(sight.allowed))
     wait_max = crowd.queue.wait_max
     others = len(crowd) - 1
@@ -135,18 +135,19 @@ def _part(
 
 
 def _prospects(
-    crowd: Crowd, sight: Sight, seats: Seats, effort: Effort
+    watcher: Watcher, sight: Sight, seats: Seats, effort: Effort
 ) -> tuple[Prospect | None, Prospect | None]:
     """Return the best match that is legal now, and the first that will be."""
+    crowd = watcher.crowd
     if crowd.queue.format.is_duel:
         duel = best_duel(crowd, sight)
         needs_both = effort is IN_FULL or duel is None
         return duel, first_duel(crowd, sight) if needs_both else None
     best = later = None
     if seats.fills or crowd.queue.format.is_variable:
-        best = best_group(crowd, sight, effort)
+        best = best_group(watcher, sight, effort)
     if best is None and seats.fills_without_rules:
-        later = first_group(crowd, sight, effort)
+        later = first_group(watcher, sight, effort)
         if later is not None and later.at <= sight.now:
             rows = [crowd.row_of(each) for each in later.tickets]
             best, later = prospect_of(crowd, rows, sight.now, is_exact=False), None

@@ -7,7 +7,8 @@ at once. In a duel that is the whole truth, in larger formats a necessary condit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 
 import msgspec
 import numpy as np
@@ -86,6 +87,12 @@ class Watcher:
         # Any number of each party that may come: whether two go together hangs on no one else.
         self._plenty = self._all_kinds(sizes)
         self._goes_with: dict[tuple[int, int], bool] = {}
+
+    def among(self, rows: Sequence[int]) -> Watcher:
+        """Return a watcher of some of the tickets, who are numbered in this order."""
+        some = copy(self)
+        some.crowd = self.crowd.among(rows)
+        return some
 
     def look(self, row: int, now: float) -> Sight:
         """Return how a ticket stands to all others.
