@@ -44,11 +44,11 @@ def _by_rate(limit: float, rate: float, top: float) -> Callable[[Floats], Floats
             waits /= rate
             waits *= TICKS
         np.ceil(waits, out=waits)
-        waits /= TICKS
+        waits *= 1.0 / TICKS
         # Whoever is within the limit at once would have had to wait less than nothing.
         np.maximum(waits, 0.0, out=waits)
         if top < math.inf:
-            np.copyto(waits, math.inf, where=gaps > top)
+            np.putmask(waits, gaps > top, math.inf)
         return waits
 
     return when

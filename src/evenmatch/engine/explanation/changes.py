@@ -32,6 +32,7 @@ def changes_of(scene: Scene, crowd: Crowd, sight: Sight, seats: Seats) -> tuple[
     by_one = sight.others & sight.fits & (sight.blockers() == 1)
     for obstacle in sight.obstacles:
         if obstacle is not None:
+            found += _of_party(obstacle, crowd, sight)
             gain, text = _of_rule(obstacle, by_one, crowd, sight)
             if gain:
                 gains.append((-gain, text))
@@ -52,6 +53,18 @@ def _of_seats(crowd: Crowd, sight: Sight, seats: Seats) -> list[str]:
         parties = ["a solo" if each == 1 else f"a party of {each}" for each in seats.sizes_missing]
         found.append(f"this party of {size} needs {joined(parties, 'or')} more")
     return found
+
+
+def _of_party(obstacle: Obstacle, crowd: Crowd, sight: Sight) -> list[str]:
+    """Return that a party breaks a rule by itself for ever, if it does."""
+    rule, row = obstacle.rule, sight.row
+    is_told = rule.kind in ("spread", "same")
+    if crowd.tickets[row].size == 1 or not is_told or obstacle.ready_at[row] < math.inf:
+        return []
+    if rule.kind == "same":
+        return [f"the players of this party differ in {rule.attribute}, which has to be the same"]
+    need = limit_text(rule, float(obstacle.needs[row]))
+    return [f"the players of this party need {rule_name(rule)} of {need}, which it never reaches"]
 
 
 def _of_rule(obstacle: Obstacle, by_one: Mask, crowd: Crowd, sight: Sight) -> tuple[int, str]:

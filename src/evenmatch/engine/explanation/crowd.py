@@ -32,6 +32,7 @@ EXCEPTIONS_MAX = 400
 """Pairs of one ticket that are compared by themselves; others are left out, and that is told."""
 
 Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
 
 TRAITS: dict[str, type[Trait]] = {
     **dict.fromkeys(NUMERIC, Numbers),
@@ -166,22 +167,29 @@ class Crowd:
             gaps[other] = trait.compared.pair_gap(one, self.tickets[other])
         return gaps, left_out
 
-    def costs(self, trait: Trait, row: int) -> Floats:
-        """Return what a criterion costs in a duel with each; nothing is known of who is left out.
+    def costs(self, trait: Trait, row: int, rows: Rows) -> Floats:
+        """Return what a criterion costs in a duel with some; inf where that is not known.
 
         Where two tickets are not a match, it says how near they are.
+
+        Args:
+            trait: The criterion.
+            row: The ticket's place.
+            rows: The others' places, ascending.
         """
         if trait.key is not None:
-            costs = trait.costs_of(self._gaps(trait, row))
-            costs = costs.copy()
+            costs = trait.costs_of(self._gaps(trait, row)[rows])
         else:
-            costs = trait.costs(*self._cut(trait, row))
-        one = self.tickets[row]
-        if self.queue.format.is_duel:
-            rows, left_out = self._exceptions(trait, row)
-            for other in rows:
-                costs[other] = trait.compared.cost_of_duel(one, self.tickets[other])
-            costs[left_out] = math.inf
+            own, table = self._cut(trait, row)
+            costs = trait.costs(own, table[:, rows])
+        named, left_out = self._exceptions(trait, row) if self.queue.format.is_duel else ([], [])
+        if named or left_out:
+            places = {other: place for place, other in enumerate(rows.tolist())}
+            one = self.tickets[row]
+            for other in named:
+                if other in places:
+                    costs[places[other]] = trait.compared.cost_of_duel(one, self.tickets[other])
+            costs[[places[other] for other in left_out if other in places]] = math.inf
         return costs
 
     def _gaps(self, trait: Trait, row: int) -> Floats:

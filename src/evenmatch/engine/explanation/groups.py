@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.cost.scale import Floats
-from evenmatch.engine.explanation.crowd import ENQUEUED, KIND, SEQUENCE, Crowd, Mask
+from evenmatch.engine.explanation.crowd import ENQUEUED, KIND, SEQUENCE, Crowd, Rows
 from evenmatch.engine.explanation.duels import nearness
 from evenmatch.engine.explanation.prospects import prospect_of
 from evenmatch.engine.explanation.sight import Sight, Watcher
@@ -35,8 +35,8 @@ class Effort(msgspec.Struct, frozen=True):
 def best_group(watcher: Watcher, sight: Sight, effort: Effort) -> Prospect | None:
     """Return a legal match of tickets as near as can be; None if a short search finds none."""
     crowd = watcher.crowd
-    near, _ = nearness(crowd, sight, sight.allowed)
-    rows = _shortlist(crowd, sight.allowed, near)
+    allowed = np.flatnonzero(sight.allowed)
+    rows = _shortlist(crowd, allowed, nearness(crowd, sight, allowed))
     budget = Budget(effort.seatings, effort.steps)
     circle = _Circle(watcher, sight.row, rows, sight.now)
     found = circle.search((sight.now, sight.now), budget)
@@ -51,7 +51,8 @@ def first_group(watcher: Watcher, sight: Sight, effort: Effort) -> Prospect | No
     It may be legal now, if the search for the best one has missed it.
     """
     may_ever = sight.others & sight.fits & (sight.ready_at < math.inf)
-    rows = _shortlist(watcher.crowd, may_ever, np.maximum(sight.ready_at, sight.now))
+    ever = np.flatnonzero(may_ever)
+    rows = _shortlist(watcher.crowd, ever, np.maximum(sight.ready_at, sight.now)[ever])
     circle = _Circle(watcher, sight.row, rows, sight.now)
     budget = Budget(effort.seatings, effort.steps)
     best: Prospect | None = None
@@ -65,10 +66,9 @@ def first_group(watcher: Watcher, sight: Sight, effort: Effort) -> Prospect | No
     return best
 
 
-def _shortlist(crowd: Crowd, among: Mask, keys: Floats) -> list[int]:
+def _shortlist(crowd: Crowd, rows: Rows, keys: Floats) -> list[int]:
     """Return the candidates with the least keys, of every kind as many as a match can take."""
-    rows = np.flatnonzero(among)
-    order = np.lexsort((crowd.column(SEQUENCE)[rows], crowd.column(ENQUEUED)[rows], keys[rows]))
+    order = np.lexsort((crowd.column(SEQUENCE)[rows], crowd.column(ENQUEUED)[rows], keys))
     ordered = rows[order]
     chosen = dict.fromkeys(ordered[:LOOK_AT].tolist())
     numbers = crowd.column(KIND)[ordered]

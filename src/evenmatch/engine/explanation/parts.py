@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import msgspec
@@ -110,6 +111,7 @@ def _part(
     if searches or crowd.queue.format.is_duel:
         best, later = _prospects(watcher, sight, seats, IN_FULL if in_full else AT_A_GLANCE)
     allowed = int(np.count_nonzero(sight.allowed))
+    ever = sight.others & sight.fits & (sight.ready_at < math.inf)
     wait_max = crowd.queue.wait_max
     others = len(crowd) - 1
     part = QueuePart(
@@ -126,7 +128,7 @@ def _part(
         later=later,
         deadline_at=None if wait_max is None else ticket.enqueued_at + wait_max,
         at_deadline=None if wait_max is None else crowd.queue.on_deadline,
-        reason=reason_of(scene, seats, best, later, others),
+        reason=reason_of(scene, seats, best, later, may_ever=bool(ever.any())),
         changes=changes_of(scene, crowd, sight, seats) if in_full else (),
         summary="",
     )
