@@ -17,6 +17,7 @@ from tests.bench import (
     compiled,
     engine,
     explain,
+    forecast,
     jobs,
     journal,
     memory,
@@ -48,6 +49,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "journal": journal.run,
     "jobs": jobs.run,
     "server": server.run,
+    "forecast": forecast.run,
 }
 WIDTH = 150
 """Columns of the tables where standard output is no terminal."""

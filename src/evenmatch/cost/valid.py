@@ -43,14 +43,19 @@ from evenmatch.model.queue import (
     ScaleKind,
     Unit,
 )
+from evenmatch.model.switchback import Switchback
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+ARMS_MAX = 10
+TRIM_MAX = 0.9
 CRITERIA_MAX = 16
 RULES_MAX = 16
 ATTRIBUTES_MAX = 64
 STEPS_MAX = 100
 LAST_MAX = 10_000
 """Values of accepted tickets that percentiles may be taken among."""
+COOLDOWNS_MAX = 20
+"""Rungs of a ladder of cooldowns."""
 MATCHES_MAX = 20
 """Matches that players remember; engines keep no more than `engine.meetings.OTHERS_MOST` people."""
 POLICY_LENGTH_MAX = 500
@@ -108,7 +113,18 @@ def check_queue(queue: Queue) -> None:
     wait_end = None if queue.on_deadline == "keep" else queue.wait_max
     for index, rule in enumerate(queue.rules):
         _check_rule(rule, queue.format, wait_end, f"{at}rules[{index}].")
+    if queue.switchback is not None:
+        _check_switchback(queue.switchback, f"{at}switchback.")
     samples_of(queue)
+
+
+def _check_switchback(switchback: Switchback, at: str) -> None:
+    if not 2 <= len(switchback.policies) <= ARMS_MAX:
+        given = f"{len(switchback.policies)} of them"
+        _refuse_value(f"{at}policies", f"2 to {ARMS_MAX} SPECs", given)
+    _check_number(switchback.block, SECONDS, f"{at}block")
+    if not 0.0 <= switchback.trim <= TRIM_MAX:
+        _refuse_value(f"{at}trim", f"between 0 and {TRIM_MAX}", switchback.trim)
 
 
 def _check_texts(queue: Queue, at: str) -> None:
@@ -147,6 +163,16 @@ def _check_accept(accept: Accept, at: str) -> None:
     _check_number(accept.loss_max, SHARES, f"{at}loss_max")
     for index, seconds in enumerate(accept.cooldowns):
         _check_number(seconds, WAITS, f"{at}cooldowns[{index}]")
+    if len(accept.cooldowns) > COOLDOWNS_MAX:
+        _refuse(f"{at}cooldowns", f"must have at most {COOLDOWNS_MAX} entries")
+    _check_number(accept.repair, WAITS, f"{at}repair")
+    _check_number(accept.again, WAITS, f"{at}again")
+    if accept.long_wait is not None:
+        _check_number(accept.long_wait, WAITS, f"{at}long_wait")
+    if accept.long_seconds is not None:
+        _check_number(accept.long_seconds, SECONDS, f"{at}long_seconds")
+        if accept.long_wait is None:
+            _refuse(f"{at}long_seconds", "needs long_wait, the wait after which it counts")
 
 
 def _check_handicap(handicap: Handicap, form: Format, at: str) -> None:

@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evenmatch.server.parts import Parts
-from evenmatch.server.responses import InvalidRequest
-from evenmatch.server.routes import check_parameters, json
+from evenmatch.server.responses import InvalidRequest, json
+from evenmatch.server.routes import check_parameters
 
 WAITING_MOST = 1_000
 """Lines of the longest waiting in one answer."""
