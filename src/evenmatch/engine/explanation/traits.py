@@ -10,6 +10,7 @@ property test holds the two together.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
@@ -18,6 +19,7 @@ from evenmatch.cost.comparison import Comparison
 from evenmatch.cost.criteria import STEP_SLACK
 from evenmatch.cost.hosts import COSTS, ENOUGH, WORDS
 from evenmatch.cost.numeric import Numeric
+from evenmatch.cost.relation import pairs_within
 from evenmatch.cost.rematch import known_of
 from evenmatch.cost.scale import Floats, scale_gaps
 from evenmatch.cost.values import scaled_numbers
@@ -254,6 +256,35 @@ class Named(Trait):
         for player in ticket.players:
             theirs.update(self.naming.get(player.id, {}))
         return self.words(ticket), theirs
+
+
+class Shared(Named):
+    """How many players share a word, of whom two tickets without any have each their own."""
+
+    width = 1
+
+    def values(self, ticket: Ticket) -> Sequence[float]:
+        """Return the most players of a party who share a word, where all pairs count."""
+        super().values(ticket)
+        if pairs_within(self.given, self.queue.format) != "all":
+            return (0.0,)
+        name = self.given.attribute
+        words = Counter(
+            word for p in ticket.players for word in elements(attribute_of(ticket, p, name))
+        )
+        return (float(max(words.values(), default=0)),)
+
+    def gaps(self, own: Floats, table: Floats) -> Floats:
+        """Return the larger number of the two."""
+        gaps: Floats = np.maximum(table[0], own[0])
+        return gaps
+
+    def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
+        """Return the tickets that have a word in common with this one."""
+        tickets: dict[str, None] = {}
+        for word in self.words(ticket):
+            tickets.update(self.naming[word])
+        return (), tickets
 
 
 class Hosts(Named):
