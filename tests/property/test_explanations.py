@@ -1,6 +1,7 @@
 """What is said of a waiting ticket is true: held to the rules, the objective and a live engine."""
 
 import math
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -204,6 +205,35 @@ def test_a_match_said_to_be_legal_is_legal(queue: Queue) -> None:
         assert part.now.quality == seating.quality
         assert part.now.cost == objective.cost(seating, 0, scene.now)
     assert found
+
+
+ONE_EACH = [q for q in DUELS if len({r.attribute for r in q.rules}) == len(q.rules)]
+
+
+@pytest.mark.parametrize("queue", ONE_EACH, ids=[queue.name for queue in ONE_EACH])
+def test_a_limit_that_is_named_would_let_in_as_many_as_told(queue: Queue) -> None:
+    today = Objective(queue).rules
+    named = r"a limit on (\w+) of ([\d.,]+) instead of .* would allow ([\d,]+) more candidate"
+    for scene, ticket, part in parts(queue):
+        for change in part.changes:
+            found = re.match(named, change)
+            if found is None:
+                continue
+            attribute, limit, more = found.groups()
+            wider = [
+                Rule(each.kind, attribute, float(limit.replace(",", "")), accept=each.accept)
+                if each.attribute == attribute and each.unit == "difference"
+                else each
+                for each in queue.rules
+            ]
+            then = Objective(msgspec.structs.replace(queue, rules=tuple(wider))).rules
+            let_in = [
+                other
+                for other in others(scene, ticket)
+                if then.pair_ready_at(other, ticket) <= scene.now
+                and today.pair_ready_at(other, ticket) > scene.now
+            ]
+            assert len(let_in) == int(more.replace(",", "")), change
 
 
 @by_name

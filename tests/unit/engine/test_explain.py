@@ -100,11 +100,10 @@ def test_what_would_have_to_change_is_counted_on_the_pool() -> None:
     part = told(engine, one, 0.0)
     assert [each.blocks for each in part.rules] == [12, 7]
     assert [each.blocks_alone for each in part.rules] == [6, 1]
-    wider = "a limit on rating of 400 instead of 100 would allow 6 more candidates"
-    told_wider = f"{wider}; its own never widens so far"
+    wider = "a limit on rating of 110 instead of 100 would allow 1 more candidate"
+    told_wider = f"{wider}; its own is as wide in 5 s"
     assert part.changes == (
         "1 more player who may play with it now",
-        "this party of 1 needs a solo more",
         told_wider,
         "without the rule that mode be the same it could play with 1 more candidate",
     )
@@ -207,7 +206,7 @@ def test_a_ticket_of_two_queues_has_a_part_for_each() -> None:
     assert (near.reason.code, far.reason.code) == ("never", "not_yet")
     assert far.reason.until == 30.0
     assert (far.deadline_at, far.at_deadline) == (20.0, "expire")
-    assert far.summary.endswith("in 28 s; it expires in 18 s.")
+    assert far.summary.endswith("in 28 s; before that it expires in 18 s.")
     assert found.summary == f"{near.summary} {far.summary}"
 
 

@@ -80,7 +80,7 @@ class Watcher:
 
     def __init__(self, crowd: Crowd) -> None:
         self.crowd = crowd
-        self._whens = [_when(trait.given) for trait in crowd.rules]
+        self._whens = [when_table(trait.given) for trait in crowd.rules]
         form = crowd.queue.format
         self._is_duel = form.is_duel
         sizes = [size for size in range(1, max(form.players) + 1) if form.admits(size)]
@@ -206,7 +206,7 @@ def _shares(gaps: Floats, own: Floats) -> Floats:
     return np.where(own == 0.0, np.where(gaps == 0.0, 0.0, math.inf), shares)
 
 
-def _when(given: object) -> When:
+def when_table(given: object) -> When:
     """Return the wait that gaps need under a rule."""
     assert isinstance(given, Rule)
     when = inverse_table(given.limit, given.expand)
