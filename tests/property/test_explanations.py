@@ -25,6 +25,7 @@ from evenmatch.testing.scripts import QUEUES, draw_script
 TABLE = Sample(quantiles=(1000.0, 1125.0, 1250.0, 1500.0, 2000.0))
 RATING = Criterion("spread", "rating", scale=Scale(min=1000.0, max=1400.0))
 STEPS = Expansion(steps=((4.0, 1.0),))
+STEPS_TO_TWO = Expansion(steps=((3.0, 2.0),))
 MORE: tuple[Queue, ...] = (
     Queue("either", criteria=(RATING,), rules=(rule(limit=50, rate=9.0, accept="either"),)),
     Queue(
@@ -88,6 +89,21 @@ MORE: tuple[Queue, ...] = (
         Format((1, 1, 1, 1), players_min=(1, 1, 0, 0)),
         (RATING,),
         (Rule("fullness", limit=0.5, expand=STEPS), rule(limit=150, rate=20.0)),
+    ),
+    Queue(
+        "homes",
+        rules=(
+            Rule("household_limit", "household", 1.0),
+            Rule("pair_limit", "meetings", 1.0, expand=Expansion(steps=((3.0, 2.0), (6.0, 9.0)))),
+        ),
+    ),
+    Queue(
+        "neighbours",
+        Format((2, 2)),
+        rules=(
+            Rule("household_limit", "household", 1.0, pairs="all", expand=STEPS_TO_TWO),
+            Rule("pair_limit", "meetings", 1.0),
+        ),
     ),
     Queue("sided-pairs", Format((2, 2), ("cat", "mouse")), rules=(rule(limit=150, rate=20.0),)),
 )

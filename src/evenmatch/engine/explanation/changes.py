@@ -88,11 +88,11 @@ def _of_rule(obstacle: Obstacle, by_one: Mask, crowd: Crowd, sight: Sight) -> li
         reached = blocked & (ticket.enqueued_at + waits <= sight.now)
         found += _of_theirs(obstacle, reached, sight.now)
         blocked &= ~reached
-    needs = np.sort(obstacle.needs[blocked])
+    needs = obstacle.needs[blocked]
     if len(needs):
         short = crowd.queue.format.k - ticket.size - int(np.count_nonzero(sight.allowed))
         enough = min(len(needs), SOME, max(1, short, len(needs) // SHARE))
-        wanted = nice_above(float(needs[enough - 1]), rule)
+        wanted = nice_above(float(np.partition(needs, enough - 1)[enough - 1]), rule)
         gain = int(np.count_nonzero(everybody <= wanted))
         found.append((gain, _wider(rule, wanted, gain, (ticket.enqueued_at, sight.now))))
     return found

@@ -28,7 +28,7 @@ class Effort(msgspec.Struct, frozen=True):
         steps: Pairs that are looked at after the first dead end.
     """
 
-    seatings: int = 3
+    seatings: int = 2
     steps: int = 2_000
 
 
