@@ -65,7 +65,10 @@ TABLE: dict[str, Row] = {
     "wire_live": row("model wire", "msgspec"),
     "wire_operate": row("", "msgspec"),
     "connection": row("", "msgspec"),
-    "client": row("wire wire_live connection", "msgspec websockets"),
+    "exchange": row("wire connection", "msgspec"),
+    "following": row("wire_live connection exchange", "msgspec websockets"),
+    "async_client": row("wire wire_live exchange following", "msgspec"),
+    "client": row("wire wire_live exchange following async_client", "msgspec"),
     "server": row(
         "model cost solvers policies engine config ratings rules journals forecast wire "
         "wire_live wire_operate",

@@ -5,9 +5,11 @@
             {"event": "problem", "ticket": "s0-9", "problem": {...}}
 
 Events are those of a ticket's own stream: its present state first, unless `after` says that the
-client has seen it, then each change; a ticket that has ended for good is followed no longer. The
-sequence is one for all tickets, so whoever comes back follows with `after` = the highest that he
-has seen. A client that does not read is cut, one that does not answer pings too.
+client has seen it, then each change; a ticket that has ended for good is followed no longer.
+
+The sequence is one for all tickets, and one record can change several of them. So whoever comes
+back follows with `after` = the highest that he has seen, less one, and drops what comes twice.
+A client that does not read is cut, one that does not answer pings too.
 """
 
 from __future__ import annotations
