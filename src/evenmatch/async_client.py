@@ -14,13 +14,10 @@ import msgspec
 from evenmatch.exchange import Chance, Exchange, Request, Retry, ServerRefused, ServerUnreachable
 from evenmatch.following import TicketStream, events
 from evenmatch.wire import (
-    AnswerCheck,
     CreateTicket,
-    FeedMatch,
-    FeedPage,
     ItemCreated,
     ItemProblem,
-    MatchState,
+    PlayerRating,
     QueueState,
     QueueStats,
     TicketCancelled,
@@ -28,6 +25,7 @@ from evenmatch.wire import (
     TicketState,
 )
 from evenmatch.wire_live import Explanation, LongestWaiting, UpdateTicket
+from evenmatch.wire_matches import AnswerCheck, FeedMatch, FeedPage, MatchState, ReportOutcome
 
 POLL_SECONDS = 25.0
 
@@ -174,6 +172,10 @@ class AsyncClient:
         """End a live match, so that its players may queue again."""
         return await self._ask("POST", f"/v1/matches/{_id(match)}/finish", MatchState)
 
+    async def report(self, match: str, outcome: ReportOutcome) -> MatchState:
+        """Say how a match ended; the same report twice is one."""
+        return await self._ask("POST", f"/v1/matches/{_id(match)}/outcome", MatchState, outcome)
+
     async def page(self, queue: str, after: int | None = None, *, wait: float = 0.0) -> FeedPage:
         """Return the matches after a record; without one, from the oldest that is kept.
 
@@ -206,6 +208,11 @@ class AsyncClient:
             after = page.next
 
     # Queues and the server
+
+    async def rating(self, player: str, queue: str | None = None) -> PlayerRating:
+        """Return what is stored of a player, in the ladder of a queue; left out, the first."""
+        query = "" if queue is None else f"?queue={_id(queue)}"
+        return await self._ask("GET", f"/v1/players/{_id(player)}/rating{query}", PlayerRating)
 
     async def queues(self) -> list[QueueState]:
         """Return all queues."""

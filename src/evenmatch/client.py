@@ -14,11 +14,9 @@ from evenmatch.exchange import ServerUnreachable as ServerUnreachable
 from evenmatch.following import TicketStream as TicketStream
 from evenmatch.wire import (
     CreateTicket,
-    FeedMatch,
-    FeedPage,
     ItemCreated,
     ItemProblem,
-    MatchState,
+    PlayerRating,
     QueueState,
     QueueStats,
     TicketCreated,
@@ -31,6 +29,7 @@ from evenmatch.wire_live import (
     StreamProblem,
     UpdateTicket,
 )
+from evenmatch.wire_matches import FeedMatch, FeedPage, MatchState, ReportOutcome
 
 ItemT = TypeVar("ItemT")
 
@@ -131,6 +130,10 @@ class Client:
         """End a live match, so that its players may queue again."""
         return self._run(self._client.finish(match))
 
+    def report(self, match: str, outcome: ReportOutcome) -> MatchState:
+        """Say how a match ended."""
+        return self._run(self._client.report(match, outcome))
+
     def page(self, queue: str, after: int | None = None, *, wait: float = 0.0) -> FeedPage:
         """Return the matches that came after a record."""
         return self._run(self._client.page(queue, after, wait=wait))
@@ -140,6 +143,10 @@ class Client:
         return self._iterate(self._client.matches(queue, after))
 
     # Queues and the server
+
+    def rating(self, player: str, queue: str | None = None) -> PlayerRating:
+        """Return what is stored of a player."""
+        return self._run(self._client.rating(player, queue))
 
     def queues(self) -> list[QueueState]:
         """Return all queues."""

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import uvicorn
+from msgspec import UNSET
 
 from evenmatch.client import AsyncClient, ServerRefused
 from evenmatch.journals.memory import MemoryJournal
@@ -19,6 +20,7 @@ from evenmatch.server.recovery import Plan
 from evenmatch.server.serving import Place, listen
 from evenmatch.wire import CreateTicket
 from evenmatch.wire_live import StreamEvent, StreamProblem, UpdateTicket
+from evenmatch.wire_matches import ReportOutcome
 
 DUEL = Queue(name="duel", policy="greedy")
 CHECKED = Queue(name="checked", policy="greedy", accept=Accept(seconds=20.0))
@@ -82,6 +84,12 @@ def test_every_route_has_its_method() -> None:
             placed = await client.assign(match.match, {"connection": "10.0.0.1:7777"})
             assert placed.assignment == {"connection": "10.0.0.1:7777"}
             assert (await client.finish(match.match)).match == match.match
+            for _ in range(2):
+                told = await client.report(match.match, ReportOutcome(ranks=(1.0, 2.0)))
+                assert told.outcome is not UNSET
+                assert told.outcome.state == "counted"
+            with pytest.raises(ServerRefused, match="ladder"):
+                await client.rating("bob", "duel")
             assert await client.cancel(ada.id) == "cancelled"
             states = [state.state async for state in client.events(ada.id)]
             assert states == ["cancelled"]
