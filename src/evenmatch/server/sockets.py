@@ -19,6 +19,8 @@ import asyncio
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.rows import TicketView
 from evenmatch.errors import MatchmakingError, Refusal
+from evenmatch.server.auth.own import check_ticket, principal_of
+from evenmatch.server.auth.principal import Principal
 from evenmatch.server.followers import FINAL, SEND_SECONDS, Event, Follower, event_of
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import (
@@ -51,10 +53,11 @@ class TicketStream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client until it leaves or is cut."""
+        principal = principal_of(scope)
         del scope
         followers = self._parts.followers
         follower = followers.admit(INBOX_MAX)
-        writer, desk = _Writer(follower, send), _Desk(self._parts, follower)
+        writer, desk = _Writer(follower, send), _Desk(self._parts, follower, principal)
         try:
             if (await receive())["type"] != "websocket.connect":
                 return
@@ -113,11 +116,12 @@ class _Writer:
 class _Desk:
     """What one client follows."""
 
-    __slots__ = ("_followed", "_follower", "_parts")
+    __slots__ = ("_followed", "_follower", "_parts", "_principal")
 
-    def __init__(self, parts: Parts, follower: Follower) -> None:
+    def __init__(self, parts: Parts, follower: Follower, principal: Principal) -> None:
         self._parts = parts
         self._follower = follower
+        self._principal = principal
         self._followed: set[str] = set()
 
     async def take(self, message: Message) -> None:
@@ -180,6 +184,7 @@ class _Desk:
 
     def _view(self, engine: Engine, ticket_id: str) -> TicketView | tuple[str, Refusal]:
         try:
+            check_ticket(self._principal, engine, ticket_id)
             return engine.view(ticket_id)
         except Refusal as refusal:
             return ticket_id, refusal
