@@ -96,6 +96,13 @@ class _Writer:
             self._task.cancel()
 
     async def _write(self) -> None:
+        try:
+            await self._empty()
+        except (OSError, RuntimeError):
+            # The connection is lost, or uvicorn closes it by itself; that is received as well.
+            self._follower.wake = None
+
+    async def _empty(self) -> None:
         follower, send = self._follower, self._send
         try:
             async with asyncio.timeout(SEND_SECONDS):
@@ -103,14 +110,11 @@ class _Writer:
                     await send({"type": "websocket.send", "text": _text(event)})
         except TimeoutError:
             follower.cut()
-        except OSError:
-            # It has left; that is received as well.
-            return
         self._task = None
         if follower.is_cut:
-            await send({"type": "websocket.close", "code": CUT})
             # Nobody is left to wake it.
             follower.wake = None
+            await send({"type": "websocket.close", "code": CUT})
 
 
 class _Desk:
