@@ -168,7 +168,7 @@ class _Desk:
                 self.part(ticket_id)
 
     async def _join(self, ticket_ids: dict[str, None], after: int) -> None:
-        now = self._parts.runtime.now()
+        parts, now = self._parts, self._parts.runtime.now()
 
         def query(engine: Engine) -> list[TicketView | tuple[str, Refusal]]:
             return [self._view(engine, ticket_id) for ticket_id in ticket_ids]
@@ -179,12 +179,13 @@ class _Desk:
                     self._tell_problem(each[1], each[0])
                     continue
                 if each.changed > after:
-                    self._follower.offer(event_of(each, now))
+                    estimate = parts.waits.estimate(parts.runtime.engine, each.id, now)
+                    self._follower.offer(event_of(each, now, estimate))
                 if each.state not in FINAL:
                     self._followed.add(each.id)
-                    self._parts.tickets.join(each, self._follower)
+                    parts.tickets.join(each, self._follower)
 
-        await self._parts.runtime.look(query, then=joined)
+        await parts.runtime.look(query, then=joined)
 
     def _view(self, engine: Engine, ticket_id: str) -> TicketView | tuple[str, Refusal]:
         try:
