@@ -21,6 +21,7 @@ import msgspec
 
 import evenmatch
 from evenmatch import client, errors, testing
+from evenmatch.model import accept as accept_model
 from evenmatch.model import queue as queue_model
 from evenmatch.model import scenario as scenario_model
 from evenmatch.model import switchback as switchback_model
@@ -507,6 +508,9 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "silent_after": "Seconds without a heartbeat or an open stream after which a server drops "
         "a ticket; without it no heartbeat is asked.",
         "accept": "The ready-check, with the keys below; without it matches are final at once.",
+        "commit_jitter": "Seconds for which a new ticket is held back at the most, each for a "
+        "random time of its own, so that two who press at the same second are not reliably put "
+        "together; its deadline stays.",
         "criteria": "Soft preferences; none means that only waiting counts.",
         "rules": "Hard constraints; a match that breaks one is never made.",
     },
@@ -535,15 +539,24 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "kind": "The comparison, as for criteria, or `same`: all values are equal; `rematch`: "
         "opponents of the last `matches` matches may not meet again until they were drawn anew "
         "`redraws` times; `overlap`: there is an element that all have; `avoid`: nobody meets a "
-        "player whom either lists.",
+        "player whom either lists; `pair_limit`: two players meet in so many matches at most "
+        "within `within` seconds; `household_limit`: so many players of one household at most are "
+        "in a match.",
         "attribute": "The value that is compared, as for criteria; for `avoid` a set of player ids "
-        "(default `avoid`). `rematch` needs none: the engine remembers.",
+        "(default `avoid`); for `household_limit` what its players share, or a set of such things "
+        "(default `household`). `rematch` and `pair_limit` need none: the engine remembers; for "
+        "the latter a ticket may bring `meetings`, a map from player id to matches.",
         "limit": "Largest gap accepted at once: for `latency` milliseconds of the worst pair, or "
         "of the worst off to the region; for `party_parity` the difference, 0 to 1; for "
-        "`host_options` the hosts missing to two. It does not go with `rematch`, `same`, `overlap` "
+        "`host_options` the hosts missing to two; for `pair_limit` matches, 1 to 20, and for "
+        "`household_limit` players, 1 to 100. It does not go with `rematch`, `same`, `overlap` "
         "and `avoid`; `expand = {steps = [[60, 1]]}` lifts the last three after 60 s.",
-        "pairs": "For `latency` as for criteria; for `avoid`: `all` (default), `enemies` or "
-        "`teammates`.",
+        "pairs": "For `latency` as for criteria; for `avoid` and `pair_limit`: `all` (default), "
+        "`enemies` or `teammates`. For `household_limit`: `all` counts its players in the match "
+        "(default), `teammates` in each team, `enemies` in the match if they are not all in one "
+        "team.",
+        "within": "For `pair_limit`: seconds for which a match counts, 1 to 604800 (default 86400, "
+        "a day).",
         "unit": "`difference` (points), `relative` (a fraction of one's own value) or `percentile` "
         "(a fraction of all players: 0.05 is five of a hundred).",
         "accept": "Whose limit must have reached the gap: that of `both` sides (of every ticket of "
@@ -580,7 +593,7 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("scale = {...} of a criterion", shapes.ScaleShape, queue_model.Scale),
     ("[[queue.rules]]", shapes.RuleShape, queue_model.Rule),
     ("handicap = {...} of a queue", shapes.HandicapShape, queue_model.Handicap),
-    ("accept = {...} of a queue", shapes.AcceptShape, queue_model.Accept),
+    ("accept = {...} of a queue", shapes.AcceptShape, accept_model.Accept),
     (
         "switchback = {...} of a queue",
         shapes.SwitchbackShape,

@@ -318,7 +318,6 @@ BAD_QUEUES = [
         'criteria = [{kind = "spread", attribute = "r", scale = {kind = "none", max = 3}}]',
         'scale.max does not go with kind = "none", which takes no further key',
     ),
-    ('rules = [{kind = "pair_limit", attribute = "m"}]', 'kind = "pair_limit" comes with a later'),
     ('rules = [{kind = "same", attribute = "m", limit = 1}]', 'limit does not go with kind = "sa'),
     ('rules = [{kind = "spread", attribute = "r"}]', "rules[0].limit is missing"),
     (rule("limit = -1"), 'queue "main", rules[0].limit must be between 0 and 1e15, got -1.0'),

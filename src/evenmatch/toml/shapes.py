@@ -91,6 +91,7 @@ class RuleShape(_Shape, frozen=True, kw_only=True):
     redraws: Whole | None = None
     every: Number | None = None
     pairs: Text | None = None
+    within: Number | None = None
 
 
 class HandicapShape(_Shape, frozen=True, kw_only=True):
@@ -162,6 +163,7 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     rating: Text | None = None
     rating_period: Number | None = None
     ladder: Text = ""
+    commit_jitter: Number = 0.0
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):

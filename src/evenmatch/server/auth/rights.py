@@ -33,7 +33,7 @@ PUT    /v1/queues/{queue}/policy         operate    audited
 GET    /v1/matches/{match}               tickets matches own read operate
 POST   /v1/matches/{match}/accept        tickets own
 POST   /v1/matches/{match}/decline       tickets own
-PUT    /v1/matches/{match}/assignment    matches
+PUT    /v1/matches/{match}/assignment    matches own
 POST   /v1/matches/{match}/open          matches
 POST   /v1/matches/{match}/close         matches
 POST   /v1/matches/{match}/finish        matches
