@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from evenmatch.errors import NotSupported
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.address import caller_address, household_of, networks_of
+from evenmatch.server.auth.address import caller_address, household_of
 from evenmatch.server.auth.audit import PAGE_MAX
 from evenmatch.server.auth.own import principal_of
 from evenmatch.server.auth.refusals import TooManyRequests
@@ -23,7 +23,6 @@ class AccountRoutes:
 
     def __init__(self, accounts: Accounts) -> None:
         self._accounts = accounts
-        self._trusted = networks_of(accounts.settings.trusted_proxies)
 
     async def make_guest(self, request: Request) -> Response:
         """Give a device a player's token; a guest who shows his gets a fresh one."""
@@ -32,7 +31,7 @@ class AccountRoutes:
             raise NotSupported("this server takes no guests; [server] guests = true lets them in")
         principal = principal_of(request.scope)
         known = principal if principal.vouched.is_guest else None
-        address = household_of(caller_address(request.scope, self._trusted))
+        address = household_of(caller_address(request.scope, accounts.trusted))
         if wait := accounts.wait_of_newcomer(address, monotonic()):
             raise TooManyRequests("too many guests come from this address", wait)
         guest = accounts.guest(known)

@@ -1,5 +1,6 @@
 """Who gets in, and what a caller may then see: the gate before a real application."""
 
+import asyncio
 import base64
 import json
 import time
@@ -200,6 +201,37 @@ def test_expired_key_counts_no_more(tmp_path: Path) -> None:
         assert (await call(gate, "GET", "/v1/queues", key=service)).status == 200
         clock[0] = now + 101.0
         assert (await call(gate, "GET", "/v1/queues", key=service)).status == 401
+
+    with_site(tmp_path, scene)
+
+
+def test_expiry_of_a_key_cuts_its_streams(tmp_path: Path) -> None:
+    add_key(tmp_path, "short", expires=time.time() + 0.3)
+    other = add_key(tmp_path, "long")
+
+    async def scene(site: Site) -> None:
+        follower = site.parts.followers.admit()
+        site.gate.look()
+        assert not follower.is_cut
+        await asyncio.sleep(0.35)
+        site.gate.look()
+        assert follower.is_cut
+        entries = (await site.call("GET", "/v1/audit", key=other)).body["entries"]
+        assert entries[-1]["action"] == "keys expired"
+        assert entries[-1]["detail"].startswith("short (")
+
+    with_site(tmp_path, scene)
+
+
+def test_refusals_are_counted_by_their_reason(tmp_path: Path) -> None:
+    reader = add_key(tmp_path, "board", "read")
+
+    async def scene(site: Site) -> None:
+        await site.call("GET", "/v1/queues", key="nonsense")
+        await site.call("GET", "/v1/queues", key=token("ann", exp=1))
+        text = (await site.call("GET", "/metrics", key=reader)).body.decode()
+        assert 'evenmatch_refused_callers_total{reason="expired"} 1.0' in text
+        assert 'evenmatch_refused_callers_total{reason="foreign_audience"} 1.0' in text
 
     with_site(tmp_path, scene)
 
