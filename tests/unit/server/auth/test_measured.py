@@ -85,12 +85,15 @@ def test_players_answer_a_ready_check_each_for_himself(tmp_path: Path) -> None:
 
 
 def test_measurements_are_bounded_and_grow_old() -> None:
-    measured = Measured(most=3)
+    clock = [0.0]
+    measured = Measured(most=3, clock=lambda: clock[0])
     for number in range(10):
-        measured.note((Player(f"p{number}", attributes={"latency": {"eu": 1.0}}),), 0.0)
+        measured.note((Player(f"p{number}", attributes={"latency": {"eu": 1.0}}),))
     assert len(measured) == 3
-    measured.note((Player("p9", attributes={"latency": {"us": 2.0}, "mode": "m"}),), 1.0)
-    assert measured.of("p9", 2.0) == {"latency": {"eu": 1.0, "us": 2.0}}
-    assert measured.of("p9", 2.0 + measured_module.KEPT_SECONDS) == {}
-    measured.note((Player("p9", attributes={"mode": "m"}),), 3.0)
+    clock[0] = 1.0
+    measured.note((Player("p9", attributes={"latency": {"us": 2.0}, "mode": "m"}),))
+    assert measured.of("p9") == {"latency": {"eu": 1.0, "us": 2.0}}
+    clock[0] += measured_module.KEPT_SECONDS
+    assert measured.of("p9") == {}
+    measured.note((Player("p9", attributes={"mode": "m"}),))
     assert len(measured) == 3
