@@ -13,7 +13,7 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import caller_address, household_of
 from evenmatch.server.auth.audit import PAGE_MAX
 from evenmatch.server.auth.own import principal_of
-from evenmatch.server.auth.refusals import TooManyRequests
+from evenmatch.server.auth.refusals import Forbidden, TooManyRequests
 from evenmatch.server.responses import InvalidRequest, encode
 from evenmatch.server.routes import check_parameters, record_of
 
@@ -29,6 +29,7 @@ class AccountRoutes:
         accounts = self._accounts
         if not accounts.settings.guests:
             raise NotSupported("this server takes no guests; [server] guests = true lets them in")
+        self._check_page(request)
         principal = principal_of(request.scope)
         known = principal if principal.vouched.is_guest else None
         address = household_of(caller_address(request.scope, accounts.trusted))
@@ -36,6 +37,18 @@ class AccountRoutes:
             raise TooManyRequests("too many guests come from this address", wait)
         guest = accounts.guest(known)
         return Response(encode(guest), 201, media_type="application/json")
+
+    def _check_page(self, request: Request) -> None:
+        """Refuse foreign web pages, which could use up the guests of their visitors' addresses.
+
+        Raises:
+            Forbidden: The page is neither ours nor of a configured origin.
+        """
+        origin, origins = request.headers.get("origin"), self._accounts.settings.origins
+        if origin is None or "*" in origins or origin in origins:
+            return
+        if origin.rpartition("/")[2] != request.headers.get("host"):
+            raise Forbidden("this web page may not get guests here; see [server] origins")
 
     async def get_audit(self, request: Request) -> Response:
         """Return entries of the audit log: the last ones, or those after a number."""
