@@ -62,7 +62,7 @@ TABLE: dict[str, Row] = {
     ),
     "explain": row("", "msgspec"),
     "wire": row("model explain", "msgspec"),
-    "wire_operate": row("", "msgspec"),
+    "wire_operate": row("wire", "msgspec"),
     "connection": row("", "msgspec"),
     "client": row("wire connection", "msgspec websockets"),
     "server": row(

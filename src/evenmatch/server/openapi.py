@@ -21,13 +21,15 @@ _TYPES = (
     wire.MatchState,
     wire.FeedPage,
     wire.QueueState,
-    wire.QueueStats,
+    wire_operate.QueueReport,
     wire.Problem,
     wire_operate.ConfigState,
     wire_operate.ConfigChanged,
     wire_operate.QueuePaused,
     wire_operate.DrainState,
     wire_operate.SetPolicy,
+    wire_operate.SetShadow,
+    wire_operate.QueueShadow,
     wire_operate.QueuePolicy,
 )
 
@@ -139,7 +141,7 @@ def _queue_paths() -> Json:
         "/v1/queues/{queue}/stats": {
             "parameters": _QUEUE,
             "get": operation(
-                "getQueueStats", "How a queue does", {"200": body(ref(wire.QueueStats))}
+                "getQueueStats", "How a queue does", {"200": body(ref(wire_operate.QueueReport))}
             ),
         },
         "/v1/queues/{queue}/matches": {

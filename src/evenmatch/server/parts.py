@@ -16,7 +16,9 @@ from evenmatch.server.listener import Listener
 from evenmatch.server.metrics import Metrics
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
+from evenmatch.server.shadows import Shadows
 from evenmatch.server.statistics import Statistics
+from evenmatch.server.switchback import Switchbacks
 from evenmatch.server.ticket_log import TicketLog
 
 
@@ -31,6 +33,8 @@ class Parts(msgspec.Struct, frozen=True):
     statistics: Statistics
     controls: Controls
     drain: Drain
+    shadows: Shadows
+    switchbacks: Switchbacks
 
 
 class _Watch:
@@ -59,14 +63,26 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
     watch = _Watch(metrics.watch(followers, statistics))
+    shadows, switchbacks = Shadows(), Switchbacks()
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, tickets, statistics, *_further(plan)),
+        listeners=(watch, matches, tickets, statistics, shadows, switchbacks, *_further(plan)),
         commits=metrics,
         solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
     controls = Controls(runtime)
     drain = Drain(runtime)
-    return Parts(runtime, metrics, followers, tickets, matches, statistics, controls, drain)
+    return Parts(
+        runtime,
+        metrics,
+        followers,
+        tickets,
+        matches,
+        statistics,
+        controls,
+        drain,
+        shadows,
+        switchbacks,
+    )

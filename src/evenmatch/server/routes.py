@@ -6,6 +6,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,11 +20,11 @@ from evenmatch.server.parts import Parts
 from evenmatch.server.responses import InvalidRequest, encode, read_body
 from evenmatch.wire import (
     QueueState,
-    QueueStats,
     TicketCancelled,
     decode,
     match_state,
 )
+from evenmatch.wire_operate import QueueReport
 
 WAIT_MAX = 60.0
 """Longest long poll, seconds."""
@@ -144,10 +145,15 @@ class Routes:
         name, now = request.path_params["queue"], self._runtime.now()
         parts = self._parts
 
-        def query(engine: Engine) -> QueueStats:
+        def query(engine: Engine) -> QueueReport:
             parts.matches.check_queue(engine, name)
             recent = parts.matches.recent(engine, name, RECENT)
-            return parts.statistics.of(name, now, [match_state(match) for match in recent])
+            stats = parts.statistics.of(name, now, [match_state(match) for match in recent])
+            return QueueReport(
+                **msgspec.structs.asdict(stats),
+                shadow=parts.shadows.of(name),
+                switchback=parts.switchbacks.of(name, now),
+            )
 
         return json(await self._runtime.look(query))
 

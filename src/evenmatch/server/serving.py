@@ -175,11 +175,16 @@ async def _serve(
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     _log_start(place, address)
     announce(address)
-    watch = asyncio.create_task(_stop_when_over(server))
+    watches = [
+        asyncio.create_task(_stop_when_over(server)),
+        asyncio.create_task(parts.controls.watch_turns()),
+    ]
     try:
         await server.serve(sockets=[listening])
     finally:
-        watch.cancel()
+        for watch in watches:
+            watch.cancel()
+        parts.shadows.close()
         await parts.runtime.stop()
     if parts.runtime.given_up.is_set():
         raise JournalUnavailable(parts.runtime.failure or "the journal belongs to another server")

@@ -343,3 +343,45 @@ def test_file_that_is_read_again_counts_and_a_bad_one_changes_nothing(tmp_path: 
         await parts.runtime.stop()
 
     play(scene)
+
+
+def test_shadow_is_set_and_ended_over_http_and_shown_with_the_figures() -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        path, stats = "/v1/queues/duel/shadow", "/v1/queues/duel/stats"
+        assert (await call(parts, "GET", stats))[1]["shadow"] is None
+        status, done = await call(parts, "PUT", path, '{"policy": "window:limit=50"}')
+        assert (status, done) == (200, {"queue": "duel", "policy": "window:limit=50", "version": 2})
+        _, shown = await call(parts, "GET", stats)
+        assert (shown["shadow"]["policy"], shown["shadow"]["state"]) == (
+            "window:limit=50",
+            "running",
+        )
+        for bad in ('{"policy": "gready"}', "{}", '{"policy": "greedy", "x": 1}', "[]"):
+            assert (await call(parts, "PUT", path, bad))[0] == 400
+        assert (await call(parts, "PUT", path, '{"policy": null}'))[1]["version"] == 3
+        assert (await call(parts, "GET", stats))[1]["shadow"] is None
+        assert (await call(parts, "GET", "/v1/config"))[1]["config"] == tomllib.loads(CONFIG)
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_draining_is_begun_seen_and_ended_over_http() -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        await wait_in(parts, "squad", "ada")
+        off = {"draining": False, "waiting": 1, "seconds_left": None}
+        assert await call(parts, "GET", "/v1/drain") == (200, off)
+        status, state = await call(parts, "POST", "/v1/drain", query="limit=500")
+        assert (status, state["draining"], state["waiting"]) == (200, True, 1)
+        assert 0.0 < state["seconds_left"] <= 500.0
+        ticket = '{"players": [{"id": "bob"}], "queues": ["squad"]}'
+        assert (await call(parts, "POST", "/v1/tickets", ticket))[0] == 503
+        status, ready = await call(parts, "GET", "/readyz")
+        assert (status, ready["status"]) == (503, "draining")
+        assert await call(parts, "DELETE", "/v1/drain") == (200, off)
+        assert (await call(parts, "POST", "/v1/tickets", ticket))[0] == 201
+        await parts.runtime.stop()
+
+    play(scene)
