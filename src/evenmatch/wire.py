@@ -92,7 +92,11 @@ class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Estimate(msgspec.Struct, frozen=True, gc=False):
-    """How long a waiting ticket will probably wait, seconds from now."""
+    """How long a waiting ticket will probably wait, seconds from now.
+
+    Half of such tickets wait no longer than `p50`, a tenth no longer than `low`, nine tenths no
+    longer than `high`. All three are equal where the moment is known.
+    """
 
     p50: float
     low: float
@@ -100,7 +104,10 @@ class Estimate(msgspec.Struct, frozen=True, gc=False):
 
 
 class TicketState(msgspec.Struct, frozen=True, gc=False):
-    """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds."""
+    """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds.
+
+    While a match waits for acceptance, `answer_within` is how many seconds there are left for it.
+    """
 
     id: str
     state: str
@@ -109,6 +116,19 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
     match: str | None = None
     assignment: dict[str, str] | None = None
     estimate: Estimate | None = None
+    answer_within: float | None = None
+
+
+class AnswerCheck(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """The answer of a ticket to a ready-check.
+
+    Args:
+        ticket: The ticket that answers.
+        players: For whom; empty means all players of the ticket.
+    """
+
+    ticket: str
+    players: tuple[str, ...] = ()
 
 
 class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
@@ -126,6 +146,9 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     team and player how many milliseconds it is above the player's own best. `hosts`, in queues that
     ask for them, are the players who reach everyone, best first. `off_side`, where there is any,
     names the tickets that are on another side than they asked for.
+
+    A match that waits for acceptance has the `state` "proposed"; `accepted` are the players who
+    have accepted, `left` those who declined, left or were silent, whose seats are being filled.
     """
 
     match: str
@@ -144,6 +167,9 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     latency_delta: tuple[tuple[float, ...], ...] | UnsetType = UNSET
     hosts: tuple[str, ...] | UnsetType = UNSET
     off_side: tuple[str, ...] | UnsetType = UNSET
+    state: str | UnsetType = UNSET
+    accepted: tuple[str, ...] | UnsetType = UNSET
+    left: tuple[str, ...] | UnsetType = UNSET
 
 
 class FeedMatch(MatchState, frozen=True, gc=False):
@@ -184,8 +210,36 @@ class WaitStats(msgspec.Struct, frozen=True, gc=False):
     p99: float | None
 
 
+class CellWait(msgspec.Struct, frozen=True, gc=False):
+    """What tickets of one cell have to expect that come now, seconds; as in `Estimate`.
+
+    Args:
+        size: Players of a ticket.
+        region: The best region; null if none is known.
+        decile: 1 for the weakest tenth of the players to 10; null if it is not known.
+        waiting: Tickets of the cell that wait now.
+        matches: Matched tickets that the figures rest on; older ones count less.
+        p50: Seconds.
+        low: Seconds.
+        high: Seconds.
+    """
+
+    size: int
+    region: str | None
+    decile: int | None
+    waiting: int
+    matches: float
+    p50: float
+    low: float
+    high: float
+
+
 class QueueStats(msgspec.Struct, frozen=True, gc=False):
-    """How a queue does: now, in the last minute of engine time, and since the server started."""
+    """How a queue does: now, in the last minute of engine time, and since the server started.
+
+    `estimate` and `cells` say how long tickets will wait that come now; null and empty while too
+    little is known.
+    """
 
     queue: str
     now: float
@@ -197,6 +251,8 @@ class QueueStats(msgspec.Struct, frozen=True, gc=False):
     matched: int
     matches: int
     recent: tuple[MatchState, ...]
+    estimate: Estimate | None = None
+    cells: tuple[CellWait, ...] = ()
 
 
 _create: msgspec.json.Decoder[CreateTicket | tuple[CreateTicket, ...]] = msgspec.json.Decoder(
@@ -295,6 +351,18 @@ def match_state(match: Match, assignment: dict[str, str] | None = None) -> Match
     )
 
 
+def proposal_state(
+    match: Match, accepted: dict[str, tuple[str, ...]], left: tuple[str, ...]
+) -> MatchState:
+    """Return a match that waits for acceptance as it goes over HTTP."""
+    return msgspec.structs.replace(
+        match_state(match),
+        state="proposed",
+        accepted=tuple([player for players in accepted.values() for player in players]),
+        left=left,
+    )
+
+
 def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> FeedMatch:
     """Return a match as the feed shows it."""
     return FeedMatch(
@@ -314,7 +382,7 @@ def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> Fee
         match.latency_delta or UNSET,
         UNSET if match.hosts is None else match.hosts,
         match.off_side or UNSET,
-        seq,
+        seq=seq,
     )
 
 

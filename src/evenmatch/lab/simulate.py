@@ -128,6 +128,7 @@ def simulate(
             seed=_policy_seed(seeds),
             until=world.until,
             solve_time=world.solve_time,
+            answers=(world.answers, seeds),
         )
         simulator.run(stream)
     summary = summarize(history, queues, split_by)

@@ -7,7 +7,8 @@ from functools import lru_cache
 import msgspec
 
 import evenmatch
-from evenmatch import wire, wire_operate
+from evenmatch import wire, wire_live, wire_operate
+from evenmatch.model.explanation import Explanation, LongestWaiting
 from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
 from evenmatch.server.operator_paths import operator_paths
 
@@ -18,10 +19,13 @@ _TYPES = (
     wire.ItemProblem,
     wire.TicketState,
     wire.TicketCancelled,
+    wire.AnswerCheck,
     wire.MatchState,
     wire.FeedPage,
     wire.QueueState,
     wire_operate.QueueReport,
+    Explanation,
+    LongestWaiting,
     wire.Problem,
     wire_operate.ConfigState,
     wire_operate.ConfigChanged,
@@ -31,6 +35,10 @@ _TYPES = (
     wire_operate.SetShadow,
     wire_operate.QueueShadow,
     wire_operate.QueuePolicy,
+    wire_live.UpdateTicket,
+    wire_live.FollowTickets,
+    wire_live.StreamEvent,
+    wire_live.StreamProblem,
 )
 
 
@@ -93,11 +101,37 @@ def _ticket_paths() -> Json:
             "delete": operation(
                 "cancelTicket", "Wait no longer", {"200": body(ref(wire.TicketCancelled))}
             ),
+            "patch": operation(
+                "updateTicket",
+                "New facts of a waiting ticket",
+                {"200": ticket},
+                requestBody={"required": True, **body(ref(wire_live.UpdateTicket))},
+            ),
+        },
+        "/v1/tickets/{ticket}/heartbeat": {
+            "parameters": _TICKET,
+            "post": operation("heartbeat", "A sign of life, where asked for", {"200": ticket}),
+        },
+        "/v1/stream": {
+            "get": operation(
+                "streamTickets",
+                "Many tickets over one WebSocket: see the schemas FollowTickets, StreamEvent and "
+                "StreamProblem for its messages",
+                {"101": {}, "426": body(ref(wire.Problem))},
+            )
         },
         "/v1/tickets/{ticket}/events": {
             "parameters": _TICKET,
             "get": operation(
                 "followTicket", "Each change of state, as server-sent events", {"200": _STREAM}
+            ),
+        },
+        "/v1/tickets/{ticket}/explain": {
+            "parameters": _TICKET,
+            "get": operation(
+                "explainTicket",
+                "Why a ticket still waits, or how it ended",
+                {"200": body(ref(Explanation))},
             ),
         },
     }
@@ -124,6 +158,24 @@ def _match_paths() -> Json:
             "parameters": _MATCH,
             "post": operation("finishMatch", "End a live match", {"200": match}),
         },
+        "/v1/matches/{match}/accept": {
+            "parameters": _MATCH,
+            "post": operation(
+                "acceptMatch",
+                "Confirm a match that was proposed",
+                {"200": body(ref(wire.TicketState))},
+                requestBody={"required": True, **body(ref(wire.AnswerCheck))},
+            ),
+        },
+        "/v1/matches/{match}/decline": {
+            "parameters": _MATCH,
+            "post": operation(
+                "declineMatch",
+                "Turn a proposed match down",
+                {"200": body(ref(wire.TicketState))},
+                requestBody={"required": True, **body(ref(wire.AnswerCheck))},
+            ),
+        },
     }
 
 
@@ -135,6 +187,8 @@ def _queue_paths() -> Json:
         "`next` of the page before, or of an answer 410; left out: the oldest match kept.",
     )
     wait = in_query("wait", _SECONDS, "Wait this long for a match if there is none.")
+    lines = {"type": "integer", "minimum": 1, "maximum": 1_000}
+    most = in_query("most", lines, "Tickets at the most; 20 if it is left out.")
     page = {"content": {**body(ref(wire.FeedPage))["content"], **_STREAM["content"]}}
     return {
         "/v1/queues": {"get": operation("getQueues", "All queues", {"200": queues})},
@@ -142,6 +196,15 @@ def _queue_paths() -> Json:
             "parameters": _QUEUE,
             "get": operation(
                 "getQueueStats", "How a queue does", {"200": body(ref(wire_operate.QueueReport))}
+            ),
+        },
+        "/v1/queues/{queue}/waiting": {
+            "parameters": _QUEUE,
+            "get": operation(
+                "getLongestWaiting",
+                "The longest waiting tickets, each with a sentence about why it waits",
+                {"200": body(ref(LongestWaiting))},
+                parameters=[most],
             ),
         },
         "/v1/queues/{queue}/matches": {

@@ -11,8 +11,8 @@ from starlette.routing import BaseRoute, Route
 from evenmatch.config import BYTES_MAX, read_document
 from evenmatch.errors import ConfigError
 from evenmatch.server.parts import Parts
-from evenmatch.server.responses import InvalidRequest, header, read_body
-from evenmatch.server.routes import check_parameters, json, record_of, seconds_of
+from evenmatch.server.responses import InvalidRequest, header, json, read_body
+from evenmatch.server.routes import check_parameters, record_of, seconds_of
 from evenmatch.wire import decode
 from evenmatch.wire_operate import DrainState, SetPolicy, SetShadow
 

@@ -9,11 +9,14 @@ from evenmatch.engine.records import Record
 from evenmatch.journals.base import Journal
 from evenmatch.server.controls import Controls
 from evenmatch.server.drain import Drain
+from evenmatch.server.explanations import Explanations
 from evenmatch.server.feed import MatchFeed
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
+from evenmatch.server.forecasting import WaitEstimates
 from evenmatch.server.listener import Listener
 from evenmatch.server.metrics import Metrics
+from evenmatch.server.presence import Presence
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.shadows import Shadows
@@ -31,6 +34,9 @@ class Parts(msgspec.Struct, frozen=True):
     tickets: TicketFeed
     matches: MatchFeed
     statistics: Statistics
+    explanations: Explanations
+    waits: WaitEstimates
+    presence: Presence
     controls: Controls
     drain: Drain
     shadows: Shadows
@@ -62,18 +68,28 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     followers = Followers(plan.settings.limits.followers_max)
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
+    waits, presence = WaitEstimates(), Presence(tickets)
     watch = _Watch(metrics.watch(followers, statistics))
     shadows, switchbacks = Shadows(), Switchbacks()
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, tickets, statistics, shadows, switchbacks, *_further(plan)),
+        listeners=(
+            watch,
+            matches,
+            tickets,
+            statistics,
+            waits,
+            presence,
+            shadows,
+            switchbacks,
+            *_further(plan),
+        ),
         commits=metrics,
         solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
-    controls = Controls(runtime)
-    drain = Drain(runtime)
+    presence.begin(runtime)
     return Parts(
         runtime,
         metrics,
@@ -81,8 +97,11 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         tickets,
         matches,
         statistics,
-        controls,
-        drain,
+        Explanations(runtime),
+        waits,
+        presence,
+        Controls(runtime),
+        Drain(runtime),
         shadows,
         switchbacks,
     )

@@ -31,6 +31,12 @@ from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan, pools_of
 BACKLOG = 2_048
 GRACE_SECONDS = 5
 KEEP_ALIVE_SECONDS = 75
+PING_SECONDS = 20.0
+"""A client of a WebSocket answers a ping each so often, or is cut."""
+MESSAGE_BYTES_MAX = 65_536
+"""Bytes of one message of a client: a thousand ids of tickets."""
+UNHEARD_SECONDS = 30
+"""A connection is given up when the other side has confirmed nothing for so long."""
 COLLECT_AFTER = (50_000, 20, 50)
 SWITCH_INTERVAL = 0.0005
 """Seconds for which a thread may keep the interpreter while another one waits for it."""
@@ -110,6 +116,11 @@ def listen(place: Place) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((place.host, place.port))
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            # A client whose machine went away must not look like one that follows its ticket.
+            listening.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1_000
+            )
         listening.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         listening.close()
@@ -185,6 +196,7 @@ async def _serve(
         for watch in watches:
             watch.cancel()
         parts.shadows.close()
+        parts.presence.close()
         await parts.runtime.stop()
     if parts.runtime.given_up.is_set():
         raise JournalUnavailable(parts.runtime.failure or "the journal belongs to another server")
@@ -194,7 +206,12 @@ def _config(parts: Parts) -> uvicorn.Config:
     return uvicorn.Config(
         with_cors(App(parts), parts.runtime.plan.settings.origins),
         http="httptools" if find_spec("httptools") else "h11",
-        ws="none",
+        # Compression would keep a window of kilobytes for each follower.
+        ws="websockets-sansio",
+        ws_max_size=MESSAGE_BYTES_MAX,
+        ws_per_message_deflate=False,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
         lifespan="off",
         log_config=None,
         access_log=False,

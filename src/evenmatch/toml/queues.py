@@ -9,8 +9,17 @@ from __future__ import annotations
 from typing import cast, get_args
 
 import msgspec
+from msgspec.structs import asdict
 
-from evenmatch.model.queue import Format, Handicap, OnDeadline, Queue, SideChoice, default_policy
+from evenmatch.model.queue import (
+    Accept,
+    Format,
+    Handicap,
+    OnDeadline,
+    Queue,
+    SideChoice,
+    default_policy,
+)
 from evenmatch.model.switchback import Switchback
 from evenmatch.toml.constraints import ReadTable, build_criterion, build_rule
 from evenmatch.toml.decode import Place
@@ -84,6 +93,8 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         handicap=None if shape.handicap is None else _handicap(shape.handicap),
         shadow=shape.shadow,
         switchback=switchback,
+        silent_after=shape.silent_after,
+        accept=None if shape.accept is None else Accept(**asdict(shape.accept)),
     )
     if switchback is not None and switchback.policies:
         return msgspec.structs.replace(queue, policy=switchback.policies[0])

@@ -111,14 +111,30 @@ class SwitchbackShape(_Shape, frozen=True, kw_only=True):
     trim: Number = 0.25
 
 
+class AcceptShape(_Shape, frozen=True, kw_only=True):
+    """`accept = {...}` of a queue."""
+
+    seconds: Number = 15.0
+    loss_max: Number = 0.05
+    cooldowns: Numbers = (60.0, 300.0, 900.0)
+    repair: Number = 10.0
+    again: Number = 30.0
+    long_wait: Number | None = None
+    long_seconds: Number | None = None
+
+
+class AnswersShape(_Shape, frozen=True, kw_only=True):
+    """`[answers]`."""
+
+    decline: Number = 0.0
+    silent: Number = 0.0
+    seconds: Number = 0.0
+
+
 class QueueShape(_Shape, frozen=True, kw_only=True):
     """`[[queue]]`."""
 
-    LATER_KEYS: ClassVar[tuple[str, ...]] = (
-        "accept",
-        "rules_file",
-        "silent_after",
-    )
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ("rules_file",)
 
     name: Text = "main"
     teams: Whole | None = None
@@ -141,6 +157,8 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     handicap: HandicapShape | None = None
     shadow: Text | None = None
     switchback: SwitchbackShape | None = None
+    silent_after: Number | None = None
+    accept: AcceptShape | None = None
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):
@@ -267,4 +285,5 @@ class ScenarioShape(_Shape, frozen=True, kw_only=True):
     queue: tuple[QueueShape, ...] = ()
     arrivals: ArrivalsShape | None = None
     attributes: dict[str, DistributionShape] = {}
+    answers: AnswersShape = AnswersShape()
     server: ServerShape = ServerShape()
