@@ -566,12 +566,12 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("scale = {...} of a criterion", shapes.ScaleShape, queue_model.Scale),
     ("[[queue.rules]]", shapes.RuleShape, queue_model.Rule),
     ("handicap = {...} of a queue", shapes.HandicapShape, queue_model.Handicap),
+    ("accept = {...} of a queue", shapes.AcceptShape, queue_model.Accept),
     (
         "switchback = {...} of a queue",
         shapes.SwitchbackShape,
         switchback_model.Switchback,
     ),
-    ("accept = {...} of a queue", shapes.AcceptShape, queue_model.Accept),
     ("expand = {...} of a rule", shapes.ExpandShape, queue_model.Expansion),
     ("[arrivals]", shapes.ArrivalsShape, scenario_model.Arrivals),
     ("[[arrivals.classes]]", shapes.ClassShape, scenario_model.ArrivalClass),

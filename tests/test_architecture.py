@@ -62,13 +62,13 @@ TABLE: dict[str, Row] = {
     ),
     "explain": row("", "msgspec"),
     "wire": row("model explain", "msgspec"),
-    "wire_operate": row("wire", "msgspec"),
     "wire_live": row("model wire", "msgspec"),
+    "wire_operate": row("wire", "msgspec"),
     "connection": row("", "msgspec"),
     "client": row("wire wire_live connection", "msgspec websockets"),
     "server": row(
-        "model cost solvers policies engine config ratings rules journals forecast wire wire_live "
-        "wire_operate",
+        "model cost solvers policies engine config ratings rules journals forecast wire "
+        "wire_live wire_operate",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
         "structlog jwt",
     ),

@@ -365,25 +365,7 @@ def proposal_state(
 
 def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> FeedMatch:
     """Return a match as the feed shows it."""
-    return FeedMatch(
-        match.id,
-        match.queue,
-        match.at,
-        match.tickets,
-        match.teams,
-        match.bots,
-        match.cost,
-        match.quality,
-        match.players,
-        assignment,
-        match.handicap or UNSET,
-        match.roles or UNSET,
-        match.region or UNSET,
-        match.latency_delta or UNSET,
-        UNSET if match.hosts is None else match.hosts,
-        match.off_side or UNSET,
-        seq=seq,
-    )
+    return FeedMatch(**msgspec.structs.asdict(match_state(match, assignment)), seq=seq)
 
 
 def _check_id(name: str, where: str) -> None:

@@ -27,6 +27,10 @@ _TYPES = (
     Explanation,
     LongestWaiting,
     wire.Problem,
+    wire_live.UpdateTicket,
+    wire_live.FollowTickets,
+    wire_live.StreamEvent,
+    wire_live.StreamProblem,
     wire_operate.ConfigState,
     wire_operate.ConfigChanged,
     wire_operate.QueuePaused,
@@ -35,10 +39,6 @@ _TYPES = (
     wire_operate.SetShadow,
     wire_operate.QueueShadow,
     wire_operate.QueuePolicy,
-    wire_live.UpdateTicket,
-    wire_live.FollowTickets,
-    wire_live.StreamEvent,
-    wire_live.StreamProblem,
 )
 
 

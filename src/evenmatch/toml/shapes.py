@@ -102,15 +102,6 @@ class HandicapShape(_Shape, frozen=True, kw_only=True):
     attribute: Text = "rating"
 
 
-class SwitchbackShape(_Shape, frozen=True, kw_only=True):
-    """`switchback = {...}` of a queue."""
-
-    policies: Texts
-    block: Number = 1800.0
-    seed: Whole = 1
-    trim: Number = 0.25
-
-
 class AcceptShape(_Shape, frozen=True, kw_only=True):
     """`accept = {...}` of a queue."""
 
@@ -129,6 +120,15 @@ class AnswersShape(_Shape, frozen=True, kw_only=True):
     decline: Number = 0.0
     silent: Number = 0.0
     seconds: Number = 0.0
+
+
+class SwitchbackShape(_Shape, frozen=True, kw_only=True):
+    """`switchback = {...}` of a queue."""
+
+    policies: Texts
+    block: Number = 1800.0
+    seed: Whole = 1
+    trim: Number = 0.25
 
 
 class QueueShape(_Shape, frozen=True, kw_only=True):
@@ -155,10 +155,10 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     rules: tuple[RuleShape, ...] = ()
     attributes: Texts = ()
     handicap: HandicapShape | None = None
-    shadow: Text | None = None
-    switchback: SwitchbackShape | None = None
     silent_after: Number | None = None
     accept: AcceptShape | None = None
+    shadow: Text | None = None
+    switchback: SwitchbackShape | None = None
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):
