@@ -385,3 +385,46 @@ def test_draining_is_begun_seen_and_ended_over_http() -> None:
         await parts.runtime.stop()
 
     play(scene)
+
+
+CHECKED = CONFIG.replace(
+    'policy = "greedy"', 'policy = "greedy"\naccept = {seconds = 1000, repair = 0.001}'
+)
+
+
+@pytest.mark.parametrize("answer", ["accept", "decline"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        CHECKED.replace("seconds = 1000", "seconds = 1"),
+        CHECKED.replace("players = 2", "players = 3"),
+        CONFIG,
+        CONFIG.partition("\n\n")[0],
+    ],
+    ids=["shorter check", "other size", "no check", "no such queue"],
+)
+def test_proposal_in_flight_ends_under_the_settings_that_it_began_with(
+    answer: str, changed: str
+) -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CHECKED))
+        tickets = [await wait_in(parts, "squad", f"{n}a", f"{n}b") for n in range(2)]
+        match = (await call(parts, "GET", f"/v1/tickets/{tickets[0]}"))[1]["match"]
+        status, done = await call(parts, "PUT", "/v1/config", changed)
+        assert (status, done["expired"]) == (200, 0)
+        states = [(await call(parts, "GET", f"/v1/tickets/{t}"))[1]["state"] for t in tickets]
+        assert states == ["proposed", "proposed"]
+        await call(parts, "POST", f"/v1/matches/{match}/accept", f'{{"ticket": "{tickets[0]}"}}')
+        path = f"/v1/matches/{match}/{answer}"
+        assert (await call(parts, "POST", path, f'{{"ticket": "{tickets[1]}"}}'))[0] == 200
+        while parts.runtime.engine.tables.proposals:
+            await asyncio.sleep(0.01)
+        first = (await call(parts, "GET", f"/v1/tickets/{tickets[0]}"))[1]
+        is_gone = "squad" not in changed
+        after = ("expired", "queue_changed") if is_gone else ("waiting", None)
+        expected = ("matched", None) if answer == "accept" else after
+        assert (first["state"], first["reason"]) == expected
+        parts.runtime.engine.tables._check()
+        await parts.runtime.stop()
+
+    play(scene)
