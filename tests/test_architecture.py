@@ -70,7 +70,7 @@ TABLE: dict[str, Row] = {
         "model cost solvers policies engine config ratings rules journals forecast wire "
         "wire_live wire_operate",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
-        "structlog jwt",
+        "structlog jwt opentelemetry",
     ),
     "testing": row("model cost policies engine journals", "msgspec numpy hypothesis"),
 }

@@ -35,6 +35,7 @@ SHARES = Bounds(0.0, 1.0)
 DAYS = Bounds(1e-6, 3650.0)
 LIMIT_MAX = 1_000_000_000
 ORIGIN = re.compile(r"\*|https?://[^\s/?#]+")
+COLLECTOR = re.compile(r"https?://[^\s?#]+")
 ROOT = Place()
 
 
@@ -232,12 +233,17 @@ def _settings(shape: ServerShape) -> ServerSettings:
             at.at("origins").at(index).refuse_value(
                 'an origin such as "https://example.com", or "*"', origin
             )
+    if shape.traces is not None and not COLLECTOR.fullmatch(shape.traces):
+        at.at("traces").refuse_value(
+            'the address of a collector such as "http://collector:4318"', shape.traces
+        )
     return ServerSettings(
         clock_speed=at.at("clock_speed").within(shape.clock_speed, SPEEDS),
         keep_days=at.at("keep_days").within(shape.keep_days, DAYS),
         origins=shape.origins,
         drain_max=at.at("drain_max").within(shape.drain_max, WAITS),
         log_tickets=shape.log_tickets,
+        traces=shape.traces,
         log_lines_max=at.at("log_lines_max").between(shape.log_lines_max, 1, LIMIT_MAX),
         limits=_limits(shape.limits, at.at("limits")),
     )

@@ -199,6 +199,8 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         drain_max: Seconds that a draining server lets tickets wait before it stops.
         log_tickets: Whether each event of a ticket's life is a line of the log.
         log_lines_max: Such lines a second; those beyond are counted and left out.
+        traces: Address of an OpenTelemetry collector (OTLP over HTTP); None sends no traces unless
+            the environment names one.
         limits: How much the server takes before it refuses.
     """
 
@@ -208,4 +210,5 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     drain_max: float = 300.0
     log_tickets: bool = False
     log_lines_max: int = 5_000
+    traces: str | None = None
     limits: Limits = Limits()

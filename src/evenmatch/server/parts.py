@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 
 from evenmatch.engine.engine import Engine
@@ -23,6 +25,7 @@ from evenmatch.server.shadows import Shadows
 from evenmatch.server.statistics import Statistics
 from evenmatch.server.switchback import Switchbacks
 from evenmatch.server.ticket_log import TicketLog
+from evenmatch.server.tracing import asks_for_traces
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -59,7 +62,13 @@ class _Watch:
 def _further(plan: Plan) -> list[Listener]:
     """Return the listeners that the settings ask for."""
     settings = plan.settings
-    return [TicketLog(settings.log_lines_max)] if settings.log_tickets else []
+    found: list[Listener] = [TicketLog(settings.log_lines_max)] if settings.log_tickets else []
+    if asks_for_traces(settings.traces, os.environ):
+        # Imported here, so that a server without traces needs nothing for them.
+        from evenmatch.server.traces import TicketTraces, exporting_to
+
+        found.append(TicketTraces(exporting_to(settings.traces)))
+    return found
 
 
 def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVERY) -> Parts:
@@ -90,6 +99,8 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         snapshot_every=snapshot_every,
     )
     presence.begin(runtime)
+    drain = Drain(runtime)
+    metrics.show("evenmatch_draining", "1 while no new tickets are taken", lambda: drain.is_on)
     return Parts(
         runtime,
         metrics,
@@ -101,7 +112,7 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         waits,
         presence,
         Controls(runtime),
-        Drain(runtime),
+        drain,
         shadows,
         switchbacks,
     )
