@@ -581,6 +581,7 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("skill = {...} of the world", shapes.SkillShape, world_model.Skill),
     ("[attributes.NAME]", shapes.DistributionShape, scenario_model.Distribution),
     ("[answers]", shapes.AnswersShape, scenario_model.Answers),
+    ("[outcomes]", shapes.OutcomesShape, scenario_model.Outcomes),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
     ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
 ]

@@ -18,7 +18,7 @@ from evenmatch.cost.percentile import quantiles_of
 from evenmatch.cost.valid import check_queue
 from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Answers, Limits, Scenario, ServerSettings
+from evenmatch.model.scenario import Answers, Limits, Outcomes, Scenario, ServerSettings
 from evenmatch.policies.base import rules_of
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.tables import numbers_in
@@ -27,7 +27,13 @@ from evenmatch.toml.constraints import ReadTable
 from evenmatch.toml.decode import SECONDS, WAITS, Bounds, Place, decode
 from evenmatch.toml.distributions import locate_file
 from evenmatch.toml.queues import build_queues, queue_place
-from evenmatch.toml.shapes import AnswersShape, LimitsShape, ScenarioShape, ServerShape
+from evenmatch.toml.shapes import (
+    AnswersShape,
+    LimitsShape,
+    OutcomesShape,
+    ScenarioShape,
+    ServerShape,
+)
 
 BYTES_MAX = 1_000_000
 SPEEDS = Bounds(1e-6, 1e6)
@@ -37,6 +43,8 @@ LIMIT_MAX = 1_000_000_000
 ORIGIN = re.compile(r"\*|https?://[^\s/?#]+")
 COLLECTOR = re.compile(r"https?://[^\s?#]+")
 ROOT = Place()
+SCALES = Bounds(1e-6, 1e9)
+DRAWS = Bounds(0.0, 1.0)
 
 
 def load_scenario(path: str | Path) -> Scenario:
@@ -128,6 +136,7 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
         solve_time=ROOT.at("solve_time").within(shape.solve_time, WAITS),
         warmup=ROOT.at("warmup").within(shape.warmup, WAITS),
         answers=_answers(shape.answers),
+        outcomes=None if shape.outcomes is None else _outcomes(shape.outcomes),
     )
 
 
@@ -220,6 +229,16 @@ def _check_policy(queue: Queue, at: Place) -> None:
         rules_of(parse_policy(queue.policy), queue)
     except MatchmakingError as error:
         at.refuse(f'= "{queue.policy}": {error}')
+
+
+def _outcomes(shape: OutcomesShape) -> Outcomes:
+    at = ROOT.at("outcomes")
+    return Outcomes(
+        shape.skill,
+        at.at("scale").within(shape.scale, SCALES),
+        at.at("draws").within(shape.draws, DRAWS),
+        at.at("lasts").within(shape.lasts, WAITS),
+    )
 
 
 def _seed(shape: ScenarioShape) -> int:

@@ -77,6 +77,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 SECONDS = Bounds(1e-6, 1e9, "between 1e-6 and 1e9 s")
+PERIODS = Bounds(1.0, 1e9, "between 1 and 1e9 s")
 WAITS = Bounds(0.0, 1e9, "between 0 and 1e9 s")
 WEIGHTS = Bounds(0.0, 1e12, "between 0 and 1e12")
 PRICES = Bounds(0.0, 1e12, "between 0 and 1e12 per player-second")
@@ -141,6 +142,11 @@ def _check_texts(queue: Queue, at: str) -> None:
             f"must have at most {ATTRIBUTES_MAX} entries, got {len(queue.attributes):,}",
         )
     _check_names(queue.attributes, 100, f"{at}attributes")
+    if queue.ladder and not NAME_PATTERN.fullmatch(_word(queue.ladder)):
+        _refuse_value(f"{at}ladder", "1 to 64 letters, digits, `_`, `-` or `.`", queue.ladder)
+    if queue.rating is not None and not 1 <= len(_word(queue.rating).strip()) <= POLICY_LENGTH_MAX:
+        allowed = f'a SPEC of 1 to {POLICY_LENGTH_MAX} characters such as "glicko2"'
+        _refuse_value(f"{at}rating", allowed, queue.rating)
 
 
 def _check_times(queue: Queue, at: str) -> None:
@@ -152,6 +158,10 @@ def _check_times(queue: Queue, at: str) -> None:
     if queue.wait_price is not None:
         _check_number(queue.wait_price, PRICES, f"{at}wait_price")
     _check_number(queue.match_max, SECONDS, f"{at}match_max")
+    if queue.rating_period is not None:
+        _check_number(queue.rating_period, PERIODS, f"{at}rating_period")
+        if queue.rating is None:
+            _refuse(f"{at}rating_period", "needs rating, the system by which outcomes are rated")
     if queue.silent_after is not None:
         _check_number(queue.silent_after, SECONDS, f"{at}silent_after")
     if queue.accept is not None:

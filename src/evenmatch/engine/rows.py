@@ -6,6 +6,7 @@ import msgspec
 
 from evenmatch.model.events import Refused
 from evenmatch.model.match import Match, OpenMatch
+from evenmatch.model.outcome import MatchOutcome
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 
@@ -50,6 +51,7 @@ class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     ends_at: float = 0.0
     assignment: dict[str, str] | None = None
     assigned: int = 0
+    outcome: MatchOutcome | None = None
 
 
 class TicketView(

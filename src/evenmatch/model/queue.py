@@ -284,6 +284,10 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         shadow: The SPEC of a policy that a server plays beside the live one, only to count what
             it would do; None means none. A simulation has `compare` for that.
         switchback: Policies that take turns in a server, in place of `policy`; None means none.
+        rating: The SPEC of the system that rates its outcomes, such as `glicko2:tau=0.5`; None
+            means that they change no rating.
+        rating_period: Seconds whose outcomes are rated together; None rates each at once.
+        ladder: Queues of one ladder share their ratings; empty means the queue's group.
     """
 
     name: str = "main"
@@ -303,6 +307,14 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     handicap: Handicap | None = None
     shadow: str | None = None
     switchback: Switchback | None = None
+    rating: str | None = None
+    rating_period: float | None = None
+    ladder: str = ""
+
+    @property
+    def rated_in(self) -> str:
+        """Return the name of the ladder whose ratings its tickets get."""
+        return self.ladder or self.group
 
     @property
     def remembers(self) -> int:

@@ -143,6 +143,22 @@ class Answers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     seconds: float = 0.0
 
 
+class Outcomes(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How matches end in a simulation; see `sim.outcomes`.
+
+    Args:
+        skill: The attribute that says how good a player truly is; no rating system sees it.
+        scale: The gap of skills, in points, at which the better team wins ten times of eleven.
+        draws: Share of matches that end in a draw, whatever the skills.
+        lasts: Seconds from a match's making until its outcome is reported.
+    """
+
+    skill: str = "skill"
+    scale: float = 400.0
+    draws: float = 0.0
+    lasts: float = 600.0
+
+
 class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A world to simulate.
 
@@ -154,6 +170,7 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         solve_time: Seconds until a job's result arrives.
         warmup: Tickets enqueued before this many seconds are simulated, not counted.
         answers: How players answer where a queue has a ready-check; by default all accept at once.
+        outcomes: How matches end; None means that nobody hears of it.
     """
 
     queues: tuple[Queue, ...]
@@ -163,6 +180,7 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     solve_time: float = 0.0
     warmup: float = 0.0
     answers: Answers = Answers()
+    outcomes: Outcomes | None = None
 
 
 class Limits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -23,6 +23,7 @@ from evenmatch.server.explain_routes import ExplainRoutes
 from evenmatch.server.live_routes import LiveRoutes
 from evenmatch.server.openapi import openapi_document
 from evenmatch.server.operator_routes import OperatorRoutes
+from evenmatch.server.outcome_routes import OutcomeRoutes
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import (
     Disconnected,
@@ -167,6 +168,7 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
     """Return all routes but the hot one."""
     routes, acceptance = Routes(parts), AcceptanceRoutes(parts)
     explain, live = ExplainRoutes(parts), LiveRoutes(parts)
+    outcomes = OutcomeRoutes(parts)
     openapi = Response(encode(openapi_document()), media_type="application/json")
     return [
         # The hot path answers POST; here, so that other methods get 405 and not 404.
@@ -189,6 +191,8 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
         Route("/v1/matches/{match}/accept", acceptance.accept, methods=["POST"]),
         Route("/v1/matches/{match}/decline", acceptance.decline, methods=["POST"]),
         *OperatorRoutes(parts).all(),
+        Route("/v1/matches/{match}/outcome", outcomes.report, methods=["POST"]),
+        Route("/v1/players/{player}/rating", outcomes.get_rating, methods=["GET"]),
         *_later_routes(),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/metrics", routes.metrics, methods=["GET"]),
@@ -200,7 +204,7 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
 
 def _later_routes() -> list[BaseRoute]:
     """Return the routes that a later version brings; they answer 501."""
-    match_actions = ("open", "close", "outcome")
+    match_actions = ("open", "close")
     return [
         Route("/", later("the GameLift protocol"), methods=["POST"]),
         *(

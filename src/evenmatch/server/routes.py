@@ -12,20 +12,15 @@ from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.rows import TicketView
-from evenmatch.errors import NotSupported
+from evenmatch.errors import NotHost, NotSupported
 from evenmatch.model.inputs import Assign, Cancel, Finish
 from evenmatch.server.acceptance_routes import state_of_match
 from evenmatch.server.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.metrics import CONTENT_TYPE
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import InvalidRequest, json, read_body
-from evenmatch.wire import (
-    QueueState,
-    TicketCancelled,
-    TicketState,
-    decode,
-    match_state,
-)
+from evenmatch.wire import QueueState, TicketCancelled, TicketState, decode
+from evenmatch.wire_matches import match_state
 from evenmatch.wire_operate import QueueReport
 
 WAIT_MAX = 60.0
@@ -179,6 +174,14 @@ class Routes:
                 f"an assignment has 1 to {ASSIGNMENT_ENTRIES_MAX} entries, got {len(assignment)}"
             )
         match_id = request.path_params["match"]
+        principal = request.scope.get("principal")
+        if principal is not None and principal.is_player:
+            kept = await self._runtime.look(lambda engine: engine.match(match_id))
+            if (kept.match.hosts or ("",))[0] != principal.name:
+                raise NotHost(
+                    f"player {principal.name!r} is not the first of the hosts of match {match_id}",
+                    match=match_id,
+                )
         await self._runtime.ask(Assign(self._runtime.now(), match_id, assignment))
         return await self._match(match_id)
 

@@ -95,6 +95,9 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         accept=None if shape.accept is None else Accept(**asdict(shape.accept)),
         shadow=shape.shadow,
         switchback=switchback,
+        rating=shape.rating,
+        rating_period=shape.rating_period,
+        ladder=shape.ladder,
     )
     if switchback is not None and switchback.policies:
         return msgspec.structs.replace(queue, policy=switchback.policies[0])

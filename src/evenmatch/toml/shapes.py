@@ -159,6 +159,9 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     accept: AcceptShape | None = None
     shadow: Text | None = None
     switchback: SwitchbackShape | None = None
+    rating: Text | None = None
+    rating_period: Number | None = None
+    ladder: Text = ""
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):
@@ -248,6 +251,15 @@ class ArrivalsShape(_Shape, frozen=True, kw_only=True):
     world: WorldShape | None = None
 
 
+class OutcomesShape(_Shape, frozen=True, kw_only=True):
+    """`[outcomes]`."""
+
+    skill: Text = "skill"
+    scale: Number = 400.0
+    draws: Number = 0.0
+    lasts: Number = 600.0
+
+
 class LimitsShape(_Shape, frozen=True, kw_only=True):
     """`[server.limits]`."""
 
@@ -287,4 +299,5 @@ class ScenarioShape(_Shape, frozen=True, kw_only=True):
     arrivals: ArrivalsShape | None = None
     attributes: dict[str, DistributionShape] = {}
     answers: AnswersShape = AnswersShape()
+    outcomes: OutcomesShape | None = None
     server: ServerShape = ServerShape()
