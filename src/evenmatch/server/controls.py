@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from evenmatch.config import load_document, server_of
-from evenmatch.engine.configuration import foresee
+from evenmatch.engine.configuration import Foreseen, foresee
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.tables import Tables
@@ -185,7 +185,7 @@ class Controls:
         given = self._configure(tables, queues, seed)
         expired = 0
         if _changes(given, tables):
-            await asyncio.to_thread(foresee, given, tables, pools_of(seed))
+            await self._try_out(given, tables)
             runtime.versions.set_aside(given.version)
             expired, _ = _counts(await self._hand_in(given))
         else:
@@ -203,7 +203,7 @@ class Controls:
         dry_run: bool = False,
     ) -> ConfigChanged:
         names = tuple(queue.name for queue in given.queues)
-        foreseen = await asyncio.to_thread(foresee, given, tables, pools_of(given.seed))
+        foreseen = await self._try_out(given, tables)
         if dry_run or not _changes(given, tables):
             return ConfigChanged(tables.version, dry_run, names, foreseen.expire, foreseen.leave)
         versions, plan = self._runtime.versions, self._runtime.plan
@@ -222,6 +222,15 @@ class Controls:
         self._runtime.plan = msgspec.structs.replace(plan, queues=given.queues, seed=given.seed)
         log.warning("configuration_changed", version=given.version, by=by, expired=expired)
         return ConfigChanged(given.version, False, names, expired, left)
+
+    async def _try_out(self, given: Configure, tables: Tables) -> Foreseen:
+        """Return what a change would do.
+
+        Raises:
+            ConfigError: It cannot come into force.
+        """
+        self._runtime.engine.ladders.check(given.queues)
+        return await asyncio.to_thread(foresee, given, tables, pools_of(given.seed))
 
     async def _hand_in(self, given: Configure) -> Record:
         now = self._runtime.now()

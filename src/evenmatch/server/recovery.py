@@ -299,6 +299,7 @@ async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
     """
     engine, _, _ = await rebuild(journal, plan)
     tables = engine.tables
+    engine.ladders.check(plan.queues)
     given = Configure(tables.now, plan.queues, plan.seed, tables.version + 1)
     return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
 

@@ -10,6 +10,7 @@ counterfactual about it:
 - Cancels count in both worlds where the ticket still waits.
 - A player who was matched live and comes back while he still waits in the shadow stays there with
   his first ticket; the second one is counted as `merged`.
+- Ratings are those that the live server knew; nobody plays the shadow's matches.
 - Matches of the shadow are final at once: ready-checks, backfill, exclusive matches and silence are
   answers to live matches, which the shadow did not make.
 """
@@ -22,6 +23,7 @@ import msgspec
 
 from evenmatch.engine.counters import Counters
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.ratings import with_ratings
 from evenmatch.engine.records import Record
 from evenmatch.engine.rows import Waiting
 from evenmatch.engine.tables import Tables
@@ -92,7 +94,9 @@ class Shadow:
         if isinstance(given, Enqueue):
             taken = [event for event in record.events if type(event) is Accepted]
             tickets = tuple(
-                msgspec.structs.replace(given.tickets[event.item], id=event.ticket)
+                msgspec.structs.replace(
+                    with_ratings(given.tickets[event.item], event.ratings), id=event.ticket
+                )
                 for event in taken
             )
             return Enqueue(given.now, tickets) if tickets else None
@@ -172,4 +176,6 @@ def _shadowed(queue: Queue) -> Queue:
         accept=None,
         exclusive_match=False,
         silent_after=None,
+        rating=None,
+        rating_period=None,
     )

@@ -160,15 +160,22 @@ def test_tickets_that_a_change_makes_invalid_expire_as_many_as_the_dry_run_said(
         ("not toml", "must be valid TOML"),
         ("", "at least one [[queue]]"),
         (b"\xff", "must be UTF-8"),
+        (
+            CONFIG.replace('"squad"', '"squad"\nrating = "elo"\nladder = "a"').replace(
+                '"duel"', '"duel"\nrating = "glicko"\nladder = "a"'
+            ),
+            "share the ratings of ladder a",
+        ),
     ],
 )
 def test_configuration_that_cannot_work_changes_nothing(body: str | bytes, said: str) -> None:
     async def scene() -> None:
         parts = await started(plan_of(CONFIG))
         sequence = parts.runtime.engine.tables.sequence
-        status, problem = await call(parts, "PUT", "/v1/config", body)
-        assert (status, problem["error"]) == (400, "config_error")
-        assert said in problem["message"]
+        for query in ("dry_run=1", ""):
+            status, problem = await call(parts, "PUT", "/v1/config", body, query=query)
+            assert (status, problem["error"]) == (400, "config_error")
+            assert said in problem["message"]
         assert parts.runtime.engine.tables.sequence == sequence
         await parts.runtime.stop()
 

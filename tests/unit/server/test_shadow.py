@@ -17,6 +17,7 @@ from evenmatch.model.queue import Accept, Criterion, Queue, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import NOTHING, Decision
+from evenmatch.ratings.periods import rate_period
 from evenmatch.server import shadows as shadows_module
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan, resolve
@@ -36,7 +37,7 @@ class Live:
 
     def __init__(self, queue: Queue = DUEL) -> None:
         self.shadow: Shadow | None = None
-        self.engine = Engine(resolve)
+        self.engine = Engine(resolve, rate=rate_period)
         self.step(Configure(0.0, (queue,)))
 
     def step(self, given: Input) -> None:
@@ -115,6 +116,15 @@ def test_timers_jobs_and_deadlines_of_the_shadow_fire_at_their_own_instants() ->
     assert (shadow.matches, shadow.expired) == (1, 1)
     assert shadow.wait_mean is not None
     assert 0.0 <= shadow.wait_mean <= 10.0
+
+
+def test_ticket_without_a_rating_has_the_one_that_the_live_server_knew() -> None:
+    rated = msgspec.structs.replace(DUEL, policy="window:limit=10", rating="elo")
+    live = Live(rated)
+    live.begin()
+    live.step(Enqueue(1.0, (NewTicket((Player("ada"),), ("duel",)), new("bob", 1530.0))))
+    _, shadow = live.figures()
+    assert (shadow.matches, shadow.quality_mean) == (1, pytest.approx(0.97))
 
 
 def test_matches_of_the_shadow_need_no_acceptance() -> None:
