@@ -22,6 +22,7 @@ from evenmatch.errors import ConfigError, JournalError, MatchmakingError, Unknow
 from evenmatch.model.events import Expired, LeftQueue
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
+from evenmatch.server.foreign import check_foreign, specs_in, specs_of_queues
 from evenmatch.server.logs import log
 from evenmatch.server.recovery import check_waiting, pools_of
 from evenmatch.server.runtime import Runtime
@@ -44,6 +45,7 @@ class Controls:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._lock = asyncio.Lock()
+        self._given = runtime.plan.queues
 
     async def present(self) -> ConfigState:
         """Return the configuration in force."""
@@ -80,6 +82,7 @@ class Controls:
                     f"look at it with GET /v1/config and decide again",
                     where="/if_version",
                 )
+            check_foreign(specs_in(document), self._trusted())
             queues, seed = await asyncio.to_thread(self._parse, document)
             given = self._configure(tables, queues, seed)
             return await self._bring(given, tables, changeable(document), by=by, dry_run=dry_run)
@@ -126,6 +129,7 @@ class Controls:
                     f"PUT /v1/config"
                 )
             _queue_of(tables, queue)
+            check_foreign((value,), self._trusted())
             document = self._document(tables.version)
             if document is None:
                 queues, seed = _changed(tables, queue, key, value), tables.seed
@@ -245,6 +249,13 @@ class Controls:
     def _document(self, version: int) -> dict[str, Any] | None:
         stored = self._runtime.versions.read(version)
         return self._runtime.plan.document if stored is None else stored.config
+
+    def _trusted(self) -> list[str]:
+        """Return the SPECs of the CONFIG file, or of the queues that Python gave."""
+        document = self._runtime.plan.document
+        if document is None:
+            return list(specs_of_queues(self._given))
+        return [spec for spec in specs_in(document) if isinstance(spec, str)]
 
     def _parse(self, document: Mapping[str, Any]) -> tuple[tuple[Queue, ...], int]:
         plan = self._runtime.plan

@@ -13,8 +13,11 @@ from evenmatch.config import server_of
 from evenmatch.errors import ConfigError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.policies.base import Matcher, Memory
+from evenmatch.policies.greedy import Greedy
 from evenmatch.server.app import App
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import ConfigFrom, Plan
@@ -182,22 +185,52 @@ def test_configuration_that_cannot_work_changes_nothing(body: str | bytes, said:
     play(scene)
 
 
-class Rude:
-    """A policy that cannot be made for a queue."""
+class Rude(Greedy, frozen=True):
+    """A policy that cannot be made for some queues."""
 
-    def matcher(self, queue: object, *, seed: int, memory: object = None) -> object:
-        raise KeyError("nobody foresaw this")
+    refuses: str = ""
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        if queue.name == self.refuses:
+            raise KeyError("nobody foresaw this")
+        return super().matcher(queue, seed=seed, memory=memory)
 
 
 def test_policy_that_raises_anything_at_its_making_is_refused_and_the_shard_goes_on() -> None:
     async def scene() -> None:
-        parts = await started(plan_of(CONFIG))
-        path, policy = "/v1/queues/duel/policy", f'{{"policy": "{__name__}.Rude"}}'
+        parts = await started(plan_of(CONFIG.replace("greedy", f"{__name__}.Rude")))
+        path = "/v1/queues/duel/policy"
+        policy = f'{{"policy": "{__name__}.Rude:refuses=duel"}}'
         status, problem = await call(parts, "PUT", path, policy)
         assert (status, problem["error"]) == (400, "config_error")
         assert "nobody foresaw this" in problem["message"]
         assert parts.runtime.failure is None
-        assert policies(parts) == ["window:limit=100", "greedy"]
+        assert policies(parts) == ["window:limit=100", f"{__name__}.Rude"]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_code_is_not_taken_over_http() -> None:
+    spec = "subprocess.Popen:args=true"
+    bodies = [
+        ("/v1/queues/duel/policy", {"policy": spec}),
+        ("/v1/queues/duel/shadow", {"policy": spec}),
+        ("/v1/config", {"queue": [{"name": "duel", "policy": spec}]}),
+        ("/v1/config", {"queue": [{"name": "duel", "shadow": spec}]}),
+        ("/v1/config", {"queue": [{"switchback": {"policies": ["greedy", f" {spec}"]}}]}),
+    ]
+
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        for path, body in bodies:
+            text = msgspec.json.encode(body)
+            for query in ("", "dry_run=1") if path == "/v1/config" else ("",):
+                status, problem = await call(
+                    parts, "PUT", path, text, query=query, kind="application/json"
+                )
+                assert (status, problem["error"]) == (400, "config_error")
+                assert "code is not taken over HTTP" in problem["message"]
         await parts.runtime.stop()
 
     play(scene)
