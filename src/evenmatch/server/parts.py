@@ -10,6 +10,8 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.journals.base import Journal
 from evenmatch.server.controls import Controls
+from evenmatch.server.dashboard.figures import Figures
+from evenmatch.server.dashboard.live import Live
 from evenmatch.server.drain import Drain
 from evenmatch.server.explanations import Explanations
 from evenmatch.server.feed import MatchFeed
@@ -37,6 +39,7 @@ class Parts(msgspec.Struct, frozen=True):
     tickets: TicketFeed
     matches: MatchFeed
     statistics: Statistics
+    live: Live
     explanations: Explanations
     waits: WaitEstimates
     presence: Presence
@@ -77,6 +80,7 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     followers = Followers(plan.settings.limits.followers_max)
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
+    shown = Figures(plan.settings.clock_speed)
     waits, presence = WaitEstimates(), Presence(tickets)
     watch = _Watch(metrics.watch(followers, statistics))
     shadows, switchbacks = Shadows(), Switchbacks()
@@ -90,6 +94,7 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
             statistics,
             waits,
             presence,
+            shown,
             shadows,
             switchbacks,
             *_further(plan),
@@ -108,6 +113,7 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         tickets,
         matches,
         statistics,
+        Live(runtime, shown),
         Explanations(runtime),
         waits,
         presence,
