@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.jobs import Plan as JobPlan
 from evenmatch.engine.jobs import RunningJob
@@ -47,6 +49,7 @@ from evenmatch.server.recovery import (
     recover,
 )
 from evenmatch.server.timer import Timer
+from evenmatch.server.turns import as_played
 from evenmatch.server.versions import Versions, chosen
 from evenmatch.server.workers import Workers
 
@@ -146,7 +149,9 @@ class Runtime:
 
     async def _configure(self) -> None:
         """Bring the plan's queues into force, if they are not."""
-        configure = configuration(self.engine, self.plan, self.clock.now())
+        now = self.clock.now()
+        self.plan = msgspec.structs.replace(self.plan, queues=as_played(self.plan.queues, now))
+        configure = configuration(self.engine, self.plan, now)
         if configure is None:
             return
         self.versions.set_aside(configure.version)
