@@ -292,6 +292,7 @@ class Tables(msgspec.Struct):
             self.sequence + 1,
             reason,
             match,
+            tuple([player.id for player in ticket.players]),
         )
 
     def finish(self, match_id: str) -> None:
