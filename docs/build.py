@@ -21,6 +21,7 @@ import msgspec
 
 import evenmatch
 from evenmatch import client, errors, testing
+from evenmatch.model import accept as accept_model
 from evenmatch.model import queue as queue_model
 from evenmatch.model import scenario as scenario_model
 from evenmatch.model import switchback as switchback_model
@@ -159,6 +160,7 @@ def http_page() -> str:
 def errors_page() -> str:
     """Return the tree of errors, with codes and HTTP statuses."""
     from evenmatch.server.app import CODES
+    from evenmatch.server.auth.refusals import Forbidden, TooManyRequests, Unauthenticated
     from evenmatch.server.responses import STATUS, BodyTooLarge, InvalidRequest
 
     tree = (errors.__doc__ or "").partition("\n\n")[2].rstrip()
@@ -172,7 +174,8 @@ def errors_page() -> str:
         lines.append(f"- `evenmatch.client.{kind.__name__}`: {_first(kind)}")
     lines += ["", "## Over HTTP", "", "| code | status | meaning |", "|---|---|---|"]
     refusals = [kind for kind in error_types() if issubclass(kind, errors.Refusal)]
-    for kind in [*refusals, InvalidRequest, BodyTooLarge]:
+    callers = (Unauthenticated, Forbidden, TooManyRequests)
+    for kind in [*refusals, InvalidRequest, BodyTooLarge, *callers]:
         if kind is not errors.Refusal:
             lines.append(f"| `{kind.code}` | {STATUS[kind.code]} | {_first(kind)} |")
     lines += [f"| `{code}` | {status} | {_HTTP_CODES[code]} |" for status, code in CODES.items()]
@@ -392,10 +395,20 @@ def _operation(method: str, path: str, operation: dict[str, Any], shared: list[A
         lines.append("")
     if "requestBody" in operation:
         lines += [f"Takes {_content(operation['requestBody'])}.", ""]
+    lines += _who(operation["x-rights"])
     for status, answer in operation["responses"].items():
-        if status != "default":
+        if status not in ("default", "401", "403", "429"):
             lines += [f"Answers {status} with {_content(answer)}.", ""]
     return lines
+
+
+def _who(rights: list[str]) -> list[str]:
+    """Return who may use an operation, by its line in the table of rights."""
+    if "anyone" in rights:
+        return ["Anyone may use it.", ""]
+    needed = " or ".join(f"`{right}`" for right in rights if right != "own")
+    players = ", or the token of a player, for what is his own" if "own" in rights else ""
+    return [f"Needs a key with the right {needed}{players}.", ""]
 
 
 def _content(body: dict[str, Any]) -> str:
@@ -455,10 +468,12 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "arrivals": "Who arrives when; absent where a recording is given with the call.",
         "attributes": "How each player's attributes are drawn, by name.",
         "server": "The settings of a server.",
+        "tenant": "Several games of one process; such a file has nothing else.",
         "answers": "How players answer ready-checks, by default all at once with yes.",
         "solve_time": "Seconds until the result of a job arrives; `rounds` solves by jobs.",
     },
     "ServerShape": {
+        "tokens": "What the tokens of players must be like; absent takes none.",
         "limits": "How much the server takes before it refuses.",
         "keep_days": "Days for which the journal keeps what has ended; this version keeps all.",
     },
@@ -578,7 +593,7 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("scale = {...} of a criterion", shapes.ScaleShape, queue_model.Scale),
     ("[[queue.rules]]", shapes.RuleShape, queue_model.Rule),
     ("handicap = {...} of a queue", shapes.HandicapShape, queue_model.Handicap),
-    ("accept = {...} of a queue", shapes.AcceptShape, queue_model.Accept),
+    ("accept = {...} of a queue", shapes.AcceptShape, accept_model.Accept),
     (
         "switchback = {...} of a queue",
         shapes.SwitchbackShape,
@@ -593,7 +608,10 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("skill = {...} of the world", shapes.SkillShape, world_model.Skill),
     ("[attributes.NAME]", shapes.DistributionShape, scenario_model.Distribution),
     ("[answers]", shapes.AnswersShape, scenario_model.Answers),
+    ("[outcomes]", shapes.OutcomesShape, scenario_model.Outcomes),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
+    ("[server.tokens]", shapes.TokensShape, scenario_model.Tokens),
+    ("[[tenant]]", shapes.TenantShape, scenario_model.Tenant),
     ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
 ]
 _REQUIRED = {"CriterionShape": ("attribute",), "RuleShape": ("attribute", "limit")}
@@ -604,6 +622,7 @@ _ALLOWED: dict[str, dict[str, Any]] = {
         "side_choice": queue_model.SideChoice,
     },
     "CriterionShape": {"kind": queue_model.CriterionKind},
+    "TokensShape": {"algorithm": scenario_model.Algorithm},
     "RuleShape": {"kind": queue_model.RuleKind},
 }
 _MODEL_DEFAULTS = (

@@ -8,6 +8,7 @@ MatchmakingError
 |   |-- UnknownQueue    (LookupError)  no such queue
 |   |-- UnknownTicket   (LookupError)  no such ticket was ever accepted
 |   |-- UnknownMatch    (LookupError)  no such match was ever made
+|   |-- UnknownPlayer   (LookupError)  nothing is known of this player
 |   |-- Forgotten       (LookupError)  it existed, ended long ago, and is no longer kept
 |   |-- AlreadyWaiting                 a player of the ticket is in another live ticket or match
 |   |-- KeyReused                      an idempotency key came back with another body
@@ -15,6 +16,10 @@ MatchmakingError
 |   |-- NotMade                        the match is only proposed; its players must accept first
 |   |-- ProposalOver                   the proposal has failed, or the ticket has left it
 |   |-- NotInMatch                     the ticket or player has no seat in the match
+|   |-- InvalidOutcome                 what is said of a match does not fit it
+|   |-- NotHost                        a player assigns a match that he is not the first host of
+|   |-- OutcomeDiffers                 another outcome of the match was said before, and stays
+|   |-- OutcomeDisputed                the players could not agree in time
 |   |-- Cooldown                       the player failed ready-checks and must wait a while
 |   |-- Overloaded                     a limit is reached; try again later
 |   `-- Draining                       the server is about to stop and takes no new tickets
@@ -97,6 +102,12 @@ class UnknownMatch(Refusal, LookupError):
     code = "unknown_match"
 
 
+class UnknownPlayer(Refusal, LookupError):
+    """Nothing is known of this player."""
+
+    code = "unknown_player"
+
+
 class Forgotten(Refusal, LookupError):
     """The ticket or match ended long ago and is no longer kept."""
 
@@ -143,6 +154,30 @@ class Cooldown(Refusal):
     """A player failed ready-checks and may queue again after `seconds`."""
 
     code = "cooldown"
+
+
+class InvalidOutcome(Refusal):
+    """What is said of a match does not fit it: its players, a number for each team."""
+
+    code = "invalid_outcome"
+
+
+class NotHost(Refusal):
+    """A player may assign a match only if he is the first of its hosts."""
+
+    code = "not_host"
+
+
+class OutcomeDiffers(Refusal):
+    """Another outcome of the match was said before, and stays."""
+
+    code = "outcome_differs"
+
+
+class OutcomeDisputed(Refusal):
+    """The players could not agree in time; only the game's own service may decide now."""
+
+    code = "outcome_disputed"
 
 
 class Overloaded(Refusal):

@@ -18,6 +18,7 @@ INTERRUPTED = 130
 
 COMMANDS = {
     "serve": "Take tickets and make matches, over HTTP.",
+    "keys": "Make, list and revoke the keys of a server.",
     "demo": "Show a server at work on real arrivals.",
     "simulate": "Play a scenario in virtual time and print what came of it.",
     "compare": "Play a scenario under several policies, on the same arrivals.",

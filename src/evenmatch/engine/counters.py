@@ -12,6 +12,9 @@ class Counters(msgspec.Struct, gc=False):
 
     Of the `proposed` matches, `checks_failed` lost a player; `repaired` were played all the same,
     and the `dissolved` came to nothing.
+
+    The `outcomes` of matches counted, those that were `disputed` did not; `rated` new ratings came
+    of them.
     """
 
     accepted: int = 0
@@ -26,3 +29,6 @@ class Counters(msgspec.Struct, gc=False):
     checks_failed: int = 0
     repaired: int = 0
     dissolved: int = 0
+    outcomes: int = 0
+    disputed: int = 0
+    rated: int = 0

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from evenmatch.cost.percentile import parts_of
 from evenmatch.engine.meetings import forget_unasked
 from evenmatch.engine.played import forget_unlimited, with_counts
+from evenmatch.engine.ratings import OUTCOME_FOLDS
 from evenmatch.engine.refresh import refreshed
 from evenmatch.engine.rows import Failed, Penalty, Proposal
 from evenmatch.model.events import (
@@ -205,4 +206,5 @@ FOLDS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
     Repaired: _repaired,
     SeatsFreed: _seats_freed,
     Updated: _updated,
+    **OUTCOME_FOLDS,
 }

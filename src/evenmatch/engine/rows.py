@@ -6,6 +6,7 @@ import msgspec
 
 from evenmatch.model.events import Refused
 from evenmatch.model.match import Match, OpenMatch
+from evenmatch.model.outcome import MatchOutcome
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 
@@ -36,6 +37,7 @@ class Ended(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     changed: int
     reason: str | None = None
     match: str | None = None
+    players: tuple[str, ...] = ()
 
 
 class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -50,6 +52,7 @@ class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     ends_at: float = 0.0
     assignment: dict[str, str] | None = None
     assigned: int = 0
+    outcome: MatchOutcome | None = None
 
 
 class TicketView(

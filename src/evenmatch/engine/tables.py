@@ -25,6 +25,7 @@ from evenmatch.engine.folds import FOLDS
 from evenmatch.engine.forgetting import forget
 from evenmatch.engine.meetings import Meetings, note_meetings, with_meetings
 from evenmatch.engine.played import Played, note_played, with_counts
+from evenmatch.engine.ratings import Ladder, Period, seed_ratings, with_ratings
 from evenmatch.engine.records import Record
 from evenmatch.engine.rows import (
     KEEP_ENDED,
@@ -56,8 +57,8 @@ COPIED = (
     "dissolved",
 )
 """Tables whose rows are frozen: a shallow copy is a snapshot."""
-COPIED_BY_GROUP = ("players", "busy", "met", "penalties")
-"""The same with a table for each group."""
+COPIED_BY_GROUP = ("players", "busy", "met", "penalties", "ratings")
+"""The same with a table for each group or ladder."""
 
 
 class Tables(msgspec.Struct):
@@ -86,6 +87,9 @@ class Tables(msgspec.Struct):
         failed: Proposals that came to nothing, in order of their end.
         dissolved: Until when a set of players is not proposed again, by the set's digest.
         penalties: Who failed ready-checks, by group and player, the last one last.
+        ratings: What is stored of players, by ladder.
+        periods: The rating period that collects outcomes now, by ladder.
+        closing: The rating period whose outcomes are being rated, by ladder.
     """
 
     now: float = 0.0
@@ -110,6 +114,9 @@ class Tables(msgspec.Struct):
     failed: dict[str, Failed] = {}
     dissolved: dict[str, float] = {}
     penalties: dict[str, dict[str, Penalty]] = {}
+    ratings: dict[str, Ladder] = {}
+    periods: dict[str, Period] = {}
+    closing: dict[str, Period] = {}
 
     @property
     def numbered(self) -> int:
@@ -214,12 +221,14 @@ class Tables(msgspec.Struct):
         for name in COPIED_BY_GROUP:
             groups: dict[str, dict[str, object]] = getattr(self, name)
             setattr(copied, name, {group: dict(rows) for group, rows in groups.items()})
+        copied.periods = {name: period.copy() for name, period in self.periods.items()}
+        copied.closing = {name: period.copy() for name, period in self.closing.items()}
         copied.played = {group: played.copy() for group, played in self.played.items()}
         copied.recent = {key: recent.copy() for key, recent in self.recent.items()}
         return copied
 
     def _accept(self, given: Enqueue, event: Accepted) -> None:
-        new = given.tickets[event.item]
+        new = with_ratings(given.tickets[event.item], event.ratings)
         queues = new.queues or (next(iter(self.queues)),)
         players = new.players
         if self.met:
@@ -243,6 +252,8 @@ class Tables(msgspec.Struct):
         if proposal is not None:
             self.counters.repaired += proposal.version > 0
         queue = self.queues[match.queue] if proposal is None else proposal.queue
+        if queue.rating is not None:
+            seed_ratings(self, match, queue)
         if queue.pair_limits:
             note_played(self.played, match, self.waiting, (queue, *self.queues.values()))
         for ticket_id in match.tickets:
@@ -281,6 +292,7 @@ class Tables(msgspec.Struct):
             self.sequence + 1,
             reason,
             match,
+            tuple([player.id for player in ticket.players]),
         )
 
     def finish(self, match_id: str) -> None:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from evenmatch.model.accept import Accept
 from evenmatch.model.batchable import batch_problem
 from evenmatch.model.switchback import Switchback
 
@@ -220,35 +221,6 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     within: float = DAY
 
 
-class Accept(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A ready-check: players confirm a match before it is made; see `engine.acceptance`.
-
-    Args:
-        seconds: How long players have to confirm.
-        loss_max: Quality that a repair may cost, against the match as it was first proposed.
-        cooldowns: Seconds for which a player may not queue after the second, third, ... check that
-            he failed within a day; the last one repeats, and the first failure costs nothing.
-        repair: Seconds for which replacements are sought; 0 sends everyone back at once.
-        again: Seconds for which a set of players whose check failed is not proposed again.
-        long_wait: Seconds of waiting after which a ticket is a long-waiting one; None = never.
-        long_seconds: How long the players of such a ticket have to confirm; None = as all.
-    """
-
-    seconds: float = 15.0
-    loss_max: float = 0.05
-    cooldowns: tuple[float, ...] = (60.0, 300.0, 900.0)
-    repair: float = 10.0
-    again: float = 30.0
-    long_wait: float | None = None
-    long_seconds: float | None = None
-
-    def answer_by(self, enqueued_at: float, now: float) -> float:
-        """Return until when a ticket that is asked now has to answer."""
-        if self.long_wait is not None and now - enqueued_at >= self.long_wait:
-            return now + (self.long_seconds or self.seconds)
-        return now + self.seconds
-
-
 class Handicap(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Points given to weaker teams before the start; see `cost.handicap`.
 
@@ -291,6 +263,10 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         shadow: The SPEC of a policy that a server plays beside the live one, only to count what
             it would do; None means none. A simulation has `compare` for that.
         switchback: Policies that take turns in a server, in place of `policy`; None means none.
+        rating: The SPEC of the system that rates its outcomes, such as `glicko2:tau=0.5`; None
+            means that they change no rating.
+        rating_period: Seconds whose outcomes are rated together; None rates each at once.
+        ladder: Queues of one ladder share their ratings; empty means the queue's group.
         commit_jitter: Seconds for which a new ticket is held back at the most, each for a time of
             its own, so that two who press at once are not put together for that.
     """
@@ -312,7 +288,15 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     handicap: Handicap | None = None
     shadow: str | None = None
     switchback: Switchback | None = None
+    rating: str | None = None
+    rating_period: float | None = None
+    ladder: str = ""
     commit_jitter: float = 0.0
+
+    @property
+    def rated_in(self) -> str:
+        """Return the name of the ladder whose ratings its tickets get."""
+        return self.ladder or self.group
 
     @property
     def remembers(self) -> int:
@@ -346,28 +330,6 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 def _plain(queue: Queue) -> Queue:
     """Return a queue without what only watches it or chooses its policy."""
     return msgspec.structs.replace(queue, shadow=None, switchback=None)
-
-
-def redraw_rule(redraws: int, *, every: float, matches: int = 1, attribute: str = RECENT) -> Rule:
-    """Return the rule that draws again, so many times, before it lets opponents meet again.
-
-    A ticket is drawn anew every `every` seconds of its wait. Each time, opponents of its last
-    `matches` matches are refused; after `redraws` refusals they are taken. So a rematch is allowed
-    from `redraws * every` seconds of both tickets' waits on, which is exact, never shrinks with the
-    wait, and leaves nobody without a match where the same two people are all there is.
-
-    Args:
-        redraws: How often, >= 1.
-        every: Seconds between two draws; the policy's own clock where it has one.
-        matches: How many of a player's last matches count.
-        attribute: The name of what players remember.
-
-    Source:
-        GameDev.net, "1v1 queuing" (2010): "force a redraw (or a few) if you match up players who
-        played against each other in the last X matches".
-    """
-    allowed = ((redraws * every, 1.0),)
-    return Rule("rematch", attribute, expand=Expansion(steps=allowed), matches=matches)
 
 
 def default_policy(queue: Queue) -> str:

@@ -7,10 +7,12 @@ from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
 from evenmatch.model.inputs import Accept, Decline
+from evenmatch.server.auth.own import principal_of, speaks_for
 from evenmatch.server.followers import ticket_state
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import json, read_body
-from evenmatch.wire import AnswerCheck, MatchState, decode, match_state, proposal_state
+from evenmatch.wire import decode
+from evenmatch.wire_matches import AnswerCheck, MatchState, match_state, proposal_state
 
 BYTES_MAX = 65_536
 EXAMPLE = 'an object such as {"ticket": "s0-1", "players": ["ada"]}'
@@ -34,7 +36,9 @@ class AcceptanceRoutes:
         body = await read_body(request.scope, request.receive, BYTES_MAX)
         given = decode(body, AnswerCheck, EXAMPLE)
         match_id, runtime = request.path_params["match"], self._runtime
-        await runtime.ask(kind(runtime.now(), match_id, given.ticket, given.players))
+        caller = principal_of(request.scope)
+        players = speaks_for(caller, runtime.engine, given.ticket, given.players)
+        await runtime.ask(kind(runtime.now(), match_id, given.ticket, players))
         view = await runtime.look(lambda engine: engine.view(given.ticket))
         return json(ticket_state(view, runtime.now()))
 
@@ -49,4 +53,4 @@ def state_of_match(engine: Engine, match_id: str) -> MatchState:
     if proposal is not None:
         return proposal_state(proposal.match, proposal.accepted, proposal.left)
     kept = engine.match(match_id)
-    return match_state(kept.match, kept.assignment)
+    return match_state(kept.match, kept.assignment, kept.outcome)

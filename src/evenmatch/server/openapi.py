@@ -7,8 +7,11 @@ from functools import lru_cache
 import msgspec
 
 import evenmatch
-from evenmatch import wire, wire_live, wire_operate
+from evenmatch import wire, wire_live, wire_matches, wire_operate
 from evenmatch.model.explanation import Explanation, LongestWaiting
+from evenmatch.server.auth import described
+from evenmatch.server.dashboard.openapi import dashboard_paths
+from evenmatch.server.dashboard.shown import MatchShown
 from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
 from evenmatch.server.operator_paths import operator_paths
 
@@ -19,11 +22,14 @@ _TYPES = (
     wire.ItemProblem,
     wire.TicketState,
     wire.TicketCancelled,
-    wire.AnswerCheck,
-    wire.MatchState,
-    wire.FeedPage,
+    wire_matches.AnswerCheck,
+    wire_matches.MatchState,
+    wire_matches.ReportOutcome,
+    wire.PlayerRating,
+    wire_matches.FeedPage,
     wire.QueueState,
     wire.QueueStats,
+    MatchShown,
     Explanation,
     LongestWaiting,
     wire.Problem,
@@ -37,6 +43,7 @@ _TYPES = (
     wire_operate.DrainState,
     wire_operate.SetPolicy,
     wire_operate.QueuePolicy,
+    *described.TYPES,
 )
 
 
@@ -46,6 +53,15 @@ def openapi_document() -> Json:
     _, components = msgspec.json.schema_components(
         _TYPES, ref_template="#/components/schemas/{name}"
     )
+    paths = {
+        **_ticket_paths(),
+        **_match_paths(),
+        **_queue_paths(),
+        **dashboard_paths(),
+        **operator_paths(),
+        **_figure_paths(),
+        **described.account_paths(),
+    }
     return {
         "openapi": "3.1.0",
         "info": {
@@ -53,14 +69,8 @@ def openapi_document() -> Json:
             "version": evenmatch.__version__,
             "description": "Tickets in, matches out. Times are engine time in seconds.",
         },
-        "paths": {
-            **_ticket_paths(),
-            **_match_paths(),
-            **_queue_paths(),
-            **operator_paths(),
-            **_figure_paths(),
-        },
-        "components": {"schemas": components},
+        "paths": described.with_security(paths, {"description": "", **body(ref(wire.Problem))}),
+        "components": {"schemas": components, "securitySchemes": described.SCHEMES},
     }
 
 
@@ -136,7 +146,7 @@ def _ticket_paths() -> Json:
 
 
 def _match_paths() -> Json:
-    match = body(ref(wire.MatchState))
+    match = body(ref(wire_matches.MatchState))
     place = {"type": "object", "additionalProperties": {"type": "string"}}
     return {
         "/v1/matches/{match}": {
@@ -152,6 +162,30 @@ def _match_paths() -> Json:
                 requestBody={"required": True, **body(place)},
             ),
         },
+        "/v1/matches/{match}/outcome": {
+            "parameters": _MATCH,
+            "post": operation(
+                "reportOutcome",
+                "Say how a match ended, as the game's service or as one of its players",
+                {"200": match},
+                requestBody={"required": True, **body(ref(wire_matches.ReportOutcome))},
+            ),
+        },
+        "/v1/players/{player}/rating": {
+            "parameters": [in_path("player")],
+            "get": operation(
+                "getRating",
+                "What is known of a player's skill",
+                {"200": body(ref(wire.PlayerRating))},
+                parameters=[
+                    in_query(
+                        "queue",
+                        {"type": "string"},
+                        "The rating that counts in this queue; left out: the first queue.",
+                    )
+                ],
+            ),
+        },
         "/v1/matches/{match}/finish": {
             "parameters": _MATCH,
             "post": operation("finishMatch", "End a live match", {"200": match}),
@@ -162,7 +196,7 @@ def _match_paths() -> Json:
                 "acceptMatch",
                 "Confirm a match that was proposed",
                 {"200": body(ref(wire.TicketState))},
-                requestBody={"required": True, **body(ref(wire.AnswerCheck))},
+                requestBody={"required": True, **body(ref(wire_matches.AnswerCheck))},
             ),
         },
         "/v1/matches/{match}/decline": {
@@ -171,7 +205,7 @@ def _match_paths() -> Json:
                 "declineMatch",
                 "Turn a proposed match down",
                 {"200": body(ref(wire.TicketState))},
-                requestBody={"required": True, **body(ref(wire.AnswerCheck))},
+                requestBody={"required": True, **body(ref(wire_matches.AnswerCheck))},
             ),
         },
     }
@@ -187,7 +221,7 @@ def _queue_paths() -> Json:
     wait = in_query("wait", _SECONDS, "Wait this long for a match if there is none.")
     lines = {"type": "integer", "minimum": 1, "maximum": 1_000}
     most = in_query("most", lines, "Tickets at the most; 20 if it is left out.")
-    page = {"content": {**body(ref(wire.FeedPage))["content"], **_STREAM["content"]}}
+    page = {"content": {**body(ref(wire_matches.FeedPage))["content"], **_STREAM["content"]}}
     return {
         "/v1/queues": {"get": operation("getQueues", "All queues", {"200": queues})},
         "/v1/queues/{queue}/stats": {

@@ -27,6 +27,7 @@ from evenmatch.model.queue import DAY, Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import parse_policy
+from evenmatch.ratings.periods import rate_period
 from evenmatch.server.logs import log
 
 ConfigFrom = Literal["auto", "file", "data"]
@@ -124,7 +125,8 @@ async def rebuild(journal: Journal, plan: Plan) -> tuple[Engine, Mapping[str, Me
     Raises:
         JournalError: The journal cannot be read, or is damaged.
     """
-    engine = Engine(resolve, shard=plan.shard, limits=engine_limits(plan.settings))
+    limits = engine_limits(plan.settings)
+    engine = Engine(resolve, shard=plan.shard, limits=limits, rate=rate_period)
     stored = await journal.latest_snapshot(plan.shard)
     # The new engine is nobody else's yet: threads may fill it while the loop serves others.
     memories = await asyncio.to_thread(_restore, engine, stored)

@@ -12,21 +12,16 @@ from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.rows import TicketView
-from evenmatch.errors import NotSupported
+from evenmatch.errors import NotHost, NotSupported
 from evenmatch.model.inputs import Assign, Cancel, Finish
 from evenmatch.server.acceptance_routes import state_of_match
+from evenmatch.server.auth.own import principal_of
 from evenmatch.server.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.metrics import CONTENT_TYPE
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import InvalidRequest, json, read_body
-from evenmatch.wire import (
-    QueueState,
-    QueueStats,
-    TicketCancelled,
-    TicketState,
-    decode,
-    match_state,
-)
+from evenmatch.wire import QueueState, QueueStats, TicketCancelled, TicketState, decode
+from evenmatch.wire_matches import match_state
 
 WAIT_MAX = 60.0
 """Longest long poll, seconds."""
@@ -174,6 +169,14 @@ class Routes:
                 f"an assignment has 1 to {ASSIGNMENT_ENTRIES_MAX} entries, got {len(assignment)}"
             )
         match_id = request.path_params["match"]
+        principal = request.scope.get("principal")
+        if principal is not None and principal.is_player:
+            kept = await self._runtime.look(lambda engine: engine.match(match_id))
+            if (kept.match.hosts or ("",))[0] != principal.name:
+                raise NotHost(
+                    f"player {principal.name!r} is not the first of the hosts of match {match_id}",
+                    match=match_id,
+                )
         await self._runtime.ask(Assign(self._runtime.now(), match_id, assignment))
         return await self._match(match_id)
 
@@ -199,9 +202,10 @@ class Routes:
         return json({"status": "ok"})
 
     async def readyz(self, request: Request) -> Response:
-        """Say whether inputs are taken and every queue makes matches."""
-        del request
+        """Say whether inputs are taken and every queue makes matches; why not, not to anyone."""
         if (reason := self._runtime.unready) is not None:
+            if principal_of(request.scope).kind == "nobody":
+                return json({"status": "not ready"}, 503)
             return json({"status": "not ready", "reason": reason}, 503)
         if self._runtime.draining:
             reason = "the server is about to stop and takes no new tickets"

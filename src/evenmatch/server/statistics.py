@@ -14,6 +14,8 @@ from evenmatch.model.events import (
     Accepted,
     Cancelled,
     Configured,
+    Counted,
+    Disputed,
     Dissolved,
     Event,
     Expired,
@@ -22,12 +24,14 @@ from evenmatch.model.events import (
     LeftQueue,
     Matched,
     Proposed,
+    Rated,
     Repaired,
     SeatsFreed,
 )
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
-from evenmatch.wire import MatchState, QueueStats, WaitStats
+from evenmatch.wire import QueueStats, WaitStats
+from evenmatch.wire_matches import MatchState
 
 RATE_SECONDS = 60.0
 """Rates are counted over this much engine time."""
@@ -179,6 +183,12 @@ class Statistics:
             self.totals.jobs = event.number
         elif isinstance(event, JobSettled):
             self.totals.dropped += event.dropped
+        elif isinstance(event, Counted):
+            self.totals.outcomes += 1
+        elif isinstance(event, Disputed):
+            self.totals.disputed += 1
+        elif isinstance(event, Rated):
+            self.totals.rated += len(event.ratings)
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
             for queue in record.input.queues:

@@ -118,6 +118,8 @@ def why_engine(world: Scenario, queues: Sequence[Queue], policies: Sequence[Poli
     arrivals = world.arrivals
     if not HAS_NUMBA:
         return "numba is not installed"
+    if world.outcomes is not None or any(queue.rating is not None for queue in queues):
+        return "outcomes change ratings"
     if arrivals is None or arrivals.process == "file":
         return "arrivals are recorded"
     if arrivals.process == "world":

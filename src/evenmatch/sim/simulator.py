@@ -1,10 +1,10 @@
 """The engine in virtual time: the same one that serves, driven by arrivals in place of a clock.
 
-At one instant announcements go first, for policies that look ahead, then answers to ready-checks,
-then tickets that leave, then arrivals in their order, then plans of jobs, then deadlines and timers
-(the engine keeps inputs before deadlines). A job is solved at once, and its plan handed in
-`solve_time` later: with 0, at the very instant at which it was asked for, before the deadlines of
-that instant.
+At one instant outcomes of matches go first, then announcements, for policies that look ahead, then
+answers to ready-checks, then tickets that leave, then arrivals in their order, then plans of jobs,
+then deadlines and timers (the engine keeps inputs before deadlines). A job is solved at once, and
+its plan handed in `solve_time` later: with 0, at the very instant at which it was asked for, before
+the deadlines of that instant.
 Leaves go before arrivals so that a recorded player who cancels and asks again at the same second
 is taken, as he was when it was recorded.
 
@@ -19,6 +19,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from evenmatch.engine.admission import Limits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.floor import Resolve
 from evenmatch.engine.jobs import RunningJob
+from evenmatch.engine.ratings import with_ratings
 from evenmatch.errors import ArrivalsError, NotInMatch, ProposalOver, TooLate
 from evenmatch.model.events import (
     Accepted,
@@ -42,9 +44,11 @@ from evenmatch.model.events import (
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ARRIVALS_MAX, Answers
+from evenmatch.ratings.periods import rate_period
 from evenmatch.sim.answers import AnswerStream
 from evenmatch.sim.foresight import Foresight
 from evenmatch.sim.history import CANCELLED, EXPIRED, WAITING, History
+from evenmatch.sim.outcomes import Played
 from evenmatch.sim.rest import Rest
 from evenmatch.sim.stream import Arrival
 
@@ -75,6 +79,7 @@ class Simulator:
         until: Seconds after which the run ends; what is due at that very instant still happens.
         solve_time: Seconds from a job's start until its plan is there.
         answers: How players answer ready-checks, and the seed of their chance.
+        played: How matches end; None means that nobody hears of it.
         is_checked: Whether to assert the engine's invariants after each step (slow).
     """
 
@@ -88,14 +93,16 @@ class Simulator:
         until: float | None = None,
         solve_time: float = 0.0,
         answers: AnswerSeed = NO_ANSWERS,
+        played: Played | None = None,
         is_checked: bool = False,
     ) -> None:
-        self.engine = Engine(resolve, limits=LIMITS)
+        self.engine = Engine(resolve, limits=LIMITS, rate=rate_period)
         self.history = history
         self._until = until
         self._is_checked = is_checked
         self._leaves: list[tuple[float, int]] = []
         self._solve_time = solve_time
+        self._played = played
         # Plans on their way, in the order in which they come.
         self._plans: deque[Settle] = deque()
         self._answers = AnswerStream(
@@ -128,7 +135,8 @@ class Simulator:
             leave_at, arrival_at = self._next_leave(), coming.at
             announced_at = coming.announced_at(self._now)
             answer_at = self._answers.at
-            given_at = min(leave_at, arrival_at, announced_at, answer_at)
+            played_at = math.inf if self._played is None else self._played.next_at
+            given_at = min(played_at, leave_at, arrival_at, announced_at, answer_at)
             if given_at == math.inf and not engine.tables.waiting:
                 break
             plan_at = self._plans[0].now if self._plans else math.inf
@@ -145,6 +153,9 @@ class Simulator:
                 break
             elif is_plan:
                 self._settle(rest)
+            elif played_at == given_at:
+                assert self._played is not None
+                self._step(self._played.take())
             elif announced_at == given_at:
                 self._now = announced_at
                 self.engine.announce(*coming.announce(announced_at), announced_at)
@@ -158,6 +169,12 @@ class Simulator:
         self._count_checks()
         self.history.finish(self._now if self._until is None else self._until)
         return self.history
+
+    def figures(self) -> dict[str, Any]:
+        """Return what a run adds to its summary: how its outcomes were rated, if it has any."""
+        if self._played is None:
+            return {}
+        return {"outcomes": self._played.figures(self.engine.tables)}
 
     def _is_over(self, rest: Rest | None) -> bool:
         """Return whether no wake can end a ticket; `until` alone ends a run while tickets wait."""
@@ -264,9 +281,14 @@ class Simulator:
         for event in record.events:
             if isinstance(event, Accepted):
                 assert isinstance(given, Enqueue)
-                history.accept(event.ticket, given.tickets[event.item], given.now)
+                new = with_ratings(given.tickets[event.item], event.ratings)
+                history.accept(event.ticket, new, given.now)
+                if self._played is not None:
+                    self._played.note(new)
             elif isinstance(event, Matched):
                 history.match(event.match)
+                if self._played is not None:
+                    self._played.play(event.match)
             elif isinstance(event, Expired):
                 history.leave(event.ticket, EXPIRED, given.now, event.reason)
             elif isinstance(event, Cancelled):

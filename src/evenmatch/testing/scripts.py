@@ -13,18 +13,9 @@ import random
 import msgspec
 
 from evenmatch.cost.roles import Roles, role_problem
-from evenmatch.model.queue import (
-    NUMERIC,
-    Criterion,
-    Expansion,
-    Format,
-    Queue,
-    Rule,
-    Sample,
-    Scale,
-    redraw_rule,
-)
+from evenmatch.model.queue import NUMERIC, Criterion, Expansion, Format, Queue, Rule, Sample, Scale
 from evenmatch.model.rating import Rating
+from evenmatch.model.redraw import redraw_rule
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 from evenmatch.testing.builders import rule
 

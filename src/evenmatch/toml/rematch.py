@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evenmatch.model.queue import RECENT, Criterion, Rule, redraw_rule
+from evenmatch.model.queue import RECENT, Criterion, Rule
+from evenmatch.model.redraw import redraw_rule
 from evenmatch.toml.decode import Place
 from evenmatch.toml.shapes import CriterionShape, RuleShape
 

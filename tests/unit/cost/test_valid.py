@@ -8,18 +8,9 @@ from msgspec.structs import replace
 
 from evenmatch.cost.valid import check_queue
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import (
-    Accept,
-    Criterion,
-    Expansion,
-    Format,
-    Handicap,
-    Queue,
-    Rule,
-    Sample,
-    Scale,
-    redraw_rule,
-)
+from evenmatch.model.accept import Accept
+from evenmatch.model.queue import Criterion, Expansion, Format, Handicap, Queue, Rule, Sample, Scale
+from evenmatch.model.redraw import redraw_rule
 
 
 def unchecked(**keys: Any) -> Queue:

@@ -45,7 +45,6 @@ from evenmatch.model.inputs import (
     Finish,
     Input,
     Open,
-    Outcome,
 )
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
@@ -946,7 +945,6 @@ class TestLaterInputs:
         [
             (Open(2.0, "s0-m1", (0, 1), 1), "open"),
             (Close(2.0, "s0-m1"), "close"),
-            (Outcome(2.0, "s0-m1", (1, 2)), "outcome"),
         ],
     )
     def test_is_named_and_changes_nothing(self, given: Input, word: str) -> None:
