@@ -105,7 +105,9 @@ class Estimate(msgspec.Struct, frozen=True, gc=False):
 class TicketState(msgspec.Struct, frozen=True, gc=False):
     """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds.
 
-    While a match waits for acceptance, `answer_within` is how many seconds there are left for it.
+    While a match waits for acceptance, `answer_within` is how many seconds there are left for it;
+    `long_wait` is there, and true, if the players may have walked away, since they had waited for
+    long when they were asked: call them louder.
     """
 
     id: str
@@ -116,6 +118,7 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
     assignment: dict[str, str] | None = None
     estimate: Estimate | None = None
     answer_within: float | None = None
+    long_wait: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
