@@ -20,6 +20,7 @@ from evenmatch.engine.explanation.traits import (
     Named,
     Numbers,
     Sets,
+    Shared,
     Trait,
     Unknown,
 )
@@ -38,6 +39,8 @@ TRAITS: dict[str, type[Trait]] = {
     "overlap": Sets,
     "rematch": Named,
     "avoid": Named,
+    "pair_limit": Named,
+    "household_limit": Shared,
     "host_options": Hosts,
     "latency": Places,
     "party_parity": Trait,

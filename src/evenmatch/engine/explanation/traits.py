@@ -242,6 +242,17 @@ class Named(Trait):
         return self.words(ticket), theirs
 
 
+class Shared(Named):
+    """What players share by name: those who name the same are the exceptions."""
+
+    def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
+        """Return no player, and the tickets that name something that this one names."""
+        theirs: dict[str, None] = {}
+        for word in self.words(ticket):
+            theirs.update(self.naming.get(word, {}))
+        return (), theirs
+
+
 class Hosts(Named):
     """Who of two could host: a number for each kind of connection, sets of ids are exceptions."""
 
