@@ -44,6 +44,13 @@ MORE: tuple[Queue, ...] = (
         ),
     ),
     Queue(
+        "fair",
+        rules=(
+            Rule("pair_limit", "meetings", 1.0, expand=Expansion(steps=((4.0, 2.0),))),
+            Rule("household_limit", "household", 1.0),
+        ),
+    ),
+    Queue(
         "joint",
         criteria=(
             Criterion("latency", "latency", pairs="region"),

@@ -121,6 +121,11 @@ class Runtime:
             return f"a commit has not come back from the journal for {COMMIT_MAX:g} s"
         return str(self.engine.faults[0]) if self.engine.faults else None
 
+    @property
+    def unsaved(self) -> int:
+        """Return how many durable records no snapshot covers."""
+        return self._snapshots.behind
+
     # Life
 
     async def start(self) -> None:

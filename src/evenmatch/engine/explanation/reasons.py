@@ -27,6 +27,9 @@ def reason_of(
     if scene.fault is not None:
         return Reason("policy_failed", f"the policy of queue {name} has failed")
     if now is not None:
+        if not scene.delayed.isdisjoint(now.tickets):
+            # Not until when: nobody outside shall know the moment.
+            return Reason("delayed", f"queue {name} holds new tickets back by chance")
         aside = max([scene.held.get(each, 0.0) for each in now.tickets])
         if aside > scene.now:
             left = seconds(aside - scene.now)

@@ -51,6 +51,8 @@ def rule_name(rule: Rule | Tolerance) -> str:
         "avoid": f"the list of players to {about}",
         "rematch": "the rule against early rematches",
         "latency": "a limit on latency",
+        "pair_limit": "a limit on matches of the same two players",
+        "household_limit": f"a limit on players who share a {about}",
     }.get(kind, f"rule {kind}")
 
 
@@ -96,7 +98,7 @@ def _next(part: QueuePart, now: float) -> str:
     """Return why nothing happens now, and what will."""
     reason = part.reason
     text = reason.text
-    if reason.code in ("policy", "round", "computing", "held") and part.now is not None:
+    if reason.code in ("policy", "round", "computing", "held", "delayed") and part.now is not None:
         quality = "" if part.now.quality is None else f" with a quality of {part.now.quality:.2f}"
         text = f"a match{quality} would be legal, but {text}"
     elif reason.code == "seats" or (reason.code == "rules" and not part.seats.fills):
