@@ -293,7 +293,7 @@ def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None)
         view.assignment,
         estimate,
         left,
-        view.long_wait or msgspec.UNSET,
+        view.long_wait or UNSET,
     )
 
 
