@@ -454,6 +454,7 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "arrivals": "Who arrives when; absent where a recording is given with the call.",
         "attributes": "How each player's attributes are drawn, by name.",
         "server": "The settings of a server.",
+        "answers": "How players answer ready-checks, by default all at once with yes.",
         "solve_time": "Seconds until the result of a job arrives; `rounds` solves by jobs.",
     },
     "ServerShape": {
@@ -488,8 +489,9 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "roles": "Seats of each role in every team, such as `{tank = 1, dps = 2}`; they sum to the "
         "players of a team.",
         "party_sizes": "Party sizes admitted; without it all that fit into a team.",
-        "silent_after": "Seconds without a heartbeat after which a ticket is dropped; without "
-        "effect, because heartbeats come with a later version.",
+        "silent_after": "Seconds without a heartbeat or an open stream after which a server drops "
+        "a ticket; without it no heartbeat is asked.",
+        "accept": "The ready-check, with the keys below; without it matches are final at once.",
         "criteria": "Soft preferences; none means that only waiting counts.",
         "rules": "Hard constraints; a match that breaks one is never made.",
     },
@@ -563,6 +565,7 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("scale = {...} of a criterion", shapes.ScaleShape, queue_model.Scale),
     ("[[queue.rules]]", shapes.RuleShape, queue_model.Rule),
     ("handicap = {...} of a queue", shapes.HandicapShape, queue_model.Handicap),
+    ("accept = {...} of a queue", shapes.AcceptShape, queue_model.Accept),
     ("expand = {...} of a rule", shapes.ExpandShape, queue_model.Expansion),
     ("[arrivals]", shapes.ArrivalsShape, scenario_model.Arrivals),
     ("[[arrivals.classes]]", shapes.ClassShape, scenario_model.ArrivalClass),
@@ -572,6 +575,7 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("skill = {...} of the world", shapes.SkillShape, world_model.Skill),
     ("[attributes.NAME]", shapes.DistributionShape, scenario_model.Distribution),
     ("[outcomes]", shapes.OutcomesShape, scenario_model.Outcomes),
+    ("[answers]", shapes.AnswersShape, scenario_model.Answers),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
     ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
 ]

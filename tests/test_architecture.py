@@ -61,11 +61,13 @@ TABLE: dict[str, Row] = {
         "msgspec numpy scipy pyarrow jinja2 matplotlib",
     ),
     "explain": row("", "msgspec"),
-    "wire": row("model explain", "msgspec"),
+    "wire_outcomes": row("model", "msgspec"),
+    "wire": row("model explain wire_outcomes", "msgspec"),
     "connection": row("", "msgspec"),
-    "client": row("wire connection", "msgspec websockets"),
+    "client": row("wire wire_outcomes connection", "msgspec websockets"),
     "server": row(
-        "model cost solvers policies engine config ratings rules journals forecast wire",
+        "model cost solvers policies engine config ratings rules journals forecast wire "
+        "wire_outcomes",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
         "structlog jwt",
     ),

@@ -18,7 +18,7 @@ from evenmatch.cost.percentile import quantiles_of
 from evenmatch.cost.valid import check_queue
 from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Limits, Outcomes, Scenario, ServerSettings
+from evenmatch.model.scenario import Answers, Limits, Outcomes, Scenario, ServerSettings
 from evenmatch.policies.base import rules_of
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.tables import numbers_in
@@ -27,10 +27,17 @@ from evenmatch.toml.constraints import ReadTable
 from evenmatch.toml.decode import SECONDS, WAITS, Bounds, Place, decode
 from evenmatch.toml.distributions import locate_file
 from evenmatch.toml.queues import build_queues, queue_place
-from evenmatch.toml.shapes import LimitsShape, OutcomesShape, ScenarioShape, ServerShape
+from evenmatch.toml.shapes import (
+    AnswersShape,
+    LimitsShape,
+    OutcomesShape,
+    ScenarioShape,
+    ServerShape,
+)
 
 BYTES_MAX = 1_000_000
 SPEEDS = Bounds(1e-6, 1e6)
+SHARES = Bounds(0.0, 1.0)
 DAYS = Bounds(1e-6, 3650.0)
 LIMIT_MAX = 1_000_000_000
 ORIGIN = re.compile(r"\*|https?://[^\s/?#]+")
@@ -102,6 +109,7 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
         solve_time=ROOT.at("solve_time").within(shape.solve_time, WAITS),
         warmup=ROOT.at("warmup").within(shape.warmup, WAITS),
         outcomes=None if shape.outcomes is None else _outcomes(shape.outcomes),
+        answers=_answers(shape.answers),
     )
 
 
@@ -203,6 +211,15 @@ def _settings(shape: ServerShape) -> ServerSettings:
         origins=shape.origins,
         limits=_limits(shape.limits, at.at("limits")),
     )
+
+
+def _answers(shape: AnswersShape) -> Answers:
+    at = ROOT.at("answers")
+    decline = at.at("decline").within(shape.decline, SHARES)
+    silent = at.at("silent").within(shape.silent, SHARES)
+    if decline + silent > 1.0:
+        at.at("silent").refuse_value(f"at most 1 - decline = {1.0 - decline:g}", silent)
+    return Answers(decline, silent, at.at("seconds").within(shape.seconds, WAITS))
 
 
 def _limits(shape: LimitsShape, at: Place) -> Limits:

@@ -8,7 +8,7 @@ name of the interface is written down.
 from __future__ import annotations
 
 import unicodedata
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -19,6 +19,7 @@ from evenmatch.explain import InvalidRequest as InvalidRequest
 from evenmatch.model.match import Match
 from evenmatch.model.outcome import MatchOutcome
 from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.wire_outcomes import OutcomeState, outcome_state
 
 BATCH_MAX = 1_000
 """Tickets of one request, unless the server's limits say less."""
@@ -101,7 +102,10 @@ class Estimate(msgspec.Struct, frozen=True, gc=False):
 
 
 class TicketState(msgspec.Struct, frozen=True, gc=False):
-    """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds."""
+    """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds.
+
+    While a match waits for acceptance, `answer_within` is how many seconds there are left for it.
+    """
 
     id: str
     state: str
@@ -110,60 +114,25 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
     match: str | None = None
     assignment: dict[str, str] | None = None
     estimate: Estimate | None = None
+    answer_within: float | None = None
+
+
+class AnswerCheck(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """The answer of a ticket to a ready-check.
+
+    Args:
+        ticket: The ticket that answers.
+        players: For whom; empty means all players of the ticket.
+    """
+
+    ticket: str
+    players: tuple[str, ...] = ()
 
 
 class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
     """How a cancelled ticket ended."""
 
     state: str
-
-
-class OutcomeState(msgspec.Struct, frozen=True, gc=False):
-    """What is known of a match's outcome.
-
-    Args:
-        state: `reported` by players who are not yet agreed, `counted`, or `disputed`.
-        ranks: Place of each team from 1 in the order of `players`; null until it counts.
-        reports: The ranks that each player has reported; empty once it counts.
-    """
-
-    state: Literal["reported", "counted", "disputed"]
-    ranks: tuple[int, ...] | None
-    reports: dict[str, tuple[int, ...]] = {}
-
-
-class ReportOutcome(
-    msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
-):
-    """How a match ended.
-
-    Args:
-        ranks: Place of each team, lower is better, equal is a draw; either these or `points`.
-        points: What each team scored, higher is better.
-        handicap: Points given to each team before the start; left out: those of the match.
-        teams: Player ids by team, in the order of `ranks`; left out: the teams of the match.
-        quitters: Players who left before the end: they lose to every other team.
-        wide: Whether the match was made far beyond the usual gap; left out: what its policy says.
-        player: The player who reports; left out by the game's own service.
-    """
-
-    ranks: tuple[float, ...] | None = None
-    points: tuple[float, ...] | None = None
-    handicap: tuple[float, ...] | None = None
-    teams: tuple[tuple[str, ...], ...] = ()
-    quitters: tuple[str, ...] = ()
-    wide: bool | None = None
-    player: str | None = None
-
-
-class PlayerRating(msgspec.Struct, frozen=True, gc=False):
-    """What is stored of a player in a ladder; the deviation is as wide as it is now."""
-
-    player: str
-    ladder: str
-    mean: float
-    deviation: float
-    volatility: float | None
 
 
 class MatchState(msgspec.Struct, frozen=True, gc=False):
@@ -176,6 +145,9 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     ask for them, are the players who reach everyone, best first. `off_side`, where there is any,
     names the tickets that are on another side than they asked for. `outcome` is there once somebody
     has reported how it ended.
+
+    A match that waits for acceptance has the `state` "proposed"; `accepted` are the players who
+    have accepted, `left` those who declined, left or were silent, whose seats are being filled.
     """
 
     match: str
@@ -195,6 +167,9 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     hosts: tuple[str, ...] | UnsetType = UNSET
     off_side: tuple[str, ...] | UnsetType = UNSET
     outcome: OutcomeState | UnsetType = UNSET
+    state: str | UnsetType = UNSET
+    accepted: tuple[str, ...] | UnsetType = UNSET
+    left: tuple[str, ...] | UnsetType = UNSET
 
 
 class FeedMatch(MatchState, frozen=True, gc=False):
@@ -349,10 +324,16 @@ def match_state(
     )
 
 
-def outcome_state(told: MatchOutcome) -> OutcomeState:
-    """Return an outcome as it goes over HTTP."""
-    reports = {player: result.ranks for player, result in told.reports.items()}
-    return OutcomeState(told.state, None if told.result is None else told.result.ranks, reports)
+def proposal_state(
+    match: Match, accepted: dict[str, tuple[str, ...]], left: tuple[str, ...]
+) -> MatchState:
+    """Return a match that waits for acceptance as it goes over HTTP."""
+    return msgspec.structs.replace(
+        match_state(match),
+        state="proposed",
+        accepted=tuple([player for players in accepted.values() for player in players]),
+        left=left,
+    )
 
 
 def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> FeedMatch:

@@ -51,6 +51,8 @@ ATTRIBUTES_MAX = 64
 STEPS_MAX = 100
 LAST_MAX = 10_000
 """Values of accepted tickets that percentiles may be taken among."""
+COOLDOWNS_MAX = 20
+"""Rungs of a ladder of cooldowns."""
 MATCHES_MAX = 20
 """Matches that players remember; engines keep no more than `engine.meetings.OTHERS_MOST` people."""
 POLICY_LENGTH_MAX = 500
@@ -157,6 +159,16 @@ def _check_accept(accept: Accept, at: str) -> None:
     _check_number(accept.loss_max, SHARES, f"{at}loss_max")
     for index, seconds in enumerate(accept.cooldowns):
         _check_number(seconds, WAITS, f"{at}cooldowns[{index}]")
+    if len(accept.cooldowns) > COOLDOWNS_MAX:
+        _refuse(f"{at}cooldowns", f"must have at most {COOLDOWNS_MAX} entries")
+    _check_number(accept.repair, WAITS, f"{at}repair")
+    _check_number(accept.again, WAITS, f"{at}again")
+    if accept.long_wait is not None:
+        _check_number(accept.long_wait, WAITS, f"{at}long_wait")
+    if accept.long_seconds is not None:
+        _check_number(accept.long_seconds, SECONDS, f"{at}long_seconds")
+        if accept.long_wait is None:
+            _refuse(f"{at}long_seconds", "needs long_wait, the wait after which it counts")
 
 
 def _check_handicap(handicap: Handicap, form: Format, at: str) -> None:

@@ -59,6 +59,8 @@ class TicketView(
 ):
     """A ticket as its owner sees it; `changed` is the record of its last change.
 
+    While it is proposed, `answer_by` is the instant by which it has to answer.
+
     The tag tells it from `Refused` in the answers that idempotency keys keep.
     """
 
@@ -71,6 +73,7 @@ class TicketView(
     reason: str | None = None
     match: str | None = None
     assignment: dict[str, str] | None = None
+    answer_by: float | None = None
 
 
 class Key(msgspec.Struct, frozen=True, gc=False):

@@ -17,6 +17,7 @@ import hashlib
 from collections.abc import Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from evenmatch.cost.percentile import Recent, remember
 from evenmatch.engine.counters import Counters
@@ -128,9 +129,11 @@ class Tables(msgspec.Struct):
         row = self.waiting.get(ticket_id)
         if row is not None:
             ticket = row.ticket
-            state = "waiting" if row.match is None else "proposed"
-            at = ticket.enqueued_at
-            return TicketView(ticket_id, state, row.queues, at, row.changed, match=row.match)
+            view = TicketView(ticket_id, "waiting", row.queues, ticket.enqueued_at, row.changed)
+            if row.match is None:
+                return view
+            by = self.proposals[row.match].until[ticket_id]
+            return replace(view, state="proposed", match=row.match, answer_by=by)
         end = self.ended.get(ticket_id)
         if end is None or (now is not None and end.ended_at + KEEP_ENDED < now):
             raise Forgotten(f"ticket {ticket_id} ended more than {KEEP_ENDED:g} s ago")

@@ -25,8 +25,7 @@ from evenmatch.sim.compilable import are_ordered, why_engine
 from evenmatch.sim.groups import WITHOUT_TICKETS
 from evenmatch.sim.history import History
 from evenmatch.sim.metrics import Summary, summarize
-from evenmatch.sim.outcomes import Played
-from evenmatch.sim.seeds import generator
+from evenmatch.sim.outcomes import played_by
 from evenmatch.sim.simulator import Simulator
 from evenmatch.sim.stream import Arrival, ArrivalStream
 from evenmatch.solvers.kernel import COMPILING, on_compile
@@ -119,13 +118,10 @@ def simulate(
         offset=stream.offset,
         keeps_tickets=optimum or not set(split_by) <= WITHOUT_TICKETS,
     )
-    figures: Summary = {}
     policies = [resolve(queue) for queue in queues] if arrivals is None else []
     if arrivals is None and not why_engine(world, queues, policies):
         _run_compiled(world, queues, policies, seeds, history)
     else:
-        outcomes = world.outcomes
-        played = None if outcomes is None else Played(outcomes, generator(seeds, "outcomes"))
         simulator = Simulator(
             queues,
             resolve,
@@ -133,12 +129,11 @@ def simulate(
             seed=_policy_seed(seeds),
             until=world.until,
             solve_time=world.solve_time,
-            played=played,
+            played=played_by(world.outcomes, seeds),
+            answers=(world.answers, seeds),
         )
         simulator.run(stream)
-        if played is not None:
-            figures["outcomes"] = played.figures(simulator.engine.tables)
-    summary = {**summarize(history, queues, split_by), **figures}
+    summary = summarize(history, queues, split_by)
     if optimum:
         summary.update(_optimum_of(history, world, summary))
     return Run(history, summary, queues)

@@ -145,6 +145,20 @@ class Outcomes(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     lasts: float = 600.0
 
 
+class Answers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How players answer a ready-check.
+
+    Args:
+        decline: Share of the players asked who decline.
+        silent: Share of those who never answer.
+        seconds: Mean time until an answer; the times are uniform from 0 to twice the mean.
+    """
+
+    decline: float = 0.0
+    silent: float = 0.0
+    seconds: float = 0.0
+
+
 class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A world to simulate.
 
@@ -156,6 +170,7 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         solve_time: Seconds until a job's result arrives.
         warmup: Tickets enqueued before this many seconds are simulated, not counted.
         outcomes: How matches end; None means that nobody hears of it.
+        answers: How players answer where a queue has a ready-check; by default all accept at once.
     """
 
     queues: tuple[Queue, ...]
@@ -165,6 +180,7 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     solve_time: float = 0.0
     warmup: float = 0.0
     outcomes: Outcomes | None = None
+    answers: Answers = Answers()
 
 
 class Limits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 
 from evenmatch.errors import MatchmakingError
+from evenmatch.server.acceptance_routes import AcceptanceRoutes
 from evenmatch.server.openapi import openapi_document
 from evenmatch.server.outcome_routes import OutcomeRoutes
 from evenmatch.server.parts import Parts
@@ -158,7 +159,7 @@ def with_cors(app: App, origins: tuple[str, ...]) -> App | CORSMiddleware:
 
 def routes_of(parts: Parts) -> list[BaseRoute]:
     """Return all routes but the hot one."""
-    routes, outcomes = Routes(parts), OutcomeRoutes(parts)
+    routes, acceptance, outcomes = Routes(parts), AcceptanceRoutes(parts), OutcomeRoutes(parts)
     openapi = Response(encode(openapi_document()), media_type="application/json")
     return [
         # The hot path answers POST; here, so that other methods get 405 and not 404.
@@ -174,6 +175,8 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
         Route("/v1/matches/{match}/finish", routes.finish_match, methods=["POST"]),
         Route("/v1/matches/{match}/outcome", outcomes.report, methods=["POST"]),
         Route("/v1/players/{player}/rating", outcomes.get_rating, methods=["GET"]),
+        Route("/v1/matches/{match}/accept", acceptance.accept, methods=["POST"]),
+        Route("/v1/matches/{match}/decline", acceptance.decline, methods=["POST"]),
         *_later_routes(),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/metrics", routes.metrics, methods=["GET"]),
@@ -185,7 +188,7 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
 
 def _later_routes() -> list[BaseRoute]:
     """Return the routes that a later version brings; they answer 501."""
-    match_actions = ("open", "close", "accept", "decline")
+    match_actions = ("open", "close")
     return [
         Route("/v1/tickets/{ticket}", later("changing a ticket"), methods=["PATCH"]),
         Route("/v1/tickets/{ticket}/explain", later("explain"), methods=["GET"]),

@@ -17,7 +17,16 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.rows import TicketView
-from evenmatch.model.events import Assigned, Cancelled, Expired, LeftQueue, Matched
+from evenmatch.model.events import (
+    Assigned,
+    Cancelled,
+    Dissolved,
+    Expired,
+    LeftQueue,
+    Matched,
+    Proposed,
+    Repaired,
+)
 from evenmatch.model.inputs import Assign
 from evenmatch.server.responses import Receive, Send, encode, too_many_followers
 from evenmatch.wire import TicketState
@@ -30,6 +39,8 @@ SEND_SECONDS = 30.0
 """A client that takes nothing for this long is cut."""
 
 EVENT_STREAM = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+_UNASKED = {"match": None, "answer_by": None}
+"""What changes of a ticket when a proposal has it no longer."""
 FINAL = frozenset({"cancelled", "expired"})
 """States that a ticket never leaves."""
 
@@ -182,10 +193,32 @@ class TicketFeed:
         now = record.input.now
         if isinstance(event, Matched):
             for ticket_id in event.match.tickets:
-                yield ticket_id, {"state": "matched", "ended_at": now, "match": event.match.id}
+                yield (
+                    ticket_id,
+                    {**_UNASKED, "state": "matched", "ended_at": now, "match": event.match.id},
+                )
         elif isinstance(event, Cancelled | Expired):
             state = "cancelled" if isinstance(event, Cancelled) else "expired"
-            yield event.ticket, {"state": state, "ended_at": now, "reason": event.reason}
+            match = event.match if isinstance(event, Cancelled) else None
+            yield (
+                event.ticket,
+                {
+                    **_UNASKED,
+                    "state": state,
+                    "ended_at": now,
+                    "reason": event.reason,
+                    "match": match,
+                },
+            )
+        elif isinstance(event, Proposed | Repaired):
+            for ticket_id, until in event.until.items():
+                yield (
+                    ticket_id,
+                    {"state": "proposed", "match": event.match.id, "answer_by": until},
+                )
+        elif isinstance(event, Dissolved):
+            for ticket_id in event.tickets:
+                yield ticket_id, {**_UNASKED, "state": "waiting"}
         elif isinstance(event, LeftQueue):
             # No new state, but a new number: a resume would be sent it, so a live stream is too.
             yield event.ticket, {}
@@ -201,7 +234,10 @@ def ticket_state(view: TicketView, now: float) -> TicketState:
     """Return a ticket as it goes over HTTP; `now` is engine time."""
     until = now if view.ended_at is None else view.ended_at
     wait = max(0.0, until - view.enqueued_at)
-    return TicketState(view.id, view.state, wait, view.reason, view.match, view.assignment)
+    left = None if view.answer_by is None else max(0.0, view.answer_by - now)
+    return TicketState(
+        view.id, view.state, wait, view.reason, view.match, view.assignment, answer_within=left
+    )
 
 
 def event_of(view: TicketView, now: float = 0.0) -> Event:

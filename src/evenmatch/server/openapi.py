@@ -9,6 +9,7 @@ import msgspec
 
 import evenmatch
 from evenmatch import wire
+from evenmatch.wire_outcomes import PlayerRating, ReportOutcome
 
 _Json = dict[str, Any]
 
@@ -19,9 +20,10 @@ _TYPES = (
     wire.ItemProblem,
     wire.TicketState,
     wire.TicketCancelled,
+    wire.AnswerCheck,
     wire.MatchState,
-    wire.ReportOutcome,
-    wire.PlayerRating,
+    ReportOutcome,
+    PlayerRating,
     wire.FeedPage,
     wire.QueueState,
     wire.QueueStats,
@@ -143,7 +145,7 @@ def _match_paths() -> _Json:
                 "reportOutcome",
                 "Say how a match ended, as the game's service or as one of its players",
                 {"200": match},
-                requestBody={"required": True, **_body(_ref(wire.ReportOutcome))},
+                requestBody={"required": True, **_body(_ref(ReportOutcome))},
             ),
         },
         "/v1/players/{player}/rating": {
@@ -151,7 +153,7 @@ def _match_paths() -> _Json:
             "get": _operation(
                 "getRating",
                 "What is known of a player's skill",
-                {"200": _body(_ref(wire.PlayerRating))},
+                {"200": _body(_ref(PlayerRating))},
                 parameters=[
                     _in_query(
                         "queue",
@@ -164,6 +166,24 @@ def _match_paths() -> _Json:
         "/v1/matches/{match}/finish": {
             "parameters": _MATCH,
             "post": _operation("finishMatch", "End a live match", {"200": match}),
+        },
+        "/v1/matches/{match}/accept": {
+            "parameters": _MATCH,
+            "post": _operation(
+                "acceptMatch",
+                "Confirm a match that was proposed",
+                {"200": _body(_ref(wire.TicketState))},
+                requestBody={"required": True, **_body(_ref(wire.AnswerCheck))},
+            ),
+        },
+        "/v1/matches/{match}/decline": {
+            "parameters": _MATCH,
+            "post": _operation(
+                "declineMatch",
+                "Turn a proposed match down",
+                {"200": _body(_ref(wire.TicketState))},
+                requestBody={"required": True, **_body(_ref(wire.AnswerCheck))},
+            ),
         },
     }
 

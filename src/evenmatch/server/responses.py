@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import msgspec
+from starlette.responses import Response
 
 from evenmatch.errors import (
     ConfigError,
@@ -36,12 +37,15 @@ STATUS = {
     "invalid_outcome": 400,
     "outcome_differs": 409,
     "outcome_disputed": 409,
-    "not_in_match": 403,
     "not_host": 403,
     "forgotten": 410,
     "already_waiting": 409,
     "key_reused": 409,
     "too_late": 409,
+    "cooldown": 409,
+    "not_made": 409,
+    "not_in_match": 404,
+    "proposal_over": 410,
     "body_too_large": 413,
     "overloaded": 429,
 }
@@ -53,6 +57,11 @@ BODY_SECONDS = 30.0
 """How long a client may take to send a body."""
 
 encode = msgspec.json.Encoder().encode
+
+
+def json(value: object, status: int = 200) -> Response:
+    """Return a value as a JSON response."""
+    return Response(encode(value), status, media_type="application/json")
 
 
 class FeedForgotten(Forgotten):

@@ -13,10 +13,11 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.rows import TicketView
 from evenmatch.errors import NotHost, NotSupported
 from evenmatch.model.inputs import Assign, Cancel, Finish
+from evenmatch.server.acceptance_routes import state_of_match
 from evenmatch.server.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.metrics import CONTENT_TYPE
 from evenmatch.server.parts import Parts
-from evenmatch.server.responses import InvalidRequest, encode, read_body
+from evenmatch.server.responses import InvalidRequest, json, read_body
 from evenmatch.wire import (
     QueueState,
     QueueStats,
@@ -32,11 +33,6 @@ ASSIGNMENT_ENTRIES_MAX = 32
 ASSIGNMENT_BYTES_MAX = 16_384
 ASSIGNMENT = 'an object of texts such as {"connection": "10.0.0.1:7777"}'
 TICKET_PARAMETERS = ("wait", "state")
-
-
-def json(value: object, status: int = 200) -> Response:
-    """Return a value as a JSON response."""
-    return Response(encode(value), status, media_type="application/json")
 
 
 def seconds_of(request: Request, name: str, most: float = WAIT_MAX) -> float:
@@ -98,7 +94,7 @@ class Routes:
             view = await join_ticket(parts, ticket_id, follower)
             if view.state in FINAL or (known is not None and known != view.state):
                 return self._ticket(view)
-            event = await _next_state(follower, wait)
+            event = await _next_state(follower, wait, view.state)
         finally:
             parts.tickets.part(ticket_id, follower)
             parts.followers.dismiss(follower)
@@ -183,8 +179,7 @@ class Routes:
         return await self._match(match_id)
 
     async def _match(self, match_id: str) -> Response:
-        kept = await self._runtime.look(lambda engine: engine.match(match_id))
-        return json(match_state(kept.match, kept.assignment, kept.outcome))
+        return json(await self._runtime.look(lambda engine: state_of_match(engine, match_id)))
 
     # Operators
 
@@ -221,12 +216,12 @@ def later(feature: str) -> Callable[[Request], Any]:
     return handler
 
 
-async def _next_state(follower: Follower, wait: float) -> Event | None:
+async def _next_state(follower: Follower, wait: float, known: str) -> Event | None:
     """Return the next change of state; leaving one of several queues is none."""
     until = perf_counter() + wait
     while True:
         event = await follower.next(max(0.0, until - perf_counter()))
-        if event is None or event.name != "waiting":
+        if event is None or event.name != known:
             return event
 
 

@@ -53,6 +53,9 @@ class History:
         self.leaves_at: dict[int, float] = {}
         self.matches: list[Match] = []
         self.merged = 0
+        # What a summary says of outcomes; None where none are played.
+        self.outcomes: dict[str, Any] | None = None
+        self.checks: dict[str, int | float | None] | None = None
         self.end = 0.0
 
     @property

@@ -9,8 +9,17 @@ from __future__ import annotations
 from typing import cast, get_args
 
 import msgspec
+from msgspec.structs import asdict
 
-from evenmatch.model.queue import Format, Handicap, OnDeadline, Queue, SideChoice, default_policy
+from evenmatch.model.queue import (
+    Accept,
+    Format,
+    Handicap,
+    OnDeadline,
+    Queue,
+    SideChoice,
+    default_policy,
+)
 from evenmatch.toml.constraints import ReadTable, build_criterion, build_rule
 from evenmatch.toml.decode import Place
 from evenmatch.toml.shapes import HandicapShape, QueueShape
@@ -81,6 +90,8 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         rating=shape.rating,
         rating_period=shape.rating_period,
         ladder=shape.ladder,
+        silent_after=shape.silent_after,
+        accept=None if shape.accept is None else Accept(**asdict(shape.accept)),
     )
     if shape.policy is None:
         return msgspec.structs.replace(queue, policy=default_policy(queue))

@@ -102,14 +102,30 @@ class HandicapShape(_Shape, frozen=True, kw_only=True):
     attribute: Text = "rating"
 
 
+class AcceptShape(_Shape, frozen=True, kw_only=True):
+    """`accept = {...}` of a queue."""
+
+    seconds: Number = 15.0
+    loss_max: Number = 0.05
+    cooldowns: Numbers = (60.0, 300.0, 900.0)
+    repair: Number = 10.0
+    again: Number = 30.0
+    long_wait: Number | None = None
+    long_seconds: Number | None = None
+
+
+class AnswersShape(_Shape, frozen=True, kw_only=True):
+    """`[answers]`."""
+
+    decline: Number = 0.0
+    silent: Number = 0.0
+    seconds: Number = 0.0
+
+
 class QueueShape(_Shape, frozen=True, kw_only=True):
     """`[[queue]]`."""
 
-    LATER_KEYS: ClassVar[tuple[str, ...]] = (
-        "accept",
-        "rules_file",
-        "silent_after",
-    )
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ("rules_file",)
 
     name: Text = "main"
     teams: Whole | None = None
@@ -133,6 +149,8 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     rating: Text | None = None
     rating_period: Number | None = None
     ladder: Text = ""
+    silent_after: Number | None = None
+    accept: AcceptShape | None = None
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):
@@ -266,4 +284,5 @@ class ScenarioShape(_Shape, frozen=True, kw_only=True):
     arrivals: ArrivalsShape | None = None
     attributes: dict[str, DistributionShape] = {}
     outcomes: OutcomesShape | None = None
+    answers: AnswersShape = AnswersShape()
     server: ServerShape = ServerShape()
