@@ -23,6 +23,7 @@ import evenmatch
 from evenmatch import client, errors, testing
 from evenmatch.model import queue as queue_model
 from evenmatch.model import scenario as scenario_model
+from evenmatch.model import switchback as switchback_model
 from evenmatch.model import world as world_model
 from evenmatch.policies.registry import POLICIES, policy_class
 from evenmatch.toml import shapes
@@ -566,6 +567,11 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("[[queue.rules]]", shapes.RuleShape, queue_model.Rule),
     ("handicap = {...} of a queue", shapes.HandicapShape, queue_model.Handicap),
     ("accept = {...} of a queue", shapes.AcceptShape, queue_model.Accept),
+    (
+        "switchback = {...} of a queue",
+        shapes.SwitchbackShape,
+        switchback_model.Switchback,
+    ),
     ("expand = {...} of a rule", shapes.ExpandShape, queue_model.Expansion),
     ("[arrivals]", shapes.ArrivalsShape, scenario_model.Arrivals),
     ("[[arrivals.classes]]", shapes.ClassShape, scenario_model.ArrivalClass),

@@ -63,11 +63,13 @@ TABLE: dict[str, Row] = {
     "explain": row("", "msgspec"),
     "wire_outcomes": row("model", "msgspec"),
     "wire": row("model explain wire_outcomes", "msgspec"),
+    "wire_live": row("model wire", "msgspec"),
+    "wire_operate": row("", "msgspec"),
     "connection": row("", "msgspec"),
-    "client": row("wire wire_outcomes connection", "msgspec websockets"),
+    "client": row("wire wire_live wire_outcomes connection", "msgspec websockets"),
     "server": row(
         "model cost solvers policies engine config ratings rules journals forecast wire "
-        "wire_outcomes",
+        "wire_live wire_operate wire_outcomes",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
         "structlog jwt",
     ),

@@ -78,6 +78,32 @@ def load_server(path: str | Path) -> tuple[tuple[Queue, ...], ServerSettings, in
         raise ConfigError(f"{path}: {error}") from None
 
 
+def load_document(path: str | Path) -> dict[str, object]:
+    """Return the keys of a TOML file, for `server_of`.
+
+    Raises:
+        ConfigError: The file cannot be read, or is no TOML; the message names it.
+    """
+    try:
+        return read_document(_read(path))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def read_document(text: str) -> dict[str, object]:
+    """Return the keys of a TOML text.
+
+    Raises:
+        ConfigError: The text is no TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"must be valid TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError("must not nest tables and lists this deep") from None
+
+
 def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
     r"""Return the scenario in a TOML text.
 
@@ -91,7 +117,7 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
     >>> parse_scenario("[[queue]]\nwait_max = 60").queues[0].name
     'main'
     """
-    shape = _shape(text)
+    shape = _shape(read_document(text))
     folder = None if base_dir is None else Path(base_dir)
     queues = _queues(shape, _table_reader(folder))
     until = None if shape.until is None else ROOT.at("until").within(shape.until, SECONDS)
@@ -125,7 +151,22 @@ def parse_server(
     Raises:
         ConfigError: A server cannot run it.
     """
-    shape = _shape(text)
+    return server_of(read_document(text), base_dir)
+
+
+def server_of(
+    document: Mapping[str, object], base_dir: str | Path | None = None
+) -> tuple[tuple[Queue, ...], ServerSettings, int]:
+    """Return the queues, the settings and the seed from the keys of a file, wherever they are from.
+
+    Args:
+        document: Keys and values, as TOML or JSON give them.
+        base_dir: The folder from which relative file names count; None leaves them as they are.
+
+    Raises:
+        ConfigError: A server cannot run it.
+    """
+    shape = _shape(document)
     queues = _queues(shape, _table_reader(None if base_dir is None else Path(base_dir)))
     return queues, _settings(shape.server), _seed(shape)
 
@@ -145,12 +186,9 @@ def _read(path: str | Path) -> str:
         raise ConfigError(f"must be UTF-8 text, and byte {error.start} is not") from None
 
 
-def _shape(text: str) -> ScenarioShape:
+def _shape(document: Mapping[str, object]) -> ScenarioShape:
     try:
-        raw = tomllib.loads(text)
-        return decode(raw, ScenarioShape, ROOT)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"must be valid TOML: {error}") from None
+        return decode(document, ScenarioShape, ROOT)
     except RecursionError:
         raise ConfigError("must not nest tables and lists this deep") from None
 
@@ -172,7 +210,15 @@ def _queues(shape: ScenarioShape, read_table: ReadTable) -> tuple[Queue, ...]:
     queues = build_queues(shape.queue, ROOT, read_table)
     for queue in queues:
         check_queue(queue)
-        _check_policy(queue, queue_place(ROOT, queue.name).at("policy"))
+        at = queue_place(ROOT, queue.name)
+        if queue.switchback is None:
+            _check_policy(queue, at.at("policy"))
+        else:
+            for index, policy in enumerate(queue.switchback.policies):
+                arm = msgspec.structs.replace(queue, policy=policy)
+                _check_policy(arm, at.at("switchback").at("policies").at(index))
+        if queue.shadow is not None:
+            _check_policy(msgspec.structs.replace(queue, policy=queue.shadow), at.at("shadow"))
     return queues
 
 
@@ -209,6 +255,9 @@ def _settings(shape: ServerShape) -> ServerSettings:
         clock_speed=at.at("clock_speed").within(shape.clock_speed, SPEEDS),
         keep_days=at.at("keep_days").within(shape.keep_days, DAYS),
         origins=shape.origins,
+        drain_max=at.at("drain_max").within(shape.drain_max, WAITS),
+        log_tickets=shape.log_tickets,
+        log_lines_max=at.at("log_lines_max").between(shape.log_lines_max, 1, LIMIT_MAX),
         limits=_limits(shape.limits, at.at("limits")),
     )
 

@@ -21,7 +21,8 @@ MatchmakingError
 |   |-- OutcomeDiffers                 another outcome of the match was said before, and stays
 |   |-- OutcomeDisputed                the players could not agree in time
 |   |-- Cooldown                       the player failed ready-checks and must wait a while
-|   `-- Overloaded                     a limit is reached; try again later
+|   |-- Overloaded                     a limit is reached; try again later
+|   `-- Draining                       the server is about to stop and takes no new tickets
 |-- PolicyError         (ValueError)   a policy broke its contract
 |-- NotSupported        (ValueError)   the name is known, the feature is not in this version
 `-- JournalError        (RuntimeError) the journal did not take or give a record
@@ -183,6 +184,12 @@ class Overloaded(Refusal):
     """A limit is reached; the same request may succeed later."""
 
     code = "overloaded"
+
+
+class Draining(Refusal):
+    """The server takes no new tickets, because it is about to stop; try again soon."""
+
+    code = "draining"
 
 
 class PolicyError(MatchmakingError, ValueError):

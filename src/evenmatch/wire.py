@@ -94,7 +94,11 @@ class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Estimate(msgspec.Struct, frozen=True, gc=False):
-    """How long a waiting ticket will probably wait, seconds from now."""
+    """How long a waiting ticket will probably wait, seconds from now.
+
+    Half of such tickets wait no longer than `p50`, a tenth no longer than `low`, nine tenths no
+    longer than `high`. All three are equal where the moment is known.
+    """
 
     p50: float
     low: float
@@ -190,6 +194,7 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         fault: Why the queue makes no matches any more; null while all is well.
+        paused: Whether it takes no tickets and makes no matches, because an operator said so.
     """
 
     name: str
@@ -198,6 +203,7 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
     policy: str
     waiting: int
     fault: str | None = None
+    paused: bool = False
 
 
 class WaitStats(msgspec.Struct, frozen=True, gc=False):
@@ -208,8 +214,36 @@ class WaitStats(msgspec.Struct, frozen=True, gc=False):
     p99: float | None
 
 
+class CellWait(msgspec.Struct, frozen=True, gc=False):
+    """What tickets of one cell have to expect that come now, seconds; as in `Estimate`.
+
+    Args:
+        size: Players of a ticket.
+        region: The best region; null if none is known.
+        decile: 1 for the weakest tenth of the players to 10; null if it is not known.
+        waiting: Tickets of the cell that wait now.
+        matches: Matched tickets that the figures rest on; older ones count less.
+        p50: Seconds.
+        low: Seconds.
+        high: Seconds.
+    """
+
+    size: int
+    region: str | None
+    decile: int | None
+    waiting: int
+    matches: float
+    p50: float
+    low: float
+    high: float
+
+
 class QueueStats(msgspec.Struct, frozen=True, gc=False):
-    """How a queue does: now, in the last minute of engine time, and since the server started."""
+    """How a queue does: now, in the last minute of engine time, and since the server started.
+
+    `estimate` and `cells` say how long tickets will wait that come now; null and empty while too
+    little is known.
+    """
 
     queue: str
     now: float
@@ -221,6 +255,8 @@ class QueueStats(msgspec.Struct, frozen=True, gc=False):
     matched: int
     matches: int
     recent: tuple[MatchState, ...]
+    estimate: Estimate | None = None
+    cells: tuple[CellWait, ...] = ()
 
 
 _create: msgspec.json.Decoder[CreateTicket | tuple[CreateTicket, ...]] = msgspec.json.Decoder(
@@ -338,25 +374,7 @@ def proposal_state(
 
 def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> FeedMatch:
     """Return a match as the feed shows it."""
-    return FeedMatch(
-        match.id,
-        match.queue,
-        match.at,
-        match.tickets,
-        match.teams,
-        match.bots,
-        match.cost,
-        match.quality,
-        match.players,
-        assignment,
-        match.handicap or UNSET,
-        match.roles or UNSET,
-        match.region or UNSET,
-        match.latency_delta or UNSET,
-        UNSET if match.hosts is None else match.hosts,
-        match.off_side or UNSET,
-        seq=seq,
-    )
+    return FeedMatch(**msgspec.structs.asdict(match_state(match, assignment)), seq=seq)
 
 
 def _check_id(name: str, where: str) -> None:

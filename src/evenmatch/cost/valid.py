@@ -43,8 +43,11 @@ from evenmatch.model.queue import (
     ScaleKind,
     Unit,
 )
+from evenmatch.model.switchback import Switchback
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+ARMS_MAX = 10
+TRIM_MAX = 0.9
 CRITERIA_MAX = 16
 RULES_MAX = 16
 ATTRIBUTES_MAX = 64
@@ -111,7 +114,18 @@ def check_queue(queue: Queue) -> None:
     wait_end = None if queue.on_deadline == "keep" else queue.wait_max
     for index, rule in enumerate(queue.rules):
         _check_rule(rule, queue.format, wait_end, f"{at}rules[{index}].")
+    if queue.switchback is not None:
+        _check_switchback(queue.switchback, f"{at}switchback.")
     samples_of(queue)
+
+
+def _check_switchback(switchback: Switchback, at: str) -> None:
+    if not 2 <= len(switchback.policies) <= ARMS_MAX:
+        given = f"{len(switchback.policies)} of them"
+        _refuse_value(f"{at}policies", f"2 to {ARMS_MAX} SPECs", given)
+    _check_number(switchback.block, SECONDS, f"{at}block")
+    if not 0.0 <= switchback.trim <= TRIM_MAX:
+        _refuse_value(f"{at}trim", f"between 0 and {TRIM_MAX}", switchback.trim)
 
 
 def _check_texts(queue: Queue, at: str) -> None:

@@ -100,8 +100,7 @@ def judge_update(given: Update, ticket: Ticket, door: Door) -> Updated:
     """Return what an update makes of a waiting ticket.
 
     Raises:
-        InvalidTicket: A value is out of range or missing.
-        NotInMatch: It names a player who is not in the ticket.
+        InvalidTicket: A value is out of range or missing, or a player is not in the ticket.
     """
     tables, limits = door.tables, door.limits
     queues = tables.waiting[ticket.id].queues

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from evenmatch.model.batchable import batch_problem
+from evenmatch.model.switchback import Switchback
 
 ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
 Unit = Literal["difference", "relative", "percentile"]
@@ -280,6 +281,9 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         accept: The ready-check; None means that matches are final at once.
         attributes: Further attribute names that tickets may carry.
         handicap: Points that its matches give to weaker teams; None means none.
+        shadow: The SPEC of a policy that a server plays beside the live one, only to count what
+            it would do; None means none. A simulation has `compare` for that.
+        switchback: Policies that take turns in a server, in place of `policy`; None means none.
         rating: The SPEC of the system that rates its outcomes, such as `glicko2:tau=0.5`; None
             means that they change no rating.
         rating_period: Seconds whose outcomes are rated together; None rates each at once.
@@ -301,6 +305,8 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     accept: Accept | None = None
     attributes: tuple[str, ...] = ()
     handicap: Handicap | None = None
+    shadow: str | None = None
+    switchback: Switchback | None = None
     rating: str | None = None
     rating_period: float | None = None
     ladder: str = ""
@@ -322,12 +328,21 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
                 deepest = max(deepest, rule.matches)
         return deepest
 
+    def plays_like(self, other: Queue) -> bool:
+        """Return whether the matches of both are made in the same way."""
+        return _plain(self) == _plain(other)
+
     @property
     def price(self) -> float:
         """Return the cost of one player-second of waiting."""
         if self.wait_price is not None:
             return self.wait_price
         return 1.0 if self.wait_max is None else 1.0 / self.wait_max
+
+
+def _plain(queue: Queue) -> Queue:
+    """Return a queue without what only watches it or chooses its policy."""
+    return msgspec.structs.replace(queue, shadow=None, switchback=None)
 
 
 def redraw_rule(redraws: int, *, every: float, matches: int = 1, attribute: str = RECENT) -> Rule:

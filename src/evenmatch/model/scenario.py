@@ -214,10 +214,16 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         clock_speed: Engine seconds per real second; other than 1 only for demonstrations.
         keep_days: Days for which the journal keeps what has ended.
         origins: Web origins that may call the server from a browser (CORS); `*` means any.
+        drain_max: Seconds that a draining server lets tickets wait before it stops.
+        log_tickets: Whether each event of a ticket's life is a line of the log.
+        log_lines_max: Such lines a second; those beyond are counted and left out.
         limits: How much the server takes before it refuses.
     """
 
     clock_speed: float = 1.0
     keep_days: float = 30.0
     origins: tuple[str, ...] = ()
+    drain_max: float = 300.0
+    log_tickets: bool = False
+    log_lines_max: int = 5_000
     limits: Limits = Limits()

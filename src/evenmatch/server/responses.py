@@ -48,6 +48,7 @@ STATUS = {
     "proposal_over": 410,
     "body_too_large": 413,
     "overloaded": 429,
+    "draining": 503,
 }
 """HTTP status by code of a refusal; 400 for codes that are not listed."""
 

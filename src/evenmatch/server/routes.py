@@ -6,6 +6,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -22,6 +23,7 @@ from evenmatch.wire import (
     QueueState,
     QueueStats,
     TicketCancelled,
+    TicketState,
     decode,
     match_state,
 )
@@ -83,8 +85,7 @@ class Routes:
         check_parameters(request, TICKET_PARAMETERS)
         wait = seconds_of(request, "wait")
         if wait == 0.0:
-            view = await self._runtime.look(lambda engine: engine.view(ticket_id))
-            return self._ticket(view)
+            return await self._present(ticket_id)
         return await self._await_change(ticket_id, wait, request.query_params.get("state"))
 
     async def _await_change(self, ticket_id: str, wait: float, known: str | None) -> Response:
@@ -100,8 +101,17 @@ class Routes:
             parts.followers.dismiss(follower)
         if event is not None:
             return Response(event.body, media_type="application/json")
-        view = await self._runtime.look(lambda engine: engine.view(ticket_id))
-        return self._ticket(view)
+        return await self._present(ticket_id)
+
+    async def _present(self, ticket_id: str) -> Response:
+        """Return a ticket as it is now, with an estimate of its wait."""
+        waits, now = self._parts.waits, self._runtime.now()
+
+        def query(engine: Engine) -> TicketState:
+            view = engine.view(ticket_id)
+            return ticket_state(view, now, waits.estimate(engine, ticket_id, now))
+
+        return json(await self._runtime.look(query))
 
     async def cancel_ticket(self, request: Request) -> Response:
         """Take a waiting ticket back."""
@@ -128,6 +138,7 @@ class Routes:
                     queue.policy,
                     statistics.waiting(queue.name),
                     _fault_of(engine, queue.name),
+                    queue.name in engine.tables.paused,
                 )
                 for queue in engine.tables.queues.values()
             ]
@@ -142,7 +153,9 @@ class Routes:
         def query(engine: Engine) -> QueueStats:
             parts.matches.check_queue(engine, name)
             recent = parts.matches.recent(engine, name, RECENT)
-            return parts.statistics.of(name, now, [match_state(match) for match in recent])
+            stats = parts.statistics.of(name, now, [match_state(match) for match in recent])
+            estimate, cells = parts.waits.of(name, now)
+            return msgspec.structs.replace(stats, estimate=estimate, cells=cells)
 
         return json(await self._runtime.look(query))
 
@@ -198,6 +211,9 @@ class Routes:
         del request
         if (reason := self._runtime.unready) is not None:
             return json({"status": "not ready", "reason": reason}, 503)
+        if self._runtime.draining:
+            reason = "the server is about to stop and takes no new tickets"
+            return json({"status": "draining", "reason": reason}, 503)
         return json({"status": "ready"})
 
 
@@ -217,7 +233,7 @@ def later(feature: str) -> Callable[[Request], Any]:
 
 
 async def _next_state(follower: Follower, wait: float, known: str) -> Event | None:
-    """Return the next change of state; leaving one of several queues is none."""
+    """Return the next change of state; leaving one of several queues, or new facts, is none."""
     until = perf_counter() + wait
     while True:
         event = await follower.next(max(0.0, until - perf_counter()))

@@ -20,9 +20,10 @@ from evenmatch.model.queue import (
     SideChoice,
     default_policy,
 )
+from evenmatch.model.switchback import Switchback
 from evenmatch.toml.constraints import ReadTable, build_criterion, build_rule
 from evenmatch.toml.decode import Place
-from evenmatch.toml.shapes import HandicapShape, QueueShape
+from evenmatch.toml.shapes import HandicapShape, QueueShape, SwitchbackShape
 
 QUEUES_MAX = 100
 SEATS_MAX = 1000
@@ -67,6 +68,9 @@ def queue_place(root: Place, name: str) -> Place:
 def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
     on_deadline = at.at("on_deadline").one_of(shape.on_deadline, get_args(OnDeadline))
     wait_end = None if on_deadline == "keep" else shape.wait_max
+    switchback = None if shape.switchback is None else _switchback(shape.switchback)
+    if switchback is not None and shape.policy is not None:
+        at.at("policy").refuse("contradicts switchback, which names the policies: leave it out")
     queue = Queue(
         name=shape.name,
         format=build_format(shape, at),
@@ -92,7 +96,11 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         ladder=shape.ladder,
         silent_after=shape.silent_after,
         accept=None if shape.accept is None else Accept(**asdict(shape.accept)),
+        shadow=shape.shadow,
+        switchback=switchback,
     )
+    if switchback is not None and switchback.policies:
+        return msgspec.structs.replace(queue, policy=switchback.policies[0])
     if shape.policy is None:
         return msgspec.structs.replace(queue, policy=default_policy(queue))
     return queue
@@ -100,6 +108,10 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
 
 def _handicap(shape: HandicapShape) -> Handicap:
     return Handicap(shape.factor, shape.max, shape.step, shape.attribute)
+
+
+def _switchback(shape: SwitchbackShape) -> Switchback:
+    return Switchback(shape.policies, shape.block, shape.seed, shape.trim)
 
 
 def build_format(shape: QueueShape, at: Place) -> Format:

@@ -122,6 +122,15 @@ class AnswersShape(_Shape, frozen=True, kw_only=True):
     seconds: Number = 0.0
 
 
+class SwitchbackShape(_Shape, frozen=True, kw_only=True):
+    """`switchback = {...}` of a queue."""
+
+    policies: Texts
+    block: Number = 1800.0
+    seed: Whole = 1
+    trim: Number = 0.25
+
+
 class QueueShape(_Shape, frozen=True, kw_only=True):
     """`[[queue]]`."""
 
@@ -151,6 +160,8 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     ladder: Text = ""
     silent_after: Number | None = None
     accept: AcceptShape | None = None
+    shadow: Text | None = None
+    switchback: SwitchbackShape | None = None
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):
@@ -270,6 +281,9 @@ class ServerShape(_Shape, frozen=True, kw_only=True):
     clock_speed: Number = 1.0
     keep_days: Number = 30.0
     origins: Texts = ()
+    drain_max: Number = 300.0
+    log_tickets: Flag = False
+    log_lines_max: Whole = 5_000
     limits: LimitsShape = LimitsShape()
 
 

@@ -166,8 +166,8 @@ def test_followers_hear_what_a_look_would_show() -> None:
         Accept(15.0, "s0-m2", "s0-1"),
     ):
         world.hand(given)
-        for ticket in ("s0-1", "s0-2"):
-            assert world.feed._topics[ticket].view == world.engine.view(ticket)
+        assert world.feed._topics["s0-1"].view == world.engine.view("s0-1")
+    assert not world.feed.is_followed("s0-2"), "it has ended, and its followers know"
     names = [event.name for event in follower._inbox]
 
     assert names == ["cancelled", "waiting", "proposed", "matched"]
