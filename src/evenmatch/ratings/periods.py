@@ -54,10 +54,8 @@ def rate_period(
     volatility: list[float | None] = [None] * len(known)
     if start.volatility is not None:
         volatility[:] = _kept(after.volatility, rested.volatility, VOLATILITY_MIN, VOLATILITY_MAX)
-    return {
-        name: Rating(*columns)
-        for name, *columns in zip(known, mean, deviation, volatility, strict=True)
-    }
+    rows = zip(known, mean, deviation, volatility, strict=True)
+    return {name: Rating(m, d, v) for name, m, d, v in rows}
 
 
 def _kept(after: FloatArray, before: FloatArray, low: float, high: float) -> list[float]:
