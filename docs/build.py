@@ -580,8 +580,8 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("last_mile = {...} of the world", shapes.LastMileShape, world_model.LastMile),
     ("skill = {...} of the world", shapes.SkillShape, world_model.Skill),
     ("[attributes.NAME]", shapes.DistributionShape, scenario_model.Distribution),
-    ("[outcomes]", shapes.OutcomesShape, scenario_model.Outcomes),
     ("[answers]", shapes.AnswersShape, scenario_model.Answers),
+    ("[outcomes]", shapes.OutcomesShape, scenario_model.Outcomes),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
     ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
 ]

@@ -134,8 +134,8 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
         until=until,
         solve_time=ROOT.at("solve_time").within(shape.solve_time, WAITS),
         warmup=ROOT.at("warmup").within(shape.warmup, WAITS),
-        outcomes=None if shape.outcomes is None else _outcomes(shape.outcomes),
         answers=_answers(shape.answers),
+        outcomes=None if shape.outcomes is None else _outcomes(shape.outcomes),
     )
 
 

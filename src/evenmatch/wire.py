@@ -11,15 +11,12 @@ import unicodedata
 from typing import TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from evenmatch.errors import InvalidTicket, Refusal
 from evenmatch.explain import BAD, explained
 from evenmatch.explain import InvalidRequest as InvalidRequest
-from evenmatch.model.match import Match
-from evenmatch.model.outcome import MatchOutcome
 from evenmatch.model.ticket import NewTicket, Player, Value
-from evenmatch.wire_outcomes import OutcomeState, outcome_state
+from evenmatch.wire_matches import MatchState
 
 BATCH_MAX = 1_000
 """Tickets of one request, unless the server's limits say less."""
@@ -121,72 +118,20 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
     answer_within: float | None = None
 
 
-class AnswerCheck(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """The answer of a ticket to a ready-check.
-
-    Args:
-        ticket: The ticket that answers.
-        players: For whom; empty means all players of the ticket.
-    """
-
-    ticket: str
-    players: tuple[str, ...] = ()
-
-
 class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
     """How a cancelled ticket ended."""
 
     state: str
 
 
-class MatchState(msgspec.Struct, frozen=True, gc=False):
-    """A match: ticket ids and player ids by team; `at` is engine time in seconds.
+class PlayerRating(msgspec.Struct, frozen=True, gc=False):
+    """What is stored of a player in a ladder; the deviation is as wide as it is now."""
 
-    `handicap`, where somebody gets one, holds the points given to each team before the start.
-    `roles`, in queues that have them, names the role of each of `players`.
-    `region`, in queues that compare latencies, is the best one for all, and `latency_delta` says by
-    team and player how many milliseconds it is above the player's own best. `hosts`, in queues that
-    ask for them, are the players who reach everyone, best first. `off_side`, where there is any,
-    names the tickets that are on another side than they asked for. `outcome` is there once somebody
-    has reported how it ended.
-
-    A match that waits for acceptance has the `state` "proposed"; `accepted` are the players who
-    have accepted, `left` those who declined, left or were silent, whose seats are being filled.
-    """
-
-    match: str
-    queue: str
-    at: float
-    tickets: tuple[str, ...]
-    teams: tuple[tuple[str, ...], ...]
-    bots: int
-    cost: float
-    quality: float | None
-    players: tuple[tuple[str, ...], ...]
-    assignment: dict[str, str] | None = None
-    handicap: tuple[float, ...] | UnsetType = UNSET
-    roles: tuple[tuple[str, ...], ...] | UnsetType = UNSET
-    region: str | UnsetType = UNSET
-    latency_delta: tuple[tuple[float, ...], ...] | UnsetType = UNSET
-    hosts: tuple[str, ...] | UnsetType = UNSET
-    off_side: tuple[str, ...] | UnsetType = UNSET
-    outcome: OutcomeState | UnsetType = UNSET
-    state: str | UnsetType = UNSET
-    accepted: tuple[str, ...] | UnsetType = UNSET
-    left: tuple[str, ...] | UnsetType = UNSET
-
-
-class FeedMatch(MatchState, frozen=True, gc=False):
-    """A match in the feed; `seq` is the number of the record that made it."""
-
-    seq: int = 0
-
-
-class FeedPage(msgspec.Struct, frozen=True, gc=False):
-    """Matches in order; ask again with `after` = `next`."""
-
-    matches: tuple[FeedMatch, ...]
-    next: int
+    player: str
+    ladder: str
+    mean: float
+    deviation: float
+    volatility: float | None
 
 
 class QueueState(msgspec.Struct, frozen=True, gc=False):
@@ -331,50 +276,6 @@ def new_ticket(created: CreateTicket) -> NewTicket:
         if not player.id.isprintable() or player.id.isspace():
             _check_id(player.id, f"/players/{at}/id")
     return NewTicket(created.players, created.queues, created.attributes)
-
-
-def match_state(
-    match: Match,
-    assignment: dict[str, str] | None = None,
-    outcome: MatchOutcome | None = None,
-) -> MatchState:
-    """Return a match as it goes over HTTP."""
-    return MatchState(
-        match.id,
-        match.queue,
-        match.at,
-        match.tickets,
-        match.teams,
-        match.bots,
-        match.cost,
-        match.quality,
-        match.players,
-        assignment,
-        match.handicap or UNSET,
-        match.roles or UNSET,
-        match.region or UNSET,
-        match.latency_delta or UNSET,
-        UNSET if match.hosts is None else match.hosts,
-        match.off_side or UNSET,
-        UNSET if outcome is None else outcome_state(outcome),
-    )
-
-
-def proposal_state(
-    match: Match, accepted: dict[str, tuple[str, ...]], left: tuple[str, ...]
-) -> MatchState:
-    """Return a match that waits for acceptance as it goes over HTTP."""
-    return msgspec.structs.replace(
-        match_state(match),
-        state="proposed",
-        accepted=tuple([player for players in accepted.values() for player in players]),
-        left=left,
-    )
-
-
-def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> FeedMatch:
-    """Return a match as the feed shows it."""
-    return FeedMatch(**msgspec.structs.asdict(match_state(match, assignment)), seq=seq)
 
 
 def _check_id(name: str, where: str) -> None:

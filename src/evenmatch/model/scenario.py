@@ -129,6 +129,20 @@ class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return sum(rates) if rates else (self.rate or 0.0)
 
 
+class Answers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How players answer a ready-check.
+
+    Args:
+        decline: Share of the players asked who decline.
+        silent: Share of those who never answer.
+        seconds: Mean time until an answer; the times are uniform from 0 to twice the mean.
+    """
+
+    decline: float = 0.0
+    silent: float = 0.0
+    seconds: float = 0.0
+
+
 class Outcomes(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How matches end in a simulation; see `sim.outcomes`.
 
@@ -145,20 +159,6 @@ class Outcomes(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     lasts: float = 600.0
 
 
-class Answers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How players answer a ready-check.
-
-    Args:
-        decline: Share of the players asked who decline.
-        silent: Share of those who never answer.
-        seconds: Mean time until an answer; the times are uniform from 0 to twice the mean.
-    """
-
-    decline: float = 0.0
-    silent: float = 0.0
-    seconds: float = 0.0
-
-
 class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A world to simulate.
 
@@ -169,8 +169,8 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         until: Seconds after which the run ends; None runs until nothing is left to happen.
         solve_time: Seconds until a job's result arrives.
         warmup: Tickets enqueued before this many seconds are simulated, not counted.
-        outcomes: How matches end; None means that nobody hears of it.
         answers: How players answer where a queue has a ready-check; by default all accept at once.
+        outcomes: How matches end; None means that nobody hears of it.
     """
 
     queues: tuple[Queue, ...]
@@ -179,8 +179,8 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     until: float | None = None
     solve_time: float = 0.0
     warmup: float = 0.0
-    outcomes: Outcomes | None = None
     answers: Answers = Answers()
+    outcomes: Outcomes | None = None
 
 
 class Limits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -10,7 +10,8 @@ from evenmatch.model.inputs import Accept, Decline
 from evenmatch.server.followers import ticket_state
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import json, read_body
-from evenmatch.wire import AnswerCheck, MatchState, decode, match_state, proposal_state
+from evenmatch.wire import decode
+from evenmatch.wire_matches import AnswerCheck, MatchState, match_state, proposal_state
 
 BYTES_MAX = 65_536
 EXAMPLE = 'an object such as {"ticket": "s0-1", "players": ["ada"]}'

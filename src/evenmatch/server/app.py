@@ -166,8 +166,9 @@ def with_cors(app: App, origins: tuple[str, ...]) -> App | CORSMiddleware:
 
 def routes_of(parts: Parts) -> list[BaseRoute]:
     """Return all routes but the hot one."""
-    routes, acceptance, outcomes = Routes(parts), AcceptanceRoutes(parts), OutcomeRoutes(parts)
+    routes, acceptance = Routes(parts), AcceptanceRoutes(parts)
     explain, live = ExplainRoutes(parts), LiveRoutes(parts)
+    outcomes = OutcomeRoutes(parts)
     openapi = Response(encode(openapi_document()), media_type="application/json")
     return [
         # The hot path answers POST; here, so that other methods get 405 and not 404.
@@ -187,11 +188,11 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
         Route("/v1/matches/{match}", routes.get_match, methods=["GET"]),
         Route("/v1/matches/{match}/assignment", routes.assign_match, methods=["PUT"]),
         Route("/v1/matches/{match}/finish", routes.finish_match, methods=["POST"]),
-        Route("/v1/matches/{match}/outcome", outcomes.report, methods=["POST"]),
-        Route("/v1/players/{player}/rating", outcomes.get_rating, methods=["GET"]),
         Route("/v1/matches/{match}/accept", acceptance.accept, methods=["POST"]),
         Route("/v1/matches/{match}/decline", acceptance.decline, methods=["POST"]),
         *OperatorRoutes(parts).all(),
+        Route("/v1/matches/{match}/outcome", outcomes.report, methods=["POST"]),
+        Route("/v1/players/{player}/rating", outcomes.get_rating, methods=["GET"]),
         *_later_routes(),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/metrics", routes.metrics, methods=["GET"]),

@@ -7,11 +7,10 @@ from functools import lru_cache
 import msgspec
 
 import evenmatch
-from evenmatch import wire, wire_live, wire_operate
+from evenmatch import wire, wire_live, wire_matches, wire_operate
 from evenmatch.model.explanation import Explanation, LongestWaiting
 from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
 from evenmatch.server.operator_paths import operator_paths
-from evenmatch.wire_outcomes import PlayerRating, ReportOutcome
 
 _TYPES = (
     wire.CreateTicket,
@@ -20,11 +19,11 @@ _TYPES = (
     wire.ItemProblem,
     wire.TicketState,
     wire.TicketCancelled,
-    wire.AnswerCheck,
-    wire.MatchState,
-    ReportOutcome,
-    PlayerRating,
-    wire.FeedPage,
+    wire_matches.AnswerCheck,
+    wire_matches.MatchState,
+    wire_matches.ReportOutcome,
+    wire.PlayerRating,
+    wire_matches.FeedPage,
     wire.QueueState,
     wire.QueueStats,
     Explanation,
@@ -139,7 +138,7 @@ def _ticket_paths() -> Json:
 
 
 def _match_paths() -> Json:
-    match = body(ref(wire.MatchState))
+    match = body(ref(wire_matches.MatchState))
     place = {"type": "object", "additionalProperties": {"type": "string"}}
     return {
         "/v1/matches/{match}": {
@@ -161,7 +160,7 @@ def _match_paths() -> Json:
                 "reportOutcome",
                 "Say how a match ended, as the game's service or as one of its players",
                 {"200": match},
-                requestBody={"required": True, **body(ref(ReportOutcome))},
+                requestBody={"required": True, **body(ref(wire_matches.ReportOutcome))},
             ),
         },
         "/v1/players/{player}/rating": {
@@ -169,7 +168,7 @@ def _match_paths() -> Json:
             "get": operation(
                 "getRating",
                 "What is known of a player's skill",
-                {"200": body(ref(PlayerRating))},
+                {"200": body(ref(wire.PlayerRating))},
                 parameters=[
                     in_query(
                         "queue",
@@ -189,7 +188,7 @@ def _match_paths() -> Json:
                 "acceptMatch",
                 "Confirm a match that was proposed",
                 {"200": body(ref(wire.TicketState))},
-                requestBody={"required": True, **body(ref(wire.AnswerCheck))},
+                requestBody={"required": True, **body(ref(wire_matches.AnswerCheck))},
             ),
         },
         "/v1/matches/{match}/decline": {
@@ -198,7 +197,7 @@ def _match_paths() -> Json:
                 "declineMatch",
                 "Turn a proposed match down",
                 {"200": body(ref(wire.TicketState))},
-                requestBody={"required": True, **body(ref(wire.AnswerCheck))},
+                requestBody={"required": True, **body(ref(wire_matches.AnswerCheck))},
             ),
         },
     }
@@ -214,7 +213,7 @@ def _queue_paths() -> Json:
     wait = in_query("wait", _SECONDS, "Wait this long for a match if there is none.")
     lines = {"type": "integer", "minimum": 1, "maximum": 1_000}
     most = in_query("most", lines, "Tickets at the most; 20 if it is left out.")
-    page = {"content": {**body(ref(wire.FeedPage))["content"], **_STREAM["content"]}}
+    page = {"content": {**body(ref(wire_matches.FeedPage))["content"], **_STREAM["content"]}}
     return {
         "/v1/queues": {"get": operation("getQueues", "All queues", {"200": queues})},
         "/v1/queues/{queue}/stats": {

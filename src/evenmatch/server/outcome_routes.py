@@ -9,10 +9,10 @@ from evenmatch.engine.engine import Engine
 from evenmatch.errors import NotInMatch, UnknownPlayer, UnknownQueue
 from evenmatch.model.inputs import Outcome
 from evenmatch.server.parts import Parts
-from evenmatch.server.responses import Scope, json, read_body
+from evenmatch.server.responses import Scope, encode, read_body
 from evenmatch.server.routes import check_parameters
-from evenmatch.wire import decode, match_state
-from evenmatch.wire_outcomes import PlayerRating, ReportOutcome
+from evenmatch.wire import PlayerRating, decode
+from evenmatch.wire_matches import ReportOutcome, match_state
 
 OUTCOME_BYTES_MAX = 262_144
 OUTCOME = 'an outcome such as {"ranks": [1, 2]}'
@@ -48,7 +48,7 @@ class OutcomeRoutes:
         )
         await self._runtime.ask(given)
         kept = await self._runtime.look(lambda engine: engine.match(match_id))
-        return json(match_state(kept.match, kept.assignment, kept.outcome))
+        return _json(match_state(kept.match, kept.assignment, kept.outcome))
 
     async def get_rating(self, request: Request) -> Response:
         """Return what is stored of a player, as uncertain as it is now."""
@@ -76,10 +76,14 @@ class OutcomeRoutes:
                 )
             return PlayerRating(player, ladder, rating.mean, rating.deviation, rating.volatility)
 
-        return json(await self._runtime.look(query))
+        return _json(await self._runtime.look(query))
 
 
 def player_of(scope: Scope) -> str | None:
     """Return the player whose token came with a request; None for a service or the machine."""
     principal = scope.get("principal")
     return principal.name if principal is not None and principal.is_player else None
+
+
+def _json(value: object) -> Response:
+    return Response(encode(value), media_type="application/json")

@@ -19,14 +19,8 @@ from evenmatch.server.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.metrics import CONTENT_TYPE
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import InvalidRequest, json, read_body
-from evenmatch.wire import (
-    QueueState,
-    QueueStats,
-    TicketCancelled,
-    TicketState,
-    decode,
-    match_state,
-)
+from evenmatch.wire import QueueState, QueueStats, TicketCancelled, TicketState, decode
+from evenmatch.wire_matches import match_state
 
 WAIT_MAX = 60.0
 """Longest long poll, seconds."""

@@ -30,7 +30,8 @@ from evenmatch.model.events import (
 )
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
-from evenmatch.wire import MatchState, QueueStats, WaitStats
+from evenmatch.wire import QueueStats, WaitStats
+from evenmatch.wire_matches import MatchState
 
 RATE_SECONDS = 60.0
 """Rates are counted over this much engine time."""

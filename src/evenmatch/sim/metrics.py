@@ -82,8 +82,6 @@ def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ())
         summary["off_side"] = sum(history.sizes[place] for place in off_side)
     if history.checks is not None:
         summary["checks"] = history.checks
-    if history.outcomes is not None:
-        summary["outcomes"] = history.outcomes
     if by := list(by):
         summary["by"] = {
             attribute: {

@@ -24,7 +24,6 @@ from evenmatch.model.match import Match
 from evenmatch.model.outcome import places_of
 from evenmatch.model.scenario import Outcomes
 from evenmatch.model.ticket import NewTicket, attribute_of
-from evenmatch.sim.seeds import generator
 
 
 class Played:
@@ -89,11 +88,6 @@ class Played:
             means = np.array([rows[player].rating.mean for player in known])
             order[ladder] = rank_correlation(means, np.array([self.skills[p] for p in known]))
         return {"counted": tables.counters.outcomes, "order": order}
-
-
-def played_by(model: Outcomes | None, seeds: np.random.SeedSequence) -> Played | None:
-    """Return what plays the matches of a scenario, by a stream of chance of its own."""
-    return None if model is None else Played(model, generator(seeds, "outcomes"))
 
 
 def draw_ranks(

@@ -19,6 +19,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -77,8 +78,8 @@ class Simulator:
         seed: Root of the policies' chance.
         until: Seconds after which the run ends; what is due at that very instant still happens.
         solve_time: Seconds from a job's start until its plan is there.
-        played: How matches end; None means that nobody hears of it.
         answers: How players answer ready-checks, and the seed of their chance.
+        played: How matches end; None means that nobody hears of it.
         is_checked: Whether to assert the engine's invariants after each step (slow).
     """
 
@@ -91,8 +92,8 @@ class Simulator:
         seed: int = 0,
         until: float | None = None,
         solve_time: float = 0.0,
-        played: Played | None = None,
         answers: AnswerSeed = NO_ANSWERS,
+        played: Played | None = None,
         is_checked: bool = False,
     ) -> None:
         self.engine = Engine(resolve, limits=LIMITS, rate=rate_period)
@@ -133,8 +134,8 @@ class Simulator:
         while True:
             leave_at, arrival_at = self._next_leave(), coming.at
             announced_at = coming.announced_at(self._now)
-            played_at = math.inf if self._played is None else self._played.next_at
             answer_at = self._answers.at
+            played_at = math.inf if self._played is None else self._played.next_at
             given_at = min(played_at, leave_at, arrival_at, announced_at, answer_at)
             if given_at == math.inf and not engine.tables.waiting:
                 break
@@ -166,10 +167,14 @@ class Simulator:
                 self._arrive(coming.take())
         self._raise_fault()
         self._count_checks()
-        if self._played is not None:
-            self.history.outcomes = self._played.figures(self.engine.tables)
         self.history.finish(self._now if self._until is None else self._until)
         return self.history
+
+    def figures(self) -> dict[str, Any]:
+        """Return what a run adds to its summary: how its outcomes were rated, if it has any."""
+        if self._played is None:
+            return {}
+        return {"outcomes": self._played.figures(self.engine.tables)}
 
     def _is_over(self, rest: Rest | None) -> bool:
         """Return whether no wake can end a ticket; `until` alone ends a run while tickets wait."""

@@ -91,13 +91,13 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         match_max=shape.match_max,
         attributes=shape.attributes,
         handicap=None if shape.handicap is None else _handicap(shape.handicap),
-        rating=shape.rating,
-        rating_period=shape.rating_period,
-        ladder=shape.ladder,
         silent_after=shape.silent_after,
         accept=None if shape.accept is None else Accept(**asdict(shape.accept)),
         shadow=shape.shadow,
         switchback=switchback,
+        rating=shape.rating,
+        rating_period=shape.rating_period,
+        ladder=shape.ladder,
     )
     if switchback is not None and switchback.policies:
         return msgspec.structs.replace(queue, policy=switchback.policies[0])

@@ -155,13 +155,13 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     rules: tuple[RuleShape, ...] = ()
     attributes: Texts = ()
     handicap: HandicapShape | None = None
-    rating: Text | None = None
-    rating_period: Number | None = None
-    ladder: Text = ""
     silent_after: Number | None = None
     accept: AcceptShape | None = None
     shadow: Text | None = None
     switchback: SwitchbackShape | None = None
+    rating: Text | None = None
+    rating_period: Number | None = None
+    ladder: Text = ""
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):
@@ -297,6 +297,6 @@ class ScenarioShape(_Shape, frozen=True, kw_only=True):
     queue: tuple[QueueShape, ...] = ()
     arrivals: ArrivalsShape | None = None
     attributes: dict[str, DistributionShape] = {}
-    outcomes: OutcomesShape | None = None
     answers: AnswersShape = AnswersShape()
+    outcomes: OutcomesShape | None = None
     server: ServerShape = ServerShape()

@@ -89,8 +89,8 @@ def test_wrong_answers_are_refused_in_words() -> None:
             found.append((status, problem["error"]))
         assert found == [
             (400, "invalid_request"),
-            (404, "not_in_match"),
-            (404, "not_in_match"),
+            (403, "not_in_match"),
+            (403, "not_in_match"),
             (404, "unknown_match"),
             (400, "invalid_request"),
         ]

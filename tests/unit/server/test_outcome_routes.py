@@ -112,7 +112,7 @@ def test_players_report_with_their_own_token_only() -> None:
         assert status == 200
         assert told["outcome"] == {"state": "reported", "ranks": None, "reports": {"a": [1, 2]}}
         status, problem = await scene.call("POST", path, {"ranks": [1, 2], "player": "b"}, by="a")
-        assert (status, problem["error"]) == (404, "not_in_match")
+        assert (status, problem["error"]) == (403, "not_in_match")
         status, told = await scene.call("POST", path, {"ranks": [1, 2], "player": "b"})
         assert told["outcome"]["state"] == "counted"
 
@@ -145,7 +145,7 @@ def test_player_may_not_say_that_his_match_was_wide() -> None:
         ({}, 400, "invalid_outcome", ""),
         ({"points": [1e300, 0]}, 400, "invalid_outcome", "/points"),
         ({"ranks": [1, 2], "teams": [["a"], ["z"]]}, 400, "invalid_outcome", "/teams"),
-        ({"ranks": [1, 2], "player": "z"}, 404, "not_in_match", "/player"),
+        ({"ranks": [1, 2], "player": "z"}, 403, "not_in_match", "/player"),
         (b'{"ranks": [' + b"1," * 200_000 + b"1]}", 413, "body_too_large", ""),
     ],
 )
