@@ -11,15 +11,8 @@ from typing import cast, get_args
 import msgspec
 from msgspec.structs import asdict
 
-from evenmatch.model.queue import (
-    Accept,
-    Format,
-    Handicap,
-    OnDeadline,
-    Queue,
-    SideChoice,
-    default_policy,
-)
+from evenmatch.model.accept import Accept
+from evenmatch.model.queue import Format, Handicap, OnDeadline, Queue, SideChoice, default_policy
 from evenmatch.model.switchback import Switchback
 from evenmatch.toml.constraints import ReadTable, build_criterion, build_rule
 from evenmatch.toml.decode import Place
@@ -98,6 +91,7 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         rating=shape.rating,
         rating_period=shape.rating_period,
         ladder=shape.ladder,
+        commit_jitter=shape.commit_jitter,
     )
     if switchback is not None and switchback.policies:
         return msgspec.structs.replace(queue, policy=switchback.policies[0])
