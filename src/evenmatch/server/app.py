@@ -24,6 +24,7 @@ from evenmatch.server.auth.guard import guarded
 from evenmatch.server.auth.own import principal_of
 from evenmatch.server.auth.principal import LOCAL
 from evenmatch.server.auth.routes import AccountRoutes
+from evenmatch.server.dashboard.routes import dashboard_routes
 from evenmatch.server.explain_routes import ExplainRoutes
 from evenmatch.server.live_routes import LiveRoutes
 from evenmatch.server.openapi import openapi_document
@@ -47,7 +48,6 @@ from evenmatch.server.responses import (
 )
 from evenmatch.server.routes import Routes, later
 from evenmatch.server.sockets import TicketStream, denying
-from evenmatch.server.status import status_page
 from evenmatch.server.streams import QueueMatches, TicketEvents
 from evenmatch.server.tickets import CreateTickets
 from evenmatch.wire import Problem
@@ -250,7 +250,7 @@ def routes_of(parts: Parts, accounts: Accounts) -> list[BaseRoute]:
         Route("/metrics", routes.metrics, methods=["GET"]),
         Route("/healthz", routes.healthz, methods=["GET"]),
         Route("/readyz", routes.readyz, methods=["GET"]),
-        Route("/", status_page, methods=["GET"]),
+        *dashboard_routes(parts),
     ]
 
 

@@ -10,6 +10,8 @@ import evenmatch
 from evenmatch import wire, wire_live, wire_matches, wire_operate
 from evenmatch.model.explanation import Explanation, LongestWaiting
 from evenmatch.server.auth import described
+from evenmatch.server.dashboard.openapi import dashboard_paths
+from evenmatch.server.dashboard.shown import MatchShown
 from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
 from evenmatch.server.operator_paths import operator_paths
 
@@ -27,6 +29,7 @@ _TYPES = (
     wire_matches.FeedPage,
     wire.QueueState,
     wire.QueueStats,
+    MatchShown,
     Explanation,
     LongestWaiting,
     wire.Problem,
@@ -54,6 +57,7 @@ def openapi_document() -> Json:
         **_ticket_paths(),
         **_match_paths(),
         **_queue_paths(),
+        **dashboard_paths(),
         **operator_paths(),
         **_figure_paths(),
         **described.account_paths(),

@@ -75,7 +75,6 @@ def test_player_sees_his_match_and_no_other(tmp_path: Path) -> None:
     [
         ("GET", "/v1/queues/duel/matches", None),
         ("GET", "/v1/queues/duel/stats", None),
-        ("PUT", "/v1/matches/s0-m1/assignment", {"connection": "x"}),
         ("POST", "/v1/matches/s0-m1/finish", None),
         ("PUT", "/v1/config", {}),
         ("GET", "/v1/audit", None),
