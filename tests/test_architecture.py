@@ -64,7 +64,7 @@ TABLE: dict[str, Row] = {
     "wire": row("model explain wire_matches", "msgspec"),
     "wire_matches": row("model", "msgspec"),
     "wire_live": row("model wire", "msgspec"),
-    "wire_operate": row("", "msgspec"),
+    "wire_operate": row("wire", "msgspec"),
     "connection": row("", "msgspec"),
     "exchange": row("wire connection", "msgspec"),
     "following": row("wire_live connection exchange", "msgspec websockets"),
@@ -74,7 +74,7 @@ TABLE: dict[str, Row] = {
         "model cost solvers policies engine config ratings rules journals forecast wire "
         "wire_live wire_matches wire_operate",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
-        "structlog jwt",
+        "structlog jwt opentelemetry",
     ),
     "testing": row("model cost policies engine journals", "msgspec numpy hypothesis"),
 }
