@@ -51,6 +51,8 @@ class WaitEstimates:
         for row in sorted(tables.waiting.values(), key=lambda row: row.ticket.age_key):
             ticket = row.ticket
             forecast.enter(ticket.id, ticket, row.queues, ticket.enqueued_at, tables.now)
+        forecast.pause((), tables.now)
+        forecast.pause(tables.paused, tables.now)
 
     def hear(self, record: Record) -> None:
         """Fold a durable record."""
@@ -117,6 +119,7 @@ class WaitEstimates:
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
             forecast.configure(record.input.queues)
+            forecast.pause(record.input.pause, now)
             self._first_queue = record.input.queues[0].name
 
     def _move(self, ticket_id: str, now: float) -> None:
