@@ -96,7 +96,7 @@ class Controls:
                 names = {*tables.paused, queue} if paused else {*tables.paused} - {queue}
                 pause = tuple(name for name in tables.queues if name in names)
                 queues = tuple(tables.queues.values())
-                given = Configure(self._runtime.now(), queues, tables.seed, tables.version, pause)
+                given = msgspec.structs.replace(self._again(tables, queues), pause=pause)
                 await self._runtime.ask(given)
                 log.warning("queue_paused" if paused else "queue_resumed", queue=queue)
             return QueuePaused(queue, paused)
@@ -144,9 +144,7 @@ class Controls:
         async with self._lock:
             tables = await self._tables()
             queues = as_played(tables.queues.values(), self._runtime.now())
-            given = Configure(
-                self._runtime.now(), queues, tables.seed, tables.version, tables.paused
-            )
+            given = self._again(tables, queues)
             if _changes(given, tables):
                 await self._runtime.ask(given)
                 log.info("policies_took_turns", policies={q.name: q.policy for q in queues})
@@ -188,12 +186,10 @@ class Controls:
         check_waiting(tables, plan)
         given = self._configure(tables, queues, seed)
         expired = 0
-        if _changes(given, tables):
+        if _changes(given, tables) or tables.configured_by:
             await self._try_out(given, tables)
             runtime.versions.set_aside(given.version)
             expired, _ = _counts(await self._hand_in(given))
-        else:
-            runtime.versions.set_aside(tables.version)
         runtime.plan = plan
         log.info("configuration_reloaded", file=str(plan.file), expired=expired)
 
@@ -216,7 +212,7 @@ class Controls:
             stored = Stored(given.version, time.time(), by, base, document)
             await asyncio.to_thread(versions.write, stored)
         try:
-            expired, left = _counts(await self._hand_in(given))
+            expired, left = _counts(await self._hand_in(msgspec.structs.replace(given, by=by)))
         except JournalError:
             # The journal may have it all the same: the version must stay readable.
             raise
@@ -267,6 +263,11 @@ class Controls:
             )
         return queues, seed
 
+    def _again(self, tables: Tables, queues: tuple[Queue, ...]) -> Configure:
+        """Return the same configuration under its number, but for what its shell changes."""
+        now, by = self._runtime.now(), tables.configured_by
+        return Configure(now, queues, tables.seed, tables.version, tables.paused, by)
+
     def _configure(self, tables: Tables, queues: tuple[Queue, ...], seed: int) -> Configure:
         names = {queue.name for queue in queues}
         paused = tuple(name for name in tables.paused if name in names)
@@ -280,6 +281,7 @@ def _extract(engine: Engine) -> Tables:
         now=tables.now,
         seed=tables.seed,
         version=tables.version,
+        configured_by=tables.configured_by,
         queues=dict(tables.queues),
         paused=tables.paused,
         waiting=dict(tables.waiting),

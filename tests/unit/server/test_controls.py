@@ -19,9 +19,11 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.greedy import Greedy
 from evenmatch.server.app import App
+from evenmatch.server.clock import Clock
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import ConfigFrom, Plan
 from evenmatch.server.responses import Message
+from evenmatch.server.turns import as_played
 from evenmatch.server.versions import changeable
 
 CONFIG = """
@@ -314,6 +316,7 @@ def test_change_over_http_outlives_a_restart_until_the_file_is_edited(tmp_path: 
         tables = parts.runtime.engine.tables
         assert (policies(parts)[0], tables.paused) == ("window:limit=300", ("squad",))
         assert tables.sequence == 3, "nothing changed, so there is no record"
+        assert tables.configured_by == "PUT /v1/config"
         await parts.runtime.stop()
         # An edited file: nobody can know which one is meant.
         edited = CONFIG.replace("limit=100", "limit=50")
@@ -332,6 +335,62 @@ def test_change_over_http_outlives_a_restart_until_the_file_is_edited(tmp_path: 
         parts = await started(plan_of(edited, tmp_path), journal.reopen())
         assert policies(parts)[0] == "window:limit=50"
         await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_copy_of_the_journal_alone_does_not_undo_a_change_silently(tmp_path: Path) -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        assert (await call(parts, "PUT", "/v1/config", WIDER))[0] == 200
+        await parts.runtime.stop()
+        (tmp_path / "config" / "2.json").unlink()
+        journal = journal.reopen()
+        with pytest.raises(ConfigError, match=r"2\.json is missing"):
+            await started(plan_of(CONFIG, tmp_path), journal)
+        journal = journal.reopen()
+        parts = await started(plan_of(CONFIG, tmp_path, "data"), journal)
+        assert policies(parts)[0] == "window:limit=300"
+        assert (await call(parts, "GET", "/v1/config"))[1]["config"] is None
+        await parts.runtime.stop()
+        journal = journal.reopen()
+        parts = await started(plan_of(CONFIG, tmp_path, "file"), journal)
+        assert policies(parts)[0] == "window:limit=100"
+        await parts.runtime.stop()
+        parts = await started(plan_of(CONFIG, tmp_path), journal.reopen())
+        assert policies(parts)[0] == "window:limit=100"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_turn_at_a_restart_leaves_a_change_over_http_under_its_number(tmp_path: Path) -> None:
+    turns = (
+        '[[queue]]\nname = "duel"\nswitchback = {policies = ["greedy", "first_come"], block = 5}\n'
+    )
+
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        assert (await call(parts, "PUT", "/v1/config", turns))[0] == 200
+        at = parts.runtime.now()
+        block = next(b for b in range(1, 9) if arm_at(b * 5.0 + 1) != arm_at(at))
+        # The last record before the end: it is of another block, and nobody has taken turns.
+        parts.runtime.clock = Clock(block * 5.0 + 1)
+        await parts.controls.pause("duel", True)
+        await parts.runtime.stop()
+        for _ in range(2):
+            journal = journal.reopen()
+            parts = await started(plan_of(CONFIG, tmp_path), journal)
+            tables = parts.runtime.engine.tables
+            assert (tables.version, tables.configured_by) == (2, "PUT /v1/config")
+            assert list(tables.queues) == ["duel"]
+            assert policies(parts)[0] == arm_at(parts.runtime.now())
+            await parts.runtime.stop()
+
+    def arm_at(now: float) -> str:
+        return as_played(plan_of(turns).queues, now)[0].policy
 
     play(scene)
 
