@@ -22,7 +22,7 @@ from evenmatch.errors import ConfigError, JournalError, MatchmakingError, Unknow
 from evenmatch.model.events import Expired, LeftQueue
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
-from evenmatch.server.foreign import check_foreign, specs_in, specs_of_queues
+from evenmatch.server.foreign import check_files, check_foreign, specs_in, specs_of_queues
 from evenmatch.server.logs import log
 from evenmatch.server.recovery import check_waiting, pools_of
 from evenmatch.server.runtime import Runtime
@@ -31,6 +31,10 @@ from evenmatch.server.versions import Stored, changeable, digest
 from evenmatch.wire import InvalidRequest
 from evenmatch.wire_operate import ConfigChanged, ConfigState, QueuePaused, QueuePolicy, QueueShadow
 
+SERVER_DIFFERS = (
+    "server differs from what the server was started with, and only a restart changes it: leave "
+    "[server] out, or restart"
+)
 LOOK_EVERY = 1.0
 """Longest sleep of those who wait for a turn, seconds; a configuration may change meanwhile."""
 
@@ -82,8 +86,9 @@ class Controls:
                     f"look at it with GET /v1/config and decide again",
                     where="/if_version",
                 )
-            check_foreign(specs_in(document), self._trusted())
-            queues, seed = await asyncio.to_thread(self._parse, document)
+            await asyncio.to_thread(self._check_sent, document)
+            others = {key: document[key] for key in document if key != "server"}
+            queues, seed = await asyncio.to_thread(self._parse, others)
             given = self._configure(tables, queues, seed)
             return await self._bring(given, tables, changeable(document), by=by, dry_run=dry_run)
 
@@ -257,11 +262,25 @@ class Controls:
         plan = self._runtime.plan
         queues, settings, seed = server_of(document, plan.folder)
         if "server" in document and settings != plan.settings:
-            raise ConfigError(
-                "server differs from what the server was started with, and only a restart changes "
-                "it: leave [server] out, or restart"
-            )
+            raise ConfigError(SERVER_DIFFERS)
         return queues, seed
+
+    def _check_sent(self, document: Mapping[str, Any]) -> None:
+        """Refuse what may come from a file alone: other settings, code, other files.
+
+        The settings are compared as they stand there: to understand them means to read the files
+        that they name.
+        """
+        file = self._runtime.plan.file
+        if "server" in document:
+            known = None if file is None else load_document(file).get("server")
+            if document["server"] != known:
+                raise ConfigError(SERVER_DIFFERS)
+        check_foreign(specs_in(document), self._trusted())
+        try:
+            check_files(changeable(document))
+        except RecursionError:
+            raise ConfigError("must not nest tables and lists this deep") from None
 
     def _again(self, tables: Tables, queues: tuple[Queue, ...]) -> Configure:
         """Return the same configuration under its number, but for what its shell changes."""

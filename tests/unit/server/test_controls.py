@@ -163,6 +163,7 @@ def test_tickets_that_a_change_makes_invalid_expire_as_many_as_the_dry_run_said(
         (CONFIG + "\n[server]\nkeep_days = 3", "server differs"),
         ("[[queue]]\nname = 3", "must be a text"),
         ("not toml", "must be valid TOML"),
+        ("seeed = 2\n" + CONFIG, "seeed is not a known key"),
         ("", "at least one [[queue]]"),
         (b"\xff", "must be UTF-8"),
         (
@@ -233,6 +234,49 @@ def test_code_is_not_taken_over_http() -> None:
                 )
                 assert (status, problem["error"]) == (400, "config_error")
                 assert "code is not taken over HTTP" in problem["message"]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("file", ["/dev/zero", "../secrets.csv", "a/../../b.csv"])
+def test_files_outside_the_folder_are_not_read_over_http(file: str) -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        scale = {"kind": "percentile", "file": file, "column": "x"}
+        criterion = {"kind": "spread", "attribute": "rating", "scale": scale}
+        body = msgspec.json.encode({"queue": [{"name": "duel", "criteria": [criterion]}]})
+        status, problem = await call(parts, "PUT", "/v1/config", body, kind="application/json")
+        assert status == 400
+        assert "is outside the folder of CONFIG" in problem["message"]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("depth", [100, 500, 900, 1_100, 100_000])
+def test_deep_body_is_refused(depth: int) -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        for start, end in (("[", "]"), ('{"a":', "}")):
+            body = f'{{"queue": {start * depth}1{end * depth}}}'
+            status, _ = await call(parts, "PUT", "/v1/config", body, kind="application/json")
+            assert status == 400
+            toml = f"queue = {'[' * depth}{']' * depth}"
+            assert (await call(parts, "PUT", "/v1/config", toml))[0] == 400
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_settings_of_the_file_may_stand_in_a_body(tmp_path: Path) -> None:
+    async def scene() -> None:
+        settings = "\n[server]\nkeep_days = 3\n"
+        parts = await started(plan_of(CONFIG + settings, tmp_path))
+        assert (await call(parts, "PUT", "/v1/config", WIDER + settings))[0] == 200
+        assert (await call(parts, "PUT", "/v1/config", WIDER + settings.replace("3", "4")))[
+            0
+        ] == 400
         await parts.runtime.stop()
 
     play(scene)
