@@ -310,8 +310,8 @@ def test_paused_queue_takes_and_matches_nobody_and_goes_on_when_it_is_resumed() 
         _, queues = await call(parts, "GET", "/v1/queues")
         assert [queue["paused"] for queue in queues] == [True, False]
         # A change of another queue leaves the pause alone.
-        squad = '{"policy": "first_come"}'
-        assert (await call(parts, "PUT", "/v1/queues/squad/policy", squad))[0] == 200
+        squad = '{"policy": "greedy"}'
+        assert (await call(parts, "PUT", "/v1/queues/squad/shadow", squad))[0] == 200
         assert parts.runtime.engine.tables.paused == ("duel",)
         await call(parts, "POST", "/v1/queues/duel/resume")
         status, made = await call(parts, "POST", "/v1/tickets", ticket)
@@ -410,9 +410,8 @@ def test_copy_of_the_journal_alone_does_not_undo_a_change_silently(tmp_path: Pat
 
 
 def test_turn_at_a_restart_leaves_a_change_over_http_under_its_number(tmp_path: Path) -> None:
-    turns = (
-        '[[queue]]\nname = "duel"\nswitchback = {policies = ["greedy", "first_come"], block = 5}\n'
-    )
+    arms = '{policies = ["greedy", "window:limit=50"], block = 5}'
+    turns = f'[[queue]]\nname = "duel"\nswitchback = {arms}\n'
 
     async def scene() -> None:
         journal = MemoryJournal()
