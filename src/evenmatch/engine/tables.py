@@ -69,6 +69,7 @@ class Tables(msgspec.Struct):
         sequence: Number of the last record.
         seed: Root of the policies' chance.
         version: Number of the configuration.
+        configured_by: What brought it; empty if the server was started with it.
         queues: The configuration, in order.
         paused: Queues that take and match nobody.
         waiting: Live tickets by id, in order of acceptance; those in a proposal too.
@@ -96,6 +97,7 @@ class Tables(msgspec.Struct):
     sequence: int = 0
     seed: int = 0
     version: int = 0
+    configured_by: str = ""
     queues: dict[str, Queue] = {}
     paused: tuple[str, ...] = ()
     waiting: dict[str, Waiting] = {}
