@@ -10,6 +10,7 @@ from evenmatch.cli.main import main
 from evenmatch.errors import JournalUnavailable
 from evenmatch.server import serving
 from evenmatch.server.datadir import DataLock
+from evenmatch.server.games import Game
 from evenmatch.server.recovery import Plan
 from evenmatch.server.serving import Place
 
@@ -59,8 +60,8 @@ def fake(monkeypatch: pytest.MonkeyPatch, *, fails: bool = False) -> list[tuple[
     """Put a server in place that listens and ends at once; return what it is called with."""
     calls = []
 
-    def serve(plan: Plan, place: Place, announce: Callable[[str], None]) -> None:
-        calls.append((plan, place))
+    def serve(games: list[Game], place: Place, announce: Callable[[str], None]) -> None:
+        calls.extend((game.plan, place) for game in games)
         announce("http://127.0.0.1:1")
         if fails:
             raise JournalUnavailable("the disk is gone")
