@@ -7,10 +7,10 @@ durations are observed as they happen. `evenmatch_invariant_violations` must sta
 from __future__ import annotations
 
 import time
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.logs import log
@@ -91,6 +91,10 @@ class Metrics:
         figures = EngineFigures(followers, statistics)
         self.registry.register(figures)
         return figures
+
+    def show(self, name: str, text: str, value: Callable[[], float]) -> None:
+        """Show a figure that is asked for when somebody looks."""
+        Gauge(name, text, registry=self.registry).set_function(value)
 
     def created(self, status: int, seconds: float) -> None:
         """Count a create."""
