@@ -297,9 +297,9 @@ def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None)
     )
 
 
-def event_of(view: TicketView, now: float = 0.0) -> Event:
+def event_of(view: TicketView, now: float = 0.0, estimate: Estimate | None = None) -> Event:
     """Return the event that tells of a ticket's state; `now` matters while it waits."""
-    body = encode(ticket_state(view, now))
+    body = encode(ticket_state(view, now, estimate))
     return Event(view.changed, view.state, body, view.state in FINAL)
 
 

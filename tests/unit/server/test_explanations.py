@@ -14,6 +14,7 @@ from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.server import explanations
 from evenmatch.server.explain_routes import WAITING_MOST
 from evenmatch.server.parts import Parts
 from tests.unit.server.test_app import call, play, started
@@ -181,6 +182,21 @@ def test_what_was_told_is_told_again_until_the_pool_changes(
         assert (await explained(parts, one)).queues[0].others == 3
         assert len((await longest(parts)).tickets) == 4
         assert len(looks) == 1 + 3 + 1 + 4
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_too_many_questions_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explanations, "ASKING_MAX", 3)
+
+    async def scene() -> None:
+        parts = await started(DUEL)
+        (one,) = await enter(parts, 1500)
+        path = f"/v1/tickets/{one}/explain"
+        answers = await asyncio.gather(*(call(parts, "GET", path) for _ in range(5)))
+        assert sorted(status for status, _ in answers) == [200, 200, 200, 429, 429]
+        assert (await call(parts, "GET", path))[0] == 200
         await parts.runtime.stop()
 
     play(scene)

@@ -67,8 +67,8 @@ def limit_text(rule: Rule | Tolerance, limit: float) -> str:
 
 def summary_of(part: QueuePart, wait: float, size: int, now: float) -> str:
     """Return one or two sentences about a ticket in one queue."""
-    who = "" if size == 1 else f"as a party of {size} "
-    first = f"Waits {who}in {part.queue} since {seconds(wait)}; {_who_may(part)}."
+    who = "" if size == 1 else f" as a party of {size}"
+    first = f"Has waited {seconds(wait)} in {part.queue}{who}; {_who_may(part)}."
     return f"{first} {_sentence(_next(part, now))}"
 
 
@@ -106,7 +106,9 @@ def _next(part: QueuePart, now: float) -> str:
     deadline = part.deadline_at
     is_soon = deadline is not None and (reason.until is None or reason.until >= deadline)
     if deadline is not None and is_soon and part.now is None:
-        text += f"; {_at_deadline(part)} in {seconds(deadline - now)}"
+        left = seconds(deadline - now)
+        before = "" if reason.until is None else "before that "
+        text += f"; {before}{_at_deadline(part)} in {left}"
     return text
 
 
