@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import msgspec
+from msgspec import UNSET
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
@@ -269,7 +270,7 @@ def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None)
     """Return a ticket as it goes over HTTP; `now` is engine time."""
     until = now if view.ended_at is None else view.ended_at
     wait = max(0.0, until - view.enqueued_at)
-    left = None if view.answer_by is None else max(0.0, view.answer_by - now)
+    left = UNSET if view.answer_by is None else max(0.0, view.answer_by - now)
     return TicketState(
         view.id, view.state, wait, view.reason, view.match, view.assignment, estimate, left
     )
