@@ -138,6 +138,11 @@ def _warnings(queue: Queue) -> Iterator[str]:
                 f"the limit on {_compared(rule)} still widens when tickets end after "
                 f"{_seconds(queue.wait_max)}"
             )
+    if queue.switchback is not None:
+        yield (
+            "switchback: its policies take turns in a server; a simulation plays the first one "
+            "alone, and `evenmatch compare` plays each"
+        )
     if queue.exclusive_match:
         yield (
             "exclusive_match: the game server must report the end of each match; a simulation "

@@ -174,6 +174,11 @@ class Snapshots:
         self._shard, self._durable = shard, durable
         self._at, self._due = stored, stored + self._every
 
+    @property
+    def behind(self) -> int:
+        """Return how many durable records the newest snapshot does not cover."""
+        return self._durable - self._at
+
     def committed(self, sequence: int) -> None:
         """Note what is durable, and begin a snapshot if one is due."""
         self._durable = sequence
@@ -292,8 +297,17 @@ def resolve(queue: Queue) -> evenmatch.Policy:
 
 
 def pools_of(seed: int) -> Callable[[Queue], Pool]:
-    """Return what makes a queue's pool, to try a configuration out."""
-    return lambda queue: Pool(queue, resolve(queue), seed=seed)
+    """Return what makes a queue's pool, and the policies beside its own, to try them out."""
+
+    def make(queue: Queue) -> Pool:
+        others = () if queue.switchback is None else queue.switchback.policies
+        for policy in (*others, queue.shadow):
+            if policy is not None:
+                tried = msgspec.structs.replace(queue, policy=policy)
+                Pool(tried, resolve(tried), seed=seed)
+        return Pool(queue, resolve(queue), seed=seed)
+
+    return make
 
 
 async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
@@ -307,6 +321,7 @@ async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
     """
     engine, _, _ = await rebuild(journal, plan)
     tables = engine.tables
+    engine.ladders.check(plan.queues)
     given = Configure(tables.now, plan.queues, plan.seed, tables.version + 1)
     return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
 

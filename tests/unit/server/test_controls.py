@@ -13,8 +13,11 @@ from evenmatch.config import server_of
 from evenmatch.errors import ConfigError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.policies.base import Matcher, Memory
+from evenmatch.policies.greedy import Greedy
 from evenmatch.server.app import App
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import ConfigFrom, Plan
@@ -160,37 +163,74 @@ def test_tickets_that_a_change_makes_invalid_expire_as_many_as_the_dry_run_said(
         ("not toml", "must be valid TOML"),
         ("", "at least one [[queue]]"),
         (b"\xff", "must be UTF-8"),
+        (
+            CONFIG.replace('"squad"', '"squad"\nrating = "elo"\nladder = "a"').replace(
+                '"duel"', '"duel"\nrating = "glicko"\nladder = "a"'
+            ),
+            "share the ratings of ladder a",
+        ),
     ],
 )
 def test_configuration_that_cannot_work_changes_nothing(body: str | bytes, said: str) -> None:
     async def scene() -> None:
         parts = await started(plan_of(CONFIG))
         sequence = parts.runtime.engine.tables.sequence
-        status, problem = await call(parts, "PUT", "/v1/config", body)
-        assert (status, problem["error"]) == (400, "config_error")
-        assert said in problem["message"]
+        for query in ("dry_run=1", ""):
+            status, problem = await call(parts, "PUT", "/v1/config", body, query=query)
+            assert (status, problem["error"]) == (400, "config_error")
+            assert said in problem["message"]
         assert parts.runtime.engine.tables.sequence == sequence
         await parts.runtime.stop()
 
     play(scene)
 
 
-class Rude:
-    """A policy that cannot be made for a queue."""
+class Rude(Greedy, frozen=True):
+    """A policy that cannot be made for some queues."""
 
-    def matcher(self, queue: object, *, seed: int, memory: object = None) -> object:
-        raise KeyError("nobody foresaw this")
+    refuses: str = ""
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        if queue.name == self.refuses:
+            raise KeyError("nobody foresaw this")
+        return super().matcher(queue, seed=seed, memory=memory)
 
 
 def test_policy_that_raises_anything_at_its_making_is_refused_and_the_shard_goes_on() -> None:
     async def scene() -> None:
-        parts = await started(plan_of(CONFIG))
-        path, policy = "/v1/queues/duel/policy", f'{{"policy": "{__name__}.Rude"}}'
+        parts = await started(plan_of(CONFIG.replace("greedy", f"{__name__}.Rude")))
+        path = "/v1/queues/duel/policy"
+        policy = f'{{"policy": "{__name__}.Rude:refuses=duel"}}'
         status, problem = await call(parts, "PUT", path, policy)
         assert (status, problem["error"]) == (400, "config_error")
         assert "nobody foresaw this" in problem["message"]
         assert parts.runtime.failure is None
-        assert policies(parts) == ["window:limit=100", "greedy"]
+        assert policies(parts) == ["window:limit=100", f"{__name__}.Rude"]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_code_is_not_taken_over_http() -> None:
+    spec = "subprocess.Popen:args=true"
+    bodies = [
+        ("/v1/queues/duel/policy", {"policy": spec}),
+        ("/v1/queues/duel/shadow", {"policy": spec}),
+        ("/v1/config", {"queue": [{"name": "duel", "policy": spec}]}),
+        ("/v1/config", {"queue": [{"name": "duel", "shadow": spec}]}),
+        ("/v1/config", {"queue": [{"switchback": {"policies": ["greedy", f" {spec}"]}}]}),
+    ]
+
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        for path, body in bodies:
+            text = msgspec.json.encode(body)
+            for query in ("", "dry_run=1") if path == "/v1/config" else ("",):
+                status, problem = await call(
+                    parts, "PUT", path, text, query=query, kind="application/json"
+                )
+                assert (status, problem["error"]) == (400, "config_error")
+                assert "code is not taken over HTTP" in problem["message"]
         await parts.runtime.stop()
 
     play(scene)
@@ -340,6 +380,91 @@ def test_file_that_is_read_again_counts_and_a_bad_one_changes_nothing(tmp_path: 
         assert parts.runtime.engine.tables.version == 3
         records = [entry.record.input async for entry in journal.read("s0", 1)]
         assert sum(isinstance(given, Configure) for given in records) == 3
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_shadow_is_set_and_ended_over_http_and_shown_with_the_figures() -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        path, stats = "/v1/queues/duel/shadow", "/v1/queues/duel/stats"
+        assert (await call(parts, "GET", stats))[1]["shadow"] is None
+        status, done = await call(parts, "PUT", path, '{"policy": "window:limit=50"}')
+        assert (status, done) == (200, {"queue": "duel", "policy": "window:limit=50", "version": 2})
+        _, shown = await call(parts, "GET", stats)
+        assert (shown["shadow"]["policy"], shown["shadow"]["state"]) == (
+            "window:limit=50",
+            "running",
+        )
+        for bad in ('{"policy": "gready"}', "{}", '{"policy": "greedy", "x": 1}', "[]"):
+            assert (await call(parts, "PUT", path, bad))[0] == 400
+        assert (await call(parts, "PUT", path, '{"policy": null}'))[1]["version"] == 3
+        assert (await call(parts, "GET", stats))[1]["shadow"] is None
+        assert (await call(parts, "GET", "/v1/config"))[1]["config"] == tomllib.loads(CONFIG)
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_draining_is_begun_seen_and_ended_over_http() -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        await wait_in(parts, "squad", "ada")
+        off = {"draining": False, "waiting": 1, "seconds_left": None}
+        assert await call(parts, "GET", "/v1/drain") == (200, off)
+        status, state = await call(parts, "POST", "/v1/drain", query="limit=500")
+        assert (status, state["draining"], state["waiting"]) == (200, True, 1)
+        assert 0.0 < state["seconds_left"] <= 500.0
+        ticket = '{"players": [{"id": "bob"}], "queues": ["squad"]}'
+        assert (await call(parts, "POST", "/v1/tickets", ticket))[0] == 503
+        status, ready = await call(parts, "GET", "/readyz")
+        assert (status, ready["status"]) == (503, "draining")
+        assert await call(parts, "DELETE", "/v1/drain") == (200, off)
+        assert (await call(parts, "POST", "/v1/tickets", ticket))[0] == 201
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+CHECKED = CONFIG.replace(
+    'policy = "greedy"', 'policy = "greedy"\naccept = {seconds = 1000, repair = 0.001}'
+)
+
+
+@pytest.mark.parametrize("answer", ["accept", "decline"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        CHECKED.replace("seconds = 1000", "seconds = 1"),
+        CHECKED.replace("players = 2", "players = 3"),
+        CONFIG,
+        CONFIG.partition("\n\n")[0],
+    ],
+    ids=["shorter check", "other size", "no check", "no such queue"],
+)
+def test_proposal_in_flight_ends_under_the_settings_that_it_began_with(
+    answer: str, changed: str
+) -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CHECKED))
+        tickets = [await wait_in(parts, "squad", f"{n}a", f"{n}b") for n in range(2)]
+        match = (await call(parts, "GET", f"/v1/tickets/{tickets[0]}"))[1]["match"]
+        status, done = await call(parts, "PUT", "/v1/config", changed)
+        assert (status, done["expired"]) == (200, 0)
+        states = [(await call(parts, "GET", f"/v1/tickets/{t}"))[1]["state"] for t in tickets]
+        assert states == ["proposed", "proposed"]
+        await call(parts, "POST", f"/v1/matches/{match}/accept", f'{{"ticket": "{tickets[0]}"}}')
+        path = f"/v1/matches/{match}/{answer}"
+        assert (await call(parts, "POST", path, f'{{"ticket": "{tickets[1]}"}}'))[0] == 200
+        while parts.runtime.engine.tables.proposals:
+            await asyncio.sleep(0.01)
+        first = (await call(parts, "GET", f"/v1/tickets/{tickets[0]}"))[1]
+        is_gone = "squad" not in changed
+        after = ("expired", "queue_changed") if is_gone else ("waiting", None)
+        expected = ("matched", None) if answer == "accept" else after
+        assert (first["state"], first["reason"]) == expected
+        parts.runtime.engine.tables._check()
         await parts.runtime.stop()
 
     play(scene)
