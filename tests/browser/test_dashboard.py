@@ -217,7 +217,8 @@ def test_the_page_runs_nothing_that_is_written_into_it(visit: Visits) -> None:
 # Looks
 
 
-def fill(server: Server) -> None:
+@pytest.fixture(scope="module")
+def crowded(server: Server) -> None:
     for number in range(40):
         body = ticket(f"look{number}", rating=900.0 + 31 * number, queue="slow")
         region = ("eu", "us", "asia")[number % 3]
@@ -229,11 +230,8 @@ def fill(server: Server) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 768, 1440])
-def test_page_fits_light_and_dark_narrow_and_wide(
-    visit: Visits, server: Server, scheme: str, width: int
-) -> None:
-    if (scheme, width) == ("light", 360):
-        fill(server)
+@pytest.mark.usefixtures("crowded")
+def test_page_fits_light_and_dark_narrow_and_wide(visit: Visits, scheme: str, width: int) -> None:
     seen = visit(viewport={"width": width, "height": 800}, color_scheme=scheme).open("/?queue=slow")
     page = seen.page
     expect(page.locator("#longest tbody tr").first).to_be_visible()

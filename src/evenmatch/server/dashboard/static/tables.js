@@ -1,5 +1,5 @@
 // Who waits, who has waited longest, and the last matches.
-import { brief, byId, cell, make, number, quality, say, share, span } from "./words.js";
+import { brief, byId, cell, make, number, quality, say, share, span, spans } from "./words.js";
 
 const SHADES = 5;
 
@@ -99,7 +99,7 @@ export function showMatches(matches, now) {
   say(byId("matches-summary"), "Choose one to see who waited how long for it and what each criterion cost.");
   table.tBodies[0].replaceChildren(...matches.map((match) => {
     const waits = match.teams.flat().map((party) => party.wait).filter((wait) => wait !== null);
-    const waited = waits.length ? `${span(Math.min(...waits))} – ${span(Math.max(...waits))}` : "–";
+    const waited = waits.length ? spans(Math.min(...waits), Math.max(...waits)) : "–";
     return make("tr", {},
       make("th", { scope: "row", class: "id" }, make("a", { href: `#match=${encodeURIComponent(match.match)}`, title: match.match }, brief(match.match))),
       cell(teamsOf(match).join(" against "), "people"),
