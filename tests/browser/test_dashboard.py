@@ -290,7 +290,7 @@ def test_everything_is_reached_by_keyboard_alone(visit: Visits, server: Server) 
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     reached = set()
-    for _ in range(80):
+    for _ in range(200):
         reached.add(str(page.evaluate("document.activeElement.id || document.activeElement.name")))
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         hidden = page.evaluate("document.activeElement.type === 'radio'")

@@ -137,8 +137,10 @@ class Tables(msgspec.Struct):
             view = TicketView(ticket_id, "waiting", row.queues, ticket.enqueued_at, row.changed)
             if row.match is None:
                 return view
-            by = self.proposals[row.match].until[ticket_id]
-            return replace(view, state="proposed", match=row.match, answer_by=by)
+            proposal = self.proposals[row.match]
+            by, accept = proposal.until[ticket_id], proposal.queue.accept
+            is_long = accept is not None and accept.had_waited_long(ticket.enqueued_at, by)
+            return replace(view, state="proposed", match=row.match, answer_by=by, long_wait=is_long)
         end = self.ended.get(ticket_id)
         if end is None or (now is not None and end.ended_at + KEEP_ENDED < now):
             raise Forgotten(f"ticket {ticket_id} ended more than {KEEP_ENDED:g} s ago")

@@ -6,6 +6,7 @@ import math
 from itertools import islice
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.ratings import with_ratings
 from evenmatch.engine.records import Record
 from evenmatch.engine.rows import Ended, Waiting
 from evenmatch.engine.tables import Tables
@@ -102,7 +103,7 @@ class WaitEstimates:
         now, forecast = record.input.now, self._forecast
         if isinstance(event, Accepted):
             assert isinstance(record.input, Enqueue)
-            new = record.input.tickets[event.item]
+            new = with_ratings(record.input.tickets[event.item], event.ratings)
             forecast.enter(event.ticket, new, new.queues or (self._first_queue,), now, now)
         elif isinstance(event, Matched):
             for ticket_id in event.match.tickets:

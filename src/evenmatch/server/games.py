@@ -148,6 +148,7 @@ def _entrance(accounts: Accounts, parts: Parts) -> Entrance:
         App(parts, accounts),
         parts.followers.cut_all,
         lambda: parts.runtime.unready is not None,
+        parts.metrics.turned_away,
     )
 
 

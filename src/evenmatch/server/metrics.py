@@ -78,6 +78,12 @@ class Metrics:
             ["route"],
             registry=self.registry,
         )
+        self._refused = Counter(
+            "evenmatch_refused_callers",
+            "Requests turned away at the gate: no valid key or token, or too many",
+            ["reason"],
+            registry=self.registry,
+        )
         self._logged: dict[str, float] = {}
 
     def watch(self, followers: Sized, statistics: Statistics) -> EngineFigures:
@@ -110,6 +116,10 @@ class Metrics:
     def solved(self, seconds: float) -> None:
         """Count a job that has its plan."""
         self._job_seconds.observe(seconds)
+
+    def turned_away(self, reason: str) -> None:
+        """Count a request that the gate let nobody see."""
+        self._refused.labels(reason).inc()
 
     def unexpected(self, error: Exception, route: str) -> None:
         """Count an error that nobody foresaw, and log it unless its kind was logged just now."""

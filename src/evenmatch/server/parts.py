@@ -20,6 +20,7 @@ from evenmatch.server.followers import Followers, TicketFeed
 from evenmatch.server.forecasting import WaitEstimates
 from evenmatch.server.listener import Listener
 from evenmatch.server.metrics import Metrics
+from evenmatch.server.on_call import OnCall
 from evenmatch.server.presence import Presence
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
@@ -103,6 +104,7 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
+    metrics.registry.register(OnCall(runtime))
     presence.begin(runtime)
     drain = Drain(runtime)
     metrics.show("evenmatch_draining", "1 while no new tickets are taken", lambda: drain.is_on)

@@ -177,6 +177,11 @@ class Snapshots:
         self._shard, self._durable = shard, durable
         self._at, self._due = stored, stored + self._every
 
+    @property
+    def behind(self) -> int:
+        """Return how many durable records the newest snapshot does not cover."""
+        return self._durable - self._at
+
     def committed(self, sequence: int) -> None:
         """Note what is durable, and begin a snapshot if one is due."""
         self._durable = sequence

@@ -175,8 +175,8 @@ class Routes:
                 f"an assignment has 1 to {ASSIGNMENT_ENTRIES_MAX} entries, got {len(assignment)}"
             )
         match_id = request.path_params["match"]
-        principal = request.scope.get("principal")
-        if principal is not None and principal.is_player:
+        principal = principal_of(request.scope)
+        if principal.is_player:
             kept = await self._runtime.look(lambda engine: engine.match(match_id))
             if (kept.match.hosts or ("",))[0] != principal.name:
                 raise NotHost(

@@ -34,6 +34,7 @@ from evenmatch.errors import (
 )
 from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Settle
+from evenmatch.server.answers import resolve, value_of
 from evenmatch.server.clock import Clock, resumed_at
 from evenmatch.server.listener import Listener
 from evenmatch.server.logs import log
@@ -120,6 +121,11 @@ class Runtime:
         if began is not None and time.perf_counter() - began > COMMIT_MAX:
             return f"a commit has not come back from the journal for {COMMIT_MAX:g} s"
         return str(self.engine.faults[0]) if self.engine.faults else None
+
+    @property
+    def unsaved(self) -> int:
+        """Return how many durable records no snapshot covers."""
+        return self._snapshots.behind
 
     # Life
 
@@ -380,19 +386,6 @@ class Runtime:
         log.error("shard_given_up", error=str(error))
         self.given_up.set()
         await asyncio.Event().wait()
-
-
-def resolve(future: asyncio.Future[Answer], answer: Answer) -> None:
-    """Give a future its answer unless its caller has left."""
-    if not future.done():
-        future.set_result(answer)
-
-
-def value_of(answer: Answer) -> Any:
-    """Return an answer's value, or raise its error."""
-    if answer.error is not None:
-        raise answer.error
-    return answer.value
 
 
 def _ignore(answer: Answer) -> None:

@@ -124,7 +124,7 @@ class Plot {
   constructor(plan) {
     this.plan = plan;
     this.unit = rateUnit(1);
-    this.summary = make("p", { class: "summary", id: `plot-${plan.id}-summary` });
+    this.summary = make("p", { class: "summary", id: `plot-${plan.id}-summary` }, "No figures yet.");
     this.unitText = make("span", { class: "unit" });
     this.readout = make("p", { class: "readout", "aria-hidden": "true" });
     this.holder = make("div", { class: "plot", role: "img", "aria-labelledby": `plot-${plan.id}-title plot-${plan.id}-summary` });
@@ -136,6 +136,7 @@ class Plot {
     this.element = make("figure", { class: "card", id: `chart-${plan.id}` },
       make("figcaption", {}, make("h3", { id: `plot-${plan.id}-title` }, plan.title), this.unitText),
       this.summary, plan.series.length > 1 ? legend : "", this.holder, this.readout, this.details);
+    this.element.hidden = plan.needs !== undefined;
     this.chart = null;
   }
 
@@ -221,7 +222,7 @@ class Plot {
   }
 
   #fillTable() {
-    if (!this.details.open) return;
+    if (!this.details.open || !this.data) return;
     const [at, ...data] = this.data;
     const stride = Math.max(1, Math.ceil(at.length / 20));
     const rows = [];
@@ -258,7 +259,7 @@ function clock(seconds) {
 // Matches by quality: twenty bars, as elements, since they need no axis of time.
 class Qualities {
   constructor() {
-    this.summary = make("p", { class: "summary", id: "plot-quality-summary" });
+    this.summary = make("p", { class: "summary", id: "plot-quality-summary" }, "No figures yet.");
     this.holder = make("div", { class: "plot", role: "img", "aria-labelledby": "plot-quality-title plot-quality-summary" });
     this.table = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Quality in numbers" });
     this.details = make("details", {}, make("summary", {}, "In numbers"), this.table);
@@ -289,7 +290,7 @@ class Qualities {
   }
 
   #fillTable() {
-    if (!this.details.open) return;
+    if (!this.details.open || !this.counts) return;
     const width = 1 / this.counts.length;
     const rows = this.counts.map((count, bar) => make("tr", {},
       make("th", { scope: "row" }, `${(bar * width).toFixed(2)} to ${((bar + 1) * width).toFixed(2)}`),
