@@ -490,6 +490,9 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "party_sizes": "Party sizes admitted; without it all that fit into a team.",
         "silent_after": "Seconds without a heartbeat after which a ticket is dropped; without "
         "effect, because heartbeats come with a later version.",
+        "backfill": "Whether running matches may be filled: `manual`, when the backend opens them, "
+        "or `automatic`, from the start of a match that is not full on; without it never.",
+        "allocation": "Name of the `[server.allocation.NAME]` that finds its matches a server.",
         "criteria": "Soft preferences; none means that only waiting counts.",
         "rules": "Hard constraints; a match that breaks one is never made.",
     },

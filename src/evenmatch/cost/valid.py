@@ -29,6 +29,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import (
     NUMERIC,
     Accept,
+    Backfill,
     Criterion,
     CriterionKind,
     Expansion,
@@ -119,6 +120,9 @@ def _check_texts(queue: Queue, at: str) -> None:
     if not 1 <= len(_word(queue.policy).strip()) <= POLICY_LENGTH_MAX:
         allowed = f'a SPEC of 1 to {POLICY_LENGTH_MAX} characters such as "greedy"'
         _refuse_value(f"{at}policy", allowed, queue.policy)
+    if queue.allocation is not None and not NAME_PATTERN.fullmatch(_word(queue.allocation)):
+        allowed = "the name of an allocation hook: 1 to 64 letters, digits, `_`, `-` or `.`"
+        _refuse_value(f"{at}allocation", allowed, queue.allocation)
     if len(queue.attributes) > ATTRIBUTES_MAX:
         _refuse(
             f"{at}attributes",
@@ -136,6 +140,8 @@ def _check_times(queue: Queue, at: str) -> None:
     if queue.wait_price is not None:
         _check_number(queue.wait_price, PRICES, f"{at}wait_price")
     _check_number(queue.match_max, SECONDS, f"{at}match_max")
+    if queue.backfill is not None:
+        _check_word(queue.backfill, get_args(Backfill), f"{at}backfill")
     if queue.silent_after is not None:
         _check_number(queue.silent_after, SECONDS, f"{at}silent_after")
     if queue.accept is not None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from evenmatch.engine.acceptance import Acceptance
 from evenmatch.engine.admission import Door, Limits, check_request, judge, judge_update
+from evenmatch.engine.backfill import Backfill
 from evenmatch.engine.check import playable
 from evenmatch.engine.configuration import carried_over, check_configuration, misfits
 from evenmatch.engine.deadlines import Entry
@@ -32,7 +33,6 @@ from evenmatch.engine.tables import Tables
 from evenmatch.errors import MatchmakingError, NotSupported, PolicyError, TooLate
 from evenmatch.model.events import (
     Accepted,
-    Assigned,
     Cancelled,
     Configured,
     Finished,
@@ -44,13 +44,16 @@ from evenmatch.model.inputs import (
     Advance,
     Assign,
     Cancel,
+    Close,
     Configure,
     Decline,
     Enqueue,
     Finish,
     Input,
+    Open,
     Settle,
     Update,
+    Void,
 )
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import JobResult, Memory
@@ -75,6 +78,7 @@ class Engine:
         self.limits = limits or Limits()
         self._floor = Floor(resolve, shard)
         self._acceptance = Acceptance(self._floor)
+        self._backfill = Backfill(self._floor)
         self._wakeup: float | None = None
         # The instant whose deadlines were left to the advance after this one.
         self._put_off_at = -math.inf
@@ -83,12 +87,15 @@ class Engine:
             Advance: self._advance,
             Assign: self._assign,
             Cancel: self._cancel,
+            Close: self._backfill.close,
             Configure: self._configure,
             Decline: self._acceptance.decline,
             Enqueue: self._enqueue,
             Finish: self._finish,
+            Open: self._backfill.open,
             Settle: self._settle,
             Update: self._update,
+            Void: self._backfill.void,
         }
 
     @property
@@ -178,6 +185,7 @@ class Engine:
         for kept in tables.matches.values():
             floor.watch_match(kept)
         self._acceptance.resume()
+        self._backfill.resume()
         for pool in self.pools.values():
             pool.wake_at = floor.now
 
@@ -198,6 +206,7 @@ class Engine:
         for ticket_id, name in misfits(floor.tables, pools):
             floor.drop(ticket_id, name, "queue_changed")
         floor.open_pools(pools, same)
+        self._backfill.configured()
         floor.decide(pools, fired=False)
 
     def _enqueue(self, given: Enqueue) -> None:
@@ -257,16 +266,18 @@ class Engine:
 
     def _assign(self, given: Assign) -> None:
         self.match(given.match)
-        self._floor.emit(Assigned(given.match))
+        self._backfill.assign(given)
 
     def _finish(self, given: Finish) -> None:
-        if self.match(given.match).live:
-            self._floor.emit(Finished(given.match, "finish"))
+        kept = self._backfill.running(self.match(given.match))
+        if kept.live:
+            self._floor.emit(Finished(kept.match.id, "finish"))
 
     def _advance(self, given: Advance) -> None:
         floor, now = self._floor, given.now
         floor.release_due()
         self._acceptance.fire(now)
+        self._backfill.fire(now)
         overdue = floor.deadlines.take_due(now)
         names = {entry[4] for entry in overdue} | floor.dirty.keys()
         due = [name for name, pool in floor.pools.items() if pool.wake_at <= now or name in names]
@@ -281,7 +292,8 @@ class Engine:
                 self._meet_deadline(entry, now)
         floor.decide(list(floor.dirty), fired=True)
         for entry in floor.match_ends.take_due(now):
-            floor.emit(Finished(entry[3], "match_max"))
+            if floor.tables.matches[entry[3]].live:
+                floor.emit(Finished(entry[3], "match_max"))
 
     def _settle(self, given: Settle) -> None:
         floor = self._floor

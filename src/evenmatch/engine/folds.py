@@ -13,10 +13,12 @@ from msgspec.structs import replace
 from evenmatch.cost.percentile import parts_of
 from evenmatch.engine.meetings import forget_unasked
 from evenmatch.engine.refresh import refreshed
+from evenmatch.engine.rosters import closed, opened, voided, with_server
 from evenmatch.engine.rows import Failed, Penalty, Proposal
 from evenmatch.model.events import (
     Assigned,
     Cancelled,
+    Closed,
     Configured,
     Confirmed,
     Dissolved,
@@ -27,12 +29,14 @@ from evenmatch.model.events import (
     JobAsked,
     JobSettled,
     LeftQueue,
+    Opened,
     Penalised,
     Proposed,
     Refused,
     Repaired,
     SeatsFreed,
     Updated,
+    Voided,
 )
 from evenmatch.model.inputs import Assign, Configure, Input, Update
 
@@ -75,10 +79,14 @@ def _updated(tables: Tables, given: Input, event: Updated) -> None:
 
 
 def _assigned(tables: Tables, given: Input, event: Assigned) -> None:
-    assert isinstance(given, Assign)
+    place = event.assignment
+    if place is None:
+        assert isinstance(given, Assign)
+        place = given.assignment
     tables.matches[event.match] = replace(
-        tables.matches[event.match], assignment=given.assignment, assigned=tables.sequence + 1
+        tables.matches[event.match], assignment=place, assigned=tables.sequence + 1
     )
+    with_server(tables, event.match)
 
 
 def _finished(tables: Tables, given: Input, event: Finished) -> None:
@@ -182,6 +190,9 @@ def _claim(tables: Tables, ticket_ids: tuple[str, ...], match_id: str | None) ->
 
 FOLDS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
     Assigned: _assigned,
+    Closed: closed,
+    Opened: opened,
+    Voided: voided,
     Cancelled: _cancelled,
     Configured: _configured,
     Confirmed: _confirmed,

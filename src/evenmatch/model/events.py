@@ -133,10 +133,36 @@ class Expired(_Event, frozen=True):
     reason: str
 
 
-class Assigned(_Event, frozen=True):
-    """The match of the input has a place to be played."""
+class Assigned(_Event, frozen=True, omit_defaults=True):
+    """The match has a place to be played: the one of the input, unless `assignment` says it."""
 
     match: str
+    assignment: dict[str, str] | None = None
+
+
+class Opened(_Event, frozen=True, omit_defaults=True):
+    """A running match asks for players, or for longer; `left` are players who are new to have left.
+
+    Without free seats it only says who has left.
+    """
+
+    open: OpenMatch
+    left: tuple[str, ...] = ()
+
+
+class Closed(_Event, frozen=True):
+    """A running match asks for players no longer: `close`, `lease` or `queue_changed`."""
+
+    match: str
+    reason: str
+
+
+class Voided(_Event, frozen=True):
+    """A match was called off, and those that filled it with it; these tickets wait again."""
+
+    match: str
+    reason: str
+    tickets: tuple[str, ...]
 
 
 class Finished(_Event, frozen=True):
@@ -178,6 +204,9 @@ Event = (
     | Cancelled
     | Expired
     | Assigned
+    | Opened
+    | Closed
+    | Voided
     | Finished
     | JobAsked
     | JobSettled

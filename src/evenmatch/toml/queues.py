@@ -10,7 +10,15 @@ from typing import cast, get_args
 
 import msgspec
 
-from evenmatch.model.queue import Format, Handicap, OnDeadline, Queue, SideChoice, default_policy
+from evenmatch.model.queue import (
+    Backfill,
+    Format,
+    Handicap,
+    OnDeadline,
+    Queue,
+    SideChoice,
+    default_policy,
+)
 from evenmatch.toml.constraints import ReadTable, build_criterion, build_rule
 from evenmatch.toml.decode import Place
 from evenmatch.toml.shapes import HandicapShape, QueueShape
@@ -57,6 +65,8 @@ def queue_place(root: Place, name: str) -> Place:
 
 def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
     on_deadline = at.at("on_deadline").one_of(shape.on_deadline, get_args(OnDeadline))
+    if shape.backfill is not None:
+        at.at("backfill").one_of(shape.backfill, get_args(Backfill))
     wait_end = None if on_deadline == "keep" else shape.wait_max
     queue = Queue(
         name=shape.name,
@@ -78,6 +88,8 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         match_max=shape.match_max,
         attributes=shape.attributes,
         handicap=None if shape.handicap is None else _handicap(shape.handicap),
+        backfill=cast(Backfill | None, shape.backfill),
+        allocation=shape.allocation,
     )
     if shape.policy is None:
         return msgspec.structs.replace(queue, policy=default_policy(queue))

@@ -130,6 +130,8 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     rules: tuple[RuleShape, ...] = ()
     attributes: Texts = ()
     handicap: HandicapShape | None = None
+    backfill: Text | None = None
+    allocation: Text | None = None
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):

@@ -39,12 +39,10 @@ from evenmatch.model.inputs import (
     Advance,
     Assign,
     Cancel,
-    Close,
     Configure,
     Enqueue,
     Finish,
     Input,
-    Open,
     Outcome,
 )
 from evenmatch.model.match import Match
@@ -944,8 +942,6 @@ class TestLaterInputs:
     @pytest.mark.parametrize(
         ("given", "word"),
         [
-            (Open(2.0, "s0-m1", (0, 1), 1), "open"),
-            (Close(2.0, "s0-m1"), "close"),
             (Outcome(2.0, "s0-m1", (1, 2)), "outcome"),
         ],
     )
