@@ -23,6 +23,7 @@ import evenmatch
 from evenmatch import client, errors, testing
 from evenmatch.model import queue as queue_model
 from evenmatch.model import scenario as scenario_model
+from evenmatch.model import switchback as switchback_model
 from evenmatch.model import world as world_model
 from evenmatch.policies.registry import POLICIES, policy_class
 from evenmatch.toml import shapes
@@ -454,6 +455,7 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "arrivals": "Who arrives when; absent where a recording is given with the call.",
         "attributes": "How each player's attributes are drawn, by name.",
         "server": "The settings of a server.",
+        "answers": "How players answer ready-checks, by default all at once with yes.",
         "solve_time": "Seconds until the result of a job arrives; `rounds` solves by jobs.",
     },
     "ServerShape": {
@@ -488,11 +490,12 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "roles": "Seats of each role in every team, such as `{tank = 1, dps = 2}`; they sum to the "
         "players of a team.",
         "party_sizes": "Party sizes admitted; without it all that fit into a team.",
-        "silent_after": "Seconds without a heartbeat after which a ticket is dropped; without "
-        "effect, because heartbeats come with a later version.",
         "backfill": "Whether running matches may be filled: `manual`, when the backend opens them, "
         "or `automatic`, from the start of a match that is not full on; without it never.",
         "allocation": "Name of the `[server.allocation.NAME]` that finds its matches a server.",
+        "silent_after": "Seconds without a heartbeat or an open stream after which a server drops "
+        "a ticket; without it no heartbeat is asked.",
+        "accept": "The ready-check, with the keys below; without it matches are final at once.",
         "criteria": "Soft preferences; none means that only waiting counts.",
         "rules": "Hard constraints; a match that breaks one is never made.",
     },
@@ -566,6 +569,12 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("scale = {...} of a criterion", shapes.ScaleShape, queue_model.Scale),
     ("[[queue.rules]]", shapes.RuleShape, queue_model.Rule),
     ("handicap = {...} of a queue", shapes.HandicapShape, queue_model.Handicap),
+    ("accept = {...} of a queue", shapes.AcceptShape, queue_model.Accept),
+    (
+        "switchback = {...} of a queue",
+        shapes.SwitchbackShape,
+        switchback_model.Switchback,
+    ),
     ("expand = {...} of a rule", shapes.ExpandShape, queue_model.Expansion),
     ("[arrivals]", shapes.ArrivalsShape, scenario_model.Arrivals),
     ("[[arrivals.classes]]", shapes.ClassShape, scenario_model.ArrivalClass),
@@ -574,6 +583,8 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("last_mile = {...} of the world", shapes.LastMileShape, world_model.LastMile),
     ("skill = {...} of the world", shapes.SkillShape, world_model.Skill),
     ("[attributes.NAME]", shapes.DistributionShape, scenario_model.Distribution),
+    ("[answers]", shapes.AnswersShape, scenario_model.Answers),
+    ("[outcomes]", shapes.OutcomesShape, scenario_model.Outcomes),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
     ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
 ]

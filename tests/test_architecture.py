@@ -61,11 +61,15 @@ TABLE: dict[str, Row] = {
         "msgspec numpy scipy pyarrow jinja2 matplotlib",
     ),
     "explain": row("", "msgspec"),
-    "wire": row("model explain", "msgspec"),
+    "wire": row("model explain wire_matches", "msgspec"),
+    "wire_matches": row("model", "msgspec"),
+    "wire_live": row("model wire", "msgspec"),
+    "wire_operate": row("", "msgspec"),
     "connection": row("", "msgspec"),
-    "client": row("wire connection", "msgspec websockets"),
+    "client": row("wire wire_live wire_matches connection", "msgspec websockets"),
     "server": row(
-        "model cost solvers policies engine config ratings rules journals forecast wire",
+        "model cost solvers policies engine config ratings rules journals forecast wire "
+        "wire_live wire_matches wire_operate",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
         "structlog jwt",
     ),

@@ -18,8 +18,6 @@ from evenmatch.connection import RESUME_SECONDS, Answer, Connection, retry_after
 from evenmatch.errors import ConfigError, MatchmakingError
 from evenmatch.wire import (
     CreateTicket,
-    FeedMatch,
-    FeedPage,
     ItemCreated,
     ItemProblem,
     Problem,
@@ -27,6 +25,7 @@ from evenmatch.wire import (
     TicketCreated,
     TicketState,
 )
+from evenmatch.wire_matches import FeedMatch, FeedPage
 
 POLL_SECONDS = 25.0
 HEAD_MAX = 65_536

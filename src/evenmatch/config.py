@@ -18,7 +18,7 @@ from evenmatch.cost.percentile import quantiles_of
 from evenmatch.cost.valid import check_queue
 from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Limits, Scenario, ServerSettings
+from evenmatch.model.scenario import Answers, Limits, Outcomes, Scenario, ServerSettings
 from evenmatch.policies.base import rules_of
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.tables import numbers_in
@@ -27,14 +27,23 @@ from evenmatch.toml.constraints import ReadTable
 from evenmatch.toml.decode import SECONDS, WAITS, Bounds, Place, decode
 from evenmatch.toml.distributions import locate_file
 from evenmatch.toml.queues import build_queues, queue_place
-from evenmatch.toml.shapes import LimitsShape, ScenarioShape, ServerShape
+from evenmatch.toml.shapes import (
+    AnswersShape,
+    LimitsShape,
+    OutcomesShape,
+    ScenarioShape,
+    ServerShape,
+)
 
 BYTES_MAX = 1_000_000
 SPEEDS = Bounds(1e-6, 1e6)
+SHARES = Bounds(0.0, 1.0)
 DAYS = Bounds(1e-6, 3650.0)
 LIMIT_MAX = 1_000_000_000
 ORIGIN = re.compile(r"\*|https?://[^\s/?#]+")
 ROOT = Place()
+SCALES = Bounds(1e-6, 1e9)
+DRAWS = Bounds(0.0, 1.0)
 
 
 def load_scenario(path: str | Path) -> Scenario:
@@ -69,6 +78,32 @@ def load_server(path: str | Path) -> tuple[tuple[Queue, ...], ServerSettings, in
         raise ConfigError(f"{path}: {error}") from None
 
 
+def load_document(path: str | Path) -> dict[str, object]:
+    """Return the keys of a TOML file, for `server_of`.
+
+    Raises:
+        ConfigError: The file cannot be read, or is no TOML; the message names it.
+    """
+    try:
+        return read_document(_read(path))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def read_document(text: str) -> dict[str, object]:
+    """Return the keys of a TOML text.
+
+    Raises:
+        ConfigError: The text is no TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"must be valid TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError("must not nest tables and lists this deep") from None
+
+
 def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
     r"""Return the scenario in a TOML text.
 
@@ -82,7 +117,7 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
     >>> parse_scenario("[[queue]]\nwait_max = 60").queues[0].name
     'main'
     """
-    shape = _shape(text)
+    shape = _shape(read_document(text))
     folder = None if base_dir is None else Path(base_dir)
     queues = _queues(shape, _table_reader(folder))
     until = None if shape.until is None else ROOT.at("until").within(shape.until, SECONDS)
@@ -99,6 +134,8 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
         until=until,
         solve_time=ROOT.at("solve_time").within(shape.solve_time, WAITS),
         warmup=ROOT.at("warmup").within(shape.warmup, WAITS),
+        answers=_answers(shape.answers),
+        outcomes=None if shape.outcomes is None else _outcomes(shape.outcomes),
     )
 
 
@@ -114,7 +151,22 @@ def parse_server(
     Raises:
         ConfigError: A server cannot run it.
     """
-    shape = _shape(text)
+    return server_of(read_document(text), base_dir)
+
+
+def server_of(
+    document: Mapping[str, object], base_dir: str | Path | None = None
+) -> tuple[tuple[Queue, ...], ServerSettings, int]:
+    """Return the queues, the settings and the seed from the keys of a file, wherever they are from.
+
+    Args:
+        document: Keys and values, as TOML or JSON give them.
+        base_dir: The folder from which relative file names count; None leaves them as they are.
+
+    Raises:
+        ConfigError: A server cannot run it.
+    """
+    shape = _shape(document)
     queues = _queues(shape, _table_reader(None if base_dir is None else Path(base_dir)))
     return queues, _settings(shape.server), _seed(shape)
 
@@ -134,12 +186,9 @@ def _read(path: str | Path) -> str:
         raise ConfigError(f"must be UTF-8 text, and byte {error.start} is not") from None
 
 
-def _shape(text: str) -> ScenarioShape:
+def _shape(document: Mapping[str, object]) -> ScenarioShape:
     try:
-        raw = tomllib.loads(text)
-        return decode(raw, ScenarioShape, ROOT)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"must be valid TOML: {error}") from None
+        return decode(document, ScenarioShape, ROOT)
     except RecursionError:
         raise ConfigError("must not nest tables and lists this deep") from None
 
@@ -161,7 +210,15 @@ def _queues(shape: ScenarioShape, read_table: ReadTable) -> tuple[Queue, ...]:
     queues = build_queues(shape.queue, ROOT, read_table)
     for queue in queues:
         check_queue(queue)
-        _check_policy(queue, queue_place(ROOT, queue.name).at("policy"))
+        at = queue_place(ROOT, queue.name)
+        if queue.switchback is None:
+            _check_policy(queue, at.at("policy"))
+        else:
+            for index, policy in enumerate(queue.switchback.policies):
+                arm = msgspec.structs.replace(queue, policy=policy)
+                _check_policy(arm, at.at("switchback").at("policies").at(index))
+        if queue.shadow is not None:
+            _check_policy(msgspec.structs.replace(queue, policy=queue.shadow), at.at("shadow"))
     return queues
 
 
@@ -171,6 +228,16 @@ def _check_policy(queue: Queue, at: Place) -> None:
         rules_of(parse_policy(queue.policy), queue)
     except MatchmakingError as error:
         at.refuse(f'= "{queue.policy}": {error}')
+
+
+def _outcomes(shape: OutcomesShape) -> Outcomes:
+    at = ROOT.at("outcomes")
+    return Outcomes(
+        shape.skill,
+        at.at("scale").within(shape.scale, SCALES),
+        at.at("draws").within(shape.draws, DRAWS),
+        at.at("lasts").within(shape.lasts, WAITS),
+    )
 
 
 def _seed(shape: ScenarioShape) -> int:
@@ -188,8 +255,20 @@ def _settings(shape: ServerShape) -> ServerSettings:
         clock_speed=at.at("clock_speed").within(shape.clock_speed, SPEEDS),
         keep_days=at.at("keep_days").within(shape.keep_days, DAYS),
         origins=shape.origins,
+        drain_max=at.at("drain_max").within(shape.drain_max, WAITS),
+        log_tickets=shape.log_tickets,
+        log_lines_max=at.at("log_lines_max").between(shape.log_lines_max, 1, LIMIT_MAX),
         limits=_limits(shape.limits, at.at("limits")),
     )
+
+
+def _answers(shape: AnswersShape) -> Answers:
+    at = ROOT.at("answers")
+    decline = at.at("decline").within(shape.decline, SHARES)
+    silent = at.at("silent").within(shape.silent, SHARES)
+    if decline + silent > 1.0:
+        at.at("silent").refuse_value(f"at most 1 - decline = {1.0 - decline:g}", silent)
+    return Answers(decline, silent, at.at("seconds").within(shape.seconds, WAITS))
 
 
 def _limits(shape: LimitsShape, at: Place) -> Limits:

@@ -8,6 +8,7 @@ MatchmakingError
 |   |-- UnknownQueue    (LookupError)  no such queue
 |   |-- UnknownTicket   (LookupError)  no such ticket was ever accepted
 |   |-- UnknownMatch    (LookupError)  no such match was ever made
+|   |-- UnknownPlayer   (LookupError)  nothing is known of this player
 |   |-- Forgotten       (LookupError)  it existed, ended long ago, and is no longer kept
 |   |-- AlreadyWaiting                 a player of the ticket is in another live ticket or match
 |   |-- KeyReused                      an idempotency key came back with another body
@@ -18,8 +19,13 @@ MatchmakingError
 |   |-- InvalidOpening                 free seats, or a lease, that the match cannot have
 |   |-- NoBackfill                     the match is not one that can be filled
 |   |-- StaleRoster                    the match was filled since; `version` is the present one
+|   |-- InvalidOutcome                 what is said of a match does not fit it
+|   |-- NotHost                        a player assigns a match that he is not the first host of
+|   |-- OutcomeDiffers                 another outcome of the match was said before, and stays
+|   |-- OutcomeDisputed                the players could not agree in time
 |   |-- Cooldown                       the player failed ready-checks and must wait a while
-|   `-- Overloaded                     a limit is reached; try again later
+|   |-- Overloaded                     a limit is reached; try again later
+|   `-- Draining                       the server is about to stop and takes no new tickets
 |-- PolicyError         (ValueError)   a policy broke its contract
 |-- NotSupported        (ValueError)   the name is known, the feature is not in this version
 `-- JournalError        (RuntimeError) the journal did not take or give a record
@@ -99,6 +105,12 @@ class UnknownMatch(Refusal, LookupError):
     code = "unknown_match"
 
 
+class UnknownPlayer(Refusal, LookupError):
+    """Nothing is known of this player."""
+
+    code = "unknown_player"
+
+
 class Forgotten(Refusal, LookupError):
     """The ticket or match ended long ago and is no longer kept."""
 
@@ -169,10 +181,40 @@ class Cooldown(Refusal):
     code = "cooldown"
 
 
+class InvalidOutcome(Refusal):
+    """What is said of a match does not fit it: its players, a number for each team."""
+
+    code = "invalid_outcome"
+
+
+class NotHost(Refusal):
+    """A player may assign a match only if he is the first of its hosts."""
+
+    code = "not_host"
+
+
+class OutcomeDiffers(Refusal):
+    """Another outcome of the match was said before, and stays."""
+
+    code = "outcome_differs"
+
+
+class OutcomeDisputed(Refusal):
+    """The players could not agree in time; only the game's own service may decide now."""
+
+    code = "outcome_disputed"
+
+
 class Overloaded(Refusal):
     """A limit is reached; the same request may succeed later."""
 
     code = "overloaded"
+
+
+class Draining(Refusal):
+    """The server takes no new tickets, because it is about to stop; try again soon."""
+
+    code = "draining"
 
 
 class PolicyError(MatchmakingError, ValueError):

@@ -11,13 +11,12 @@ import unicodedata
 from typing import TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from evenmatch.errors import InvalidTicket, Refusal
 from evenmatch.explain import BAD, explained
 from evenmatch.explain import InvalidRequest as InvalidRequest
-from evenmatch.model.match import Match
 from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.wire_matches import MatchState
 
 BATCH_MAX = 1_000
 """Tickets of one request, unless the server's limits say less."""
@@ -92,7 +91,11 @@ class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Estimate(msgspec.Struct, frozen=True, gc=False):
-    """How long a waiting ticket will probably wait, seconds from now."""
+    """How long a waiting ticket will probably wait, seconds from now.
+
+    Half of such tickets wait no longer than `p50`, a tenth no longer than `low`, nine tenths no
+    longer than `high`. All three are equal where the moment is known.
+    """
 
     p50: float
     low: float
@@ -100,7 +103,10 @@ class Estimate(msgspec.Struct, frozen=True, gc=False):
 
 
 class TicketState(msgspec.Struct, frozen=True, gc=False):
-    """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds."""
+    """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds.
+
+    While a match waits for acceptance, `answer_within` is how many seconds there are left for it.
+    """
 
     id: str
     state: str
@@ -109,6 +115,7 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
     match: str | None = None
     assignment: dict[str, str] | None = None
     estimate: Estimate | None = None
+    answer_within: float | None = None
 
 
 class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
@@ -117,46 +124,14 @@ class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
     state: str
 
 
-class MatchState(msgspec.Struct, frozen=True, gc=False):
-    """A match: ticket ids and player ids by team; `at` is engine time in seconds.
+class PlayerRating(msgspec.Struct, frozen=True, gc=False):
+    """What is stored of a player in a ladder; the deviation is as wide as it is now."""
 
-    `handicap`, where somebody gets one, holds the points given to each team before the start.
-    `roles`, in queues that have them, names the role of each of `players`.
-    `region`, in queues that compare latencies, is the best one for all, and `latency_delta` says by
-    team and player how many milliseconds it is above the player's own best. `hosts`, in queues that
-    ask for them, are the players who reach everyone, best first. `off_side`, where there is any,
-    names the tickets that are on another side than they asked for.
-    """
-
-    match: str
-    queue: str
-    at: float
-    tickets: tuple[str, ...]
-    teams: tuple[tuple[str, ...], ...]
-    bots: int
-    cost: float
-    quality: float | None
-    players: tuple[tuple[str, ...], ...]
-    assignment: dict[str, str] | None = None
-    handicap: tuple[float, ...] | UnsetType = UNSET
-    roles: tuple[tuple[str, ...], ...] | UnsetType = UNSET
-    region: str | UnsetType = UNSET
-    latency_delta: tuple[tuple[float, ...], ...] | UnsetType = UNSET
-    hosts: tuple[str, ...] | UnsetType = UNSET
-    off_side: tuple[str, ...] | UnsetType = UNSET
-
-
-class FeedMatch(MatchState, frozen=True, gc=False):
-    """A match in the feed; `seq` is the number of the record that made it."""
-
-    seq: int = 0
-
-
-class FeedPage(msgspec.Struct, frozen=True, gc=False):
-    """Matches in order; ask again with `after` = `next`."""
-
-    matches: tuple[FeedMatch, ...]
-    next: int
+    player: str
+    ladder: str
+    mean: float
+    deviation: float
+    volatility: float | None
 
 
 class QueueState(msgspec.Struct, frozen=True, gc=False):
@@ -164,6 +139,7 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         fault: Why the queue makes no matches any more; null while all is well.
+        paused: Whether it takes no tickets and makes no matches, because an operator said so.
     """
 
     name: str
@@ -172,6 +148,7 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
     policy: str
     waiting: int
     fault: str | None = None
+    paused: bool = False
 
 
 class WaitStats(msgspec.Struct, frozen=True, gc=False):
@@ -182,8 +159,36 @@ class WaitStats(msgspec.Struct, frozen=True, gc=False):
     p99: float | None
 
 
+class CellWait(msgspec.Struct, frozen=True, gc=False):
+    """What tickets of one cell have to expect that come now, seconds; as in `Estimate`.
+
+    Args:
+        size: Players of a ticket.
+        region: The best region; null if none is known.
+        decile: 1 for the weakest tenth of the players to 10; null if it is not known.
+        waiting: Tickets of the cell that wait now.
+        matches: Matched tickets that the figures rest on; older ones count less.
+        p50: Seconds.
+        low: Seconds.
+        high: Seconds.
+    """
+
+    size: int
+    region: str | None
+    decile: int | None
+    waiting: int
+    matches: float
+    p50: float
+    low: float
+    high: float
+
+
 class QueueStats(msgspec.Struct, frozen=True, gc=False):
-    """How a queue does: now, in the last minute of engine time, and since the server started."""
+    """How a queue does: now, in the last minute of engine time, and since the server started.
+
+    `estimate` and `cells` say how long tickets will wait that come now; null and empty while too
+    little is known.
+    """
 
     queue: str
     now: float
@@ -195,6 +200,8 @@ class QueueStats(msgspec.Struct, frozen=True, gc=False):
     matched: int
     matches: int
     recent: tuple[MatchState, ...]
+    estimate: Estimate | None = None
+    cells: tuple[CellWait, ...] = ()
 
 
 _create: msgspec.json.Decoder[CreateTicket | tuple[CreateTicket, ...]] = msgspec.json.Decoder(
@@ -269,51 +276,6 @@ def new_ticket(created: CreateTicket) -> NewTicket:
         if not player.id.isprintable() or player.id.isspace():
             _check_id(player.id, f"/players/{at}/id")
     return NewTicket(created.players, created.queues, created.attributes)
-
-
-def match_state(match: Match, assignment: dict[str, str] | None = None) -> MatchState:
-    """Return a match as it goes over HTTP."""
-    return MatchState(
-        match.id,
-        match.queue,
-        match.at,
-        match.tickets,
-        match.teams,
-        match.bots,
-        match.cost,
-        match.quality,
-        match.players,
-        assignment,
-        match.handicap or UNSET,
-        match.roles or UNSET,
-        match.region or UNSET,
-        match.latency_delta or UNSET,
-        UNSET if match.hosts is None else match.hosts,
-        match.off_side or UNSET,
-    )
-
-
-def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> FeedMatch:
-    """Return a match as the feed shows it."""
-    return FeedMatch(
-        match.id,
-        match.queue,
-        match.at,
-        match.tickets,
-        match.teams,
-        match.bots,
-        match.cost,
-        match.quality,
-        match.players,
-        assignment,
-        match.handicap or UNSET,
-        match.roles or UNSET,
-        match.region or UNSET,
-        match.latency_delta or UNSET,
-        UNSET if match.hosts is None else match.hosts,
-        match.off_side or UNSET,
-        seq,
-    )
 
 
 def _check_id(name: str, where: str) -> None:

@@ -16,6 +16,8 @@ from tests.bench import (
     batch,
     compiled,
     engine,
+    explain,
+    forecast,
     jobs,
     journal,
     memory,
@@ -37,6 +39,7 @@ from tests.bench.report import (
 
 BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "engine": engine.run,
+    "explain": explain.run,
     "rules": rules.run,
     "compiled": compiled.run,
     "orders": orders.run,
@@ -46,6 +49,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "journal": journal.run,
     "jobs": jobs.run,
     "server": server.run,
+    "forecast": forecast.run,
 }
 WIDTH = 150
 """Columns of the tables where standard output is no terminal."""

@@ -19,7 +19,8 @@ import msgspec
 from evenmatch.client import AsyncClient, ServerRefused, ServerUnreachable
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player
-from evenmatch.wire import CreateTicket, FeedMatch
+from evenmatch.wire import CreateTicket
+from evenmatch.wire_matches import FeedMatch
 from tests.integration.serving import Server
 
 INSIDE = Path(__file__).parent / "inside"

@@ -13,7 +13,8 @@ import pytest
 
 from evenmatch.cli.demo_run import Run
 from evenmatch.client import ServerRefused
-from evenmatch.wire import FeedPage, Problem, TicketState
+from evenmatch.wire import Problem, TicketState
+from evenmatch.wire_matches import FeedPage
 
 
 def evenmatch(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -5,15 +5,8 @@ from evenmatch.errors import InvalidTicket
 from evenmatch.model.match import Match
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player
-from evenmatch.wire import (
-    CreateTicket,
-    InvalidRequest,
-    decode,
-    decode_create,
-    feed_match,
-    match_state,
-    new_ticket,
-)
+from evenmatch.wire import CreateTicket, InvalidRequest, decode, decode_create, new_ticket
+from evenmatch.wire_matches import feed_match, match_state
 
 
 def test_create_is_one_ticket_or_several() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from itertools import islice
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from evenmatch.cli.sentences import describe, warnings_of
+from evenmatch.cli.serve import needs_server
 from evenmatch.config import load_scenario, load_server
+from evenmatch.engine.configuration import Foreseen
 from evenmatch.engine.pool import Pool
-from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.errors import ConfigError, JournalError
 from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import with_policy
 from evenmatch.model.scenario import Scenario
@@ -37,14 +40,14 @@ def check(
     For example:
 
         evenmatch check scenarios/duel.toml
+        evenmatch check scenarios/duel.toml --against data
 
     Args:
         config: A scenario or a server's configuration, in TOML.
         matches: A file of matches to check against the configuration, one JSON object a line.
-        against: A server's data to compare with (comes with a later version).
+        against: A server's data directory: says how many of the tickets that wait there would
+            end if the server got this configuration. The server may run meanwhile.
     """
-    if against is not None:
-        raise NotSupported("--against comes with a later version; leave it out")
     if config is None:
         raise ConfigError("name a configuration: evenmatch check CONFIG.toml (see --help)")
     scenario = load_scenario(config)
@@ -60,7 +63,43 @@ def check(
         print()
     for warning in warnings:
         print(f"warning: {warning}")
+    if against is not None:
+        print("\n" + _foreseen(config, against))
     return 0
+
+
+def _foreseen(config: Path, data: Path) -> str:
+    """Return in words what a configuration would do to the tickets that wait in a directory.
+
+    Raises:
+        ConfigError: There is no journal, or it cannot be read.
+    """
+    needs_server()
+    # Imported here because all else needs no server.
+    from evenmatch.journals.sqlite import SqliteJournal
+    from evenmatch.server.recovery import Plan, foresee_against
+
+    queues, settings, seed = load_server(config)
+
+    async def look() -> tuple[Foreseen, int]:
+        journal = SqliteJournal.open(data, create=False)
+        try:
+            return await foresee_against(journal, Plan(queues, seed, settings))
+        finally:
+            await journal.close()
+
+    try:
+        foreseen, waiting = asyncio.run(look())
+    except JournalError as error:
+        raise ConfigError(str(error)) from error
+    return (
+        f"{_tickets(waiting)} in {data}: {foreseen.expire:,} would expire with the reason "
+        f"queue_changed, {foreseen.leave:,} would leave a queue and wait on in another."
+    )
+
+
+def _tickets(count: int) -> str:
+    return "1 ticket waits" if count == 1 else f"{count:,} tickets wait"
 
 
 def _try_out(scenario: Scenario) -> list[Pool]:

@@ -10,7 +10,8 @@ from msgspec import UNSET, UnsetType
 
 from evenmatch.cli.demo_world import Guest
 from evenmatch.model.ticket import Player
-from evenmatch.wire import FeedMatch, ItemCreated
+from evenmatch.wire import ItemCreated
+from evenmatch.wire_matches import FeedMatch
 
 
 class Spread(msgspec.Struct, frozen=True):

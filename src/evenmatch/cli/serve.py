@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -25,6 +25,8 @@ def serve(
     data: str | None = None,
     journal: str | None = None,
     drop_queues: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    wait: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    config_from: Literal["auto", "file", "data"] = "auto",
 ) -> None:
     """Take tickets and make matches, over HTTP.
 
@@ -42,6 +44,9 @@ def serve(
         data: Directory of the journal; it is made if it is missing.
         journal: Reserved for a later version.
         drop_queues: Let tickets expire whose queue CONFIG no longer has; else it does not start.
+        wait: Wait until the server that runs on --data ends, and take over at once.
+        config_from: Which configuration counts if it was changed over HTTP: CONFIG (file) or the
+            change (data); auto takes the change, and does not start if CONFIG was edited since.
     """
     if journal is not None:
         raise NotSupported(f"--journal {journal} comes with a later version; use --data DIR")
@@ -52,13 +57,23 @@ def serve(
     folder = _folder(data)
     # Imported here so that --help needs no server.
     needs_server()
-    from evenmatch.config import load_server
+    from evenmatch.config import load_document, load_server
     from evenmatch.server import serving
     from evenmatch.server.recovery import Plan
+    from evenmatch.server.versions import changeable
 
     queues, settings, seed = load_server(config)
-    plan = Plan(queues, seed, settings, drop_queues=drop_queues)
-    _run(plan, serving.Place(host, port, folder))
+    plan = Plan(
+        queues,
+        seed,
+        settings,
+        drop_queues=drop_queues,
+        file=config,
+        document=changeable(load_document(config)),
+        data=folder,
+        config_from=config_from,
+    )
+    _run(plan, serving.Place(host, port, folder, wait))
 
 
 def _run(plan: Plan, place: Place) -> None:

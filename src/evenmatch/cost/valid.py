@@ -25,11 +25,11 @@ from evenmatch.cost.valid_kinds import (
     fault_of_pairs,
     fault_of_rule,
 )
+from evenmatch.cost.valid_running import fault_of_running
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import (
     NUMERIC,
     Accept,
-    Backfill,
     Criterion,
     CriterionKind,
     Expansion,
@@ -44,14 +44,19 @@ from evenmatch.model.queue import (
     ScaleKind,
     Unit,
 )
+from evenmatch.model.switchback import Switchback
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+ARMS_MAX = 10
+TRIM_MAX = 0.9
 CRITERIA_MAX = 16
 RULES_MAX = 16
 ATTRIBUTES_MAX = 64
 STEPS_MAX = 100
 LAST_MAX = 10_000
 """Values of accepted tickets that percentiles may be taken among."""
+COOLDOWNS_MAX = 20
+"""Rungs of a ladder of cooldowns."""
 MATCHES_MAX = 20
 """Matches that players remember; engines keep no more than `engine.meetings.OTHERS_MOST` people."""
 POLICY_LENGTH_MAX = 500
@@ -73,6 +78,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 SECONDS = Bounds(1e-6, 1e9, "between 1e-6 and 1e9 s")
+PERIODS = Bounds(1.0, 1e9, "between 1 and 1e9 s")
 WAITS = Bounds(0.0, 1e9, "between 0 and 1e9 s")
 WEIGHTS = Bounds(0.0, 1e12, "between 0 and 1e12")
 PRICES = Bounds(0.0, 1e12, "between 0 and 1e12 per player-second")
@@ -100,6 +106,7 @@ def check_queue(queue: Queue) -> None:
     _check_texts(queue, at)
     _check_format(queue.format, at)
     _check_times(queue, at)
+    _refuse_fault(fault_of_running(queue), at)
     _check_count(queue.criteria, CRITERIA_MAX, f"{at}criteria")
     _check_count(queue.rules, RULES_MAX, f"{at}rules")
     for index, criterion in enumerate(queue.criteria):
@@ -109,7 +116,18 @@ def check_queue(queue: Queue) -> None:
     wait_end = None if queue.on_deadline == "keep" else queue.wait_max
     for index, rule in enumerate(queue.rules):
         _check_rule(rule, queue.format, wait_end, f"{at}rules[{index}].")
+    if queue.switchback is not None:
+        _check_switchback(queue.switchback, f"{at}switchback.")
     samples_of(queue)
+
+
+def _check_switchback(switchback: Switchback, at: str) -> None:
+    if not 2 <= len(switchback.policies) <= ARMS_MAX:
+        given = f"{len(switchback.policies)} of them"
+        _refuse_value(f"{at}policies", f"2 to {ARMS_MAX} SPECs", given)
+    _check_number(switchback.block, SECONDS, f"{at}block")
+    if not 0.0 <= switchback.trim <= TRIM_MAX:
+        _refuse_value(f"{at}trim", f"between 0 and {TRIM_MAX}", switchback.trim)
 
 
 def _check_texts(queue: Queue, at: str) -> None:
@@ -120,15 +138,17 @@ def _check_texts(queue: Queue, at: str) -> None:
     if not 1 <= len(_word(queue.policy).strip()) <= POLICY_LENGTH_MAX:
         allowed = f'a SPEC of 1 to {POLICY_LENGTH_MAX} characters such as "greedy"'
         _refuse_value(f"{at}policy", allowed, queue.policy)
-    if queue.allocation is not None and not NAME_PATTERN.fullmatch(_word(queue.allocation)):
-        allowed = "the name of an allocation hook: 1 to 64 letters, digits, `_`, `-` or `.`"
-        _refuse_value(f"{at}allocation", allowed, queue.allocation)
     if len(queue.attributes) > ATTRIBUTES_MAX:
         _refuse(
             f"{at}attributes",
             f"must have at most {ATTRIBUTES_MAX} entries, got {len(queue.attributes):,}",
         )
     _check_names(queue.attributes, 100, f"{at}attributes")
+    if queue.ladder and not NAME_PATTERN.fullmatch(_word(queue.ladder)):
+        _refuse_value(f"{at}ladder", "1 to 64 letters, digits, `_`, `-` or `.`", queue.ladder)
+    if queue.rating is not None and not 1 <= len(_word(queue.rating).strip()) <= POLICY_LENGTH_MAX:
+        allowed = f'a SPEC of 1 to {POLICY_LENGTH_MAX} characters such as "glicko2"'
+        _refuse_value(f"{at}rating", allowed, queue.rating)
 
 
 def _check_times(queue: Queue, at: str) -> None:
@@ -140,8 +160,10 @@ def _check_times(queue: Queue, at: str) -> None:
     if queue.wait_price is not None:
         _check_number(queue.wait_price, PRICES, f"{at}wait_price")
     _check_number(queue.match_max, SECONDS, f"{at}match_max")
-    if queue.backfill is not None:
-        _check_word(queue.backfill, get_args(Backfill), f"{at}backfill")
+    if queue.rating_period is not None:
+        _check_number(queue.rating_period, PERIODS, f"{at}rating_period")
+        if queue.rating is None:
+            _refuse(f"{at}rating_period", "needs rating, the system by which outcomes are rated")
     if queue.silent_after is not None:
         _check_number(queue.silent_after, SECONDS, f"{at}silent_after")
     if queue.accept is not None:
@@ -153,6 +175,16 @@ def _check_accept(accept: Accept, at: str) -> None:
     _check_number(accept.loss_max, SHARES, f"{at}loss_max")
     for index, seconds in enumerate(accept.cooldowns):
         _check_number(seconds, WAITS, f"{at}cooldowns[{index}]")
+    if len(accept.cooldowns) > COOLDOWNS_MAX:
+        _refuse(f"{at}cooldowns", f"must have at most {COOLDOWNS_MAX} entries")
+    _check_number(accept.repair, WAITS, f"{at}repair")
+    _check_number(accept.again, WAITS, f"{at}again")
+    if accept.long_wait is not None:
+        _check_number(accept.long_wait, WAITS, f"{at}long_wait")
+    if accept.long_seconds is not None:
+        _check_number(accept.long_seconds, SECONDS, f"{at}long_seconds")
+        if accept.long_wait is None:
+            _refuse(f"{at}long_seconds", "needs long_wait, the wait after which it counts")
 
 
 def _check_handicap(handicap: Handicap, form: Format, at: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import msgspec
 from msgspec.structs import replace
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.percentile import placed_among
 from evenmatch.engine.forgetting import KEYS_MOST
+from evenmatch.engine.ratings import with_ratings
 from evenmatch.engine.refresh import renewed
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import (
@@ -44,12 +46,16 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Door(msgspec.Struct, frozen=True, gc=False):
-    """What it takes to judge who may enter: the engine as it is now."""
+    """What it takes to judge who may enter: the engine as it is now.
+
+    `known` tells the ratings of a ticket's players who come without one.
+    """
 
     shard: str
     tables: Tables
     objectives: dict[str, Objective]
     limits: Limits
+    known: Callable[[NewTicket], dict[str, Rating]] | None = None
 
 
 def check_request(given: Enqueue, tables: Tables) -> None:
@@ -71,6 +77,8 @@ def check_request(given: Enqueue, tables: Tables) -> None:
 def judge(given: Enqueue, item: int, door: Door) -> Accepted | Existing | Refused:
     """Return what becomes of one item of a request."""
     new, tables = given.tickets[item], door.tables
+    ratings = {} if door.known is None else door.known(new)
+    new = with_ratings(new, ratings)
     try:
         admit(new, tables, door.objectives, door.limits, strict=given.strict)
         if tables.penalties:
@@ -85,15 +93,14 @@ def judge(given: Enqueue, item: int, door: Door) -> Accepted | Existing | Refuse
     if new.id is None and tables.knows(ticket_id):
         taken = "a caller's own id is in the way: give all tickets ids, or none"
         return refused(item, InvalidTicket(taken, where="/id"))
-    return Accepted(item, ticket_id, number, places_of(new, tables, door.objectives))
+    return Accepted(item, ticket_id, number, places_of(new, tables, door.objectives), ratings)
 
 
 def judge_update(given: Update, ticket: Ticket, door: Door) -> Updated:
     """Return what an update makes of a waiting ticket.
 
     Raises:
-        InvalidTicket: A value is out of range or missing.
-        NotInMatch: It names a player who is not in the ticket.
+        InvalidTicket: A value is out of range or missing, or a player is not in the ticket.
     """
     tables, limits = door.tables, door.limits
     queues = tables.waiting[ticket.id].queues

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+
 from evenmatch.cost.valid import check_queue
 from evenmatch.engine.admission import fits
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import ConfigError
 from evenmatch.model.inputs import Configure
+from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Memory
+
+
+class Foreseen(msgspec.Struct, frozen=True, gc=False):
+    """What a new configuration would do to the waiting tickets.
+
+    Args:
+        expire: Tickets that would end with the reason `queue_changed`.
+        leave: Tickets that would leave a queue and wait on in another.
+    """
+
+    expire: int
+    leave: int
 
 
 def check_configuration(given: Configure, tables: Tables) -> None:
@@ -48,7 +66,10 @@ def carried_over(
     same, known = {}, {}
     for queue in given.queues:
         pool = pools.get(queue.name)
-        if pool is None or tables.queues.get(queue.name) != queue or pool.fault is not None:
+        before = tables.queues.get(queue.name)
+        if pool is None or before is None or pool.fault is not None:
+            continue
+        if not before.plays_like(queue):
             continue
         if queue.name in given.pause and pool.slot.running is not None:
             known[queue.name] = pool.memory()
@@ -69,3 +90,33 @@ def misfits(tables: Tables, pools: dict[str, Pool]) -> list[tuple[str, str]]:
         for name in row.queues
         if name not in pools or not fits(row.ticket, pools[name].objective)
     ]
+
+
+def foresee(given: Configure, tables: Tables, make: Callable[[Queue], Pool]) -> Foreseen:
+    """Return what `step(given)` would do to the waiting tickets; nothing is changed.
+
+    Args:
+        given: The configuration.
+        tables: The present state; only queues, seed and waiting tickets matter.
+        make: Makes the pool of a queue.
+
+    Raises:
+        ConfigError: It cannot come into force: a queue cannot be played, or its policy cannot
+            work on it, for whatever reason.
+
+    Complexity:
+        O(waiting tickets), and the policies are made once.
+    """
+    check_configuration(given, tables)
+    pools = {queue.name: _tried(queue, make) for queue in given.queues}
+    lost = Counter(ticket_id for ticket_id, _ in misfits(tables, pools))
+    expire = sum(count == len(tables.waiting[at].queues) for at, count in lost.items())
+    return Foreseen(expire, len(lost) - expire)
+
+
+def _tried(queue: Queue, make: Callable[[Queue], Pool]) -> Pool:
+    """Return a queue's pool; a policy may be anybody's code and raise anything."""
+    try:
+        return make(queue)
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"queue {queue.name}, policy {queue.policy}: {error}") from error

@@ -15,6 +15,9 @@ class Counters(msgspec.Struct, gc=False):
     Of the `proposed` matches, `checks_failed` lost a player; `repaired` were played all the same,
     and the `dissolved` came to nothing. Of the `matches`, `filled` brought newcomers to running
     ones, and `voided` were called off, so that `returned` tickets waited again.
+
+    The `outcomes` of matches counted, those that were `disputed` did not; `rated` new ratings came
+    of them.
     """
 
     accepted: int = 0
@@ -32,3 +35,6 @@ class Counters(msgspec.Struct, gc=False):
     filled: int = 0
     voided: int = 0
     returned: int = 0
+    outcomes: int = 0
+    disputed: int = 0
+    rated: int = 0

@@ -25,12 +25,14 @@ from evenmatch.engine.deadlines import Entry
 from evenmatch.engine.fill import fill_at_deadline
 from evenmatch.engine.floor import Floor, Resolve
 from evenmatch.engine.jobs import RunningJob
+from evenmatch.engine.ladders import Ladders, Rate
 from evenmatch.engine.lookup import find_match, find_ticket
+from evenmatch.engine.outcomes import Outcomes
 from evenmatch.engine.pool import Pool, in_turn, order_of_queues
 from evenmatch.engine.records import Record, changes_state
 from evenmatch.engine.rows import KeptMatch, TicketView
 from evenmatch.engine.tables import Tables
-from evenmatch.errors import MatchmakingError, NotSupported, PolicyError, TooLate
+from evenmatch.errors import MatchmakingError, PolicyError, TooLate
 from evenmatch.model.events import (
     Accepted,
     Cancelled,
@@ -51,6 +53,7 @@ from evenmatch.model.inputs import (
     Finish,
     Input,
     Open,
+    Outcome,
     Settle,
     Update,
     Void,
@@ -69,16 +72,24 @@ class Engine:
         resolve: Makes a queue's policy.
         shard: Prefix of the ids that the engine gives.
         limits: How much it takes.
+        rate: Computes ratings; needed where queues have a rating system.
     """
 
     def __init__(
-        self, resolve: Resolve, *, shard: str = "s0", limits: Limits | None = None
+        self,
+        resolve: Resolve,
+        *,
+        shard: str = "s0",
+        limits: Limits | None = None,
+        rate: Rate | None = None,
     ) -> None:
         self.shard = shard
         self.limits = limits or Limits()
         self._floor = Floor(resolve, shard)
         self._acceptance = Acceptance(self._floor)
         self._backfill = Backfill(self._floor)
+        self.ladders = Ladders(self._floor, rate)
+        self._outcomes = Outcomes(self._floor, rate)
         self._wakeup: float | None = None
         # The instant whose deadlines were left to the advance after this one.
         self._put_off_at = -math.inf
@@ -93,6 +104,7 @@ class Engine:
             Enqueue: self._enqueue,
             Finish: self._finish,
             Open: self._backfill.open,
+            Outcome: self._outcome,
             Settle: self._settle,
             Update: self._update,
             Void: self._backfill.void,
@@ -116,7 +128,8 @@ class Engine:
     def next_wakeup(self) -> float:
         """Return the instant of the next timer or deadline; inf if nothing is due ever."""
         if self._wakeup is None:
-            self._wakeup = self._floor.next_due()
+            floor = self._floor
+            self._wakeup = min(floor.next_due(), max(self._outcomes.next(), floor.now))
         return self._wakeup
 
     @property
@@ -134,9 +147,7 @@ class Engine:
             Refusal: The input was refused and changed nothing.
             ConfigError: `Configure` with queues or policies that cannot work.
         """
-        handler = self._steps.get(type(given))
-        if handler is None:
-            raise NotSupported(f"{type(given).__name__.lower()} comes with a later version")
+        handler = self._steps[type(given)]
         floor = self._floor
         assert given.now >= floor.now, f"time runs backwards: {given.now} < {floor.now}"
         assert given.now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
@@ -184,6 +195,7 @@ class Engine:
         floor.open_pools(pools)
         for kept in tables.matches.values():
             floor.watch_match(kept)
+            self._outcomes.watch(kept)
         self._acceptance.resume()
         self._backfill.resume()
         for pool in self.pools.values():
@@ -196,6 +208,7 @@ class Engine:
     def _configure(self, given: Configure) -> None:
         floor = self._floor
         check_configuration(given, floor.tables)
+        self.ladders.check(given.queues)
         same, known = carried_over(given, floor.tables, floor.pools)
         pools = {
             queue.name: same.get(queue.name)
@@ -213,7 +226,8 @@ class Engine:
         floor = self._floor
         check_request(given, floor.tables)
         entered: list[Ticket] = []
-        door = Door(self.shard, floor.tables, floor.objectives, self.limits)
+        known = self.ladders.known_of
+        door = Door(self.shard, floor.tables, floor.objectives, self.limits, known)
         for item in range(len(given.tickets)):
             event = judge(given, item, door)
             floor.emit(event)
@@ -273,6 +287,9 @@ class Engine:
         if kept.live:
             self._floor.emit(Finished(kept.match.id, "finish"))
 
+    def _outcome(self, given: Outcome) -> None:
+        self._outcomes.hear(given, self.match(given.match))
+
     def _advance(self, given: Advance) -> None:
         floor, now = self._floor, given.now
         floor.release_due()
@@ -294,6 +311,7 @@ class Engine:
         for entry in floor.match_ends.take_due(now):
             if floor.tables.matches[entry[3]].live:
                 floor.emit(Finished(entry[3], "match_max"))
+        self._outcomes.advance()
 
     def _settle(self, given: Settle) -> None:
         floor = self._floor

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from evenmatch.cost.percentile import parts_of
 from evenmatch.engine.meetings import forget_unasked
+from evenmatch.engine.ratings import OUTCOME_FOLDS
 from evenmatch.engine.refresh import refreshed
 from evenmatch.engine.rosters import closed, opened, voided, with_server
 from evenmatch.engine.rows import Failed, Penalty, Proposal
@@ -209,4 +210,5 @@ FOLDS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
     Repaired: _repaired,
     SeatsFreed: _seats_freed,
     Updated: _updated,
+    **OUTCOME_FOLDS,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from evenmatch.errors import NotInMatch
+from evenmatch.errors import InvalidTicket
 from evenmatch.model.events import Placed
 from evenmatch.model.inputs import Update
 from evenmatch.model.ticket import NewTicket, Player, Ticket
@@ -14,13 +14,13 @@ def renewed(ticket: Ticket, given: Update) -> NewTicket:
     """Return the ticket as if it were asked for now, with what the update brings.
 
     Raises:
-        NotInMatch: The update names a player who is not in the ticket.
+        InvalidTicket: The update names a player who is not in the ticket.
     """
     players = {player.id: player for player in ticket.players}
     for at, new in enumerate(given.players):
         old = players.get(new.id)
         if old is None:
-            raise NotInMatch(
+            raise InvalidTicket(
                 f"player {new.id[:64]!r} is not in ticket {ticket.id}", where=f"/players/{at}/id"
             )
         players[new.id] = _renewed_player(old, new)

@@ -6,6 +6,7 @@ import msgspec
 
 from evenmatch.model.events import Refused
 from evenmatch.model.match import Match, OpenMatch
+from evenmatch.model.outcome import MatchOutcome
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 
@@ -54,12 +55,15 @@ class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     assigned: int = 0
     void: str | None = None
     voided: int = 0
+    outcome: MatchOutcome | None = None
 
 
 class TicketView(
     msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="event", tag="view"
 ):
     """A ticket as its owner sees it; `changed` is the record of its last change.
+
+    While it is proposed, `answer_by` is the instant by which it has to answer.
 
     The tag tells it from `Refused` in the answers that idempotency keys keep.
     """
@@ -73,6 +77,7 @@ class TicketView(
     reason: str | None = None
     match: str | None = None
     assignment: dict[str, str] | None = None
+    answer_by: float | None = None
 
 
 class Key(msgspec.Struct, frozen=True, gc=False):

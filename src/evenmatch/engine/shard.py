@@ -24,7 +24,7 @@ from evenmatch.engine.records import Record
 from evenmatch.engine.rows import TicketView
 from evenmatch.errors import JournalUnavailable, KeyReused, MatchmakingError, Overloaded
 from evenmatch.model.events import Refused
-from evenmatch.model.inputs import Advance, Cancel, Enqueue, Input, Settle
+from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle
 
 RECORDS_PER_COMMIT = 1_000
 """Most records in one commit."""
@@ -36,7 +36,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     """What a caller is told: a value, or the error that says why not.
 
     For `Enqueue` the value is a tuple of `TicketView | Refused` in the order of the request, for
-    `Cancel` a `TicketView`, for a read what the query returned, otherwise None.
+    `Cancel` a `TicketView`, for `Configure` its record, for a read what the query returned,
+    otherwise None.
     """
 
     to: Any
@@ -186,7 +187,7 @@ class Shard:
             return self.engine.tables.results(record)
         if isinstance(given, Cancel):
             return self.engine.view(given.ticket)
-        return None
+        return record if isinstance(given, Configure) else None
 
     def _hold(self, effect: Effect) -> None:
         self._effects.append((self._decided, effect))

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.ratings import Period
 from evenmatch.engine.records import FORMAT
 from evenmatch.engine.tables import COPIED_BY_GROUP, Tables
 from evenmatch.errors import JournalCorrupt
@@ -69,8 +70,18 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
     for name in COPIED_BY_GROUP:
         groups: dict[str, dict[str, object]] = getattr(tables, name)
         fields[name] = {group: msgspec.Raw(_in_slices(of)) for group, of in groups.items()}
+    for name in ("periods", "closing"):
+        periods: dict[str, Period] = getattr(tables, name)
+        fields[name] = {ladder: _period_in_slices(period) for ladder, period in periods.items()}
     whole = {name: getattr(snapshot, name) for name in snapshot.__struct_fields__}
     return msgspec.json.encode({**whole, "tables": fields})
+
+
+def _period_in_slices(period: Period) -> dict[str, object]:
+    fields: dict[str, object] = {name: getattr(period, name) for name in period.__struct_fields__}
+    for name in ("results", "played", "before"):
+        fields[name] = msgspec.Raw(_in_slices(getattr(period, name)))
+    return fields
 
 
 def _in_slices(rows: Mapping[str, object]) -> bytes:

@@ -17,12 +17,14 @@ import hashlib
 from collections.abc import Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from evenmatch.cost.percentile import Recent, remember
 from evenmatch.engine.counters import Counters
 from evenmatch.engine.folds import FOLDS
 from evenmatch.engine.forgetting import forget
 from evenmatch.engine.meetings import Meetings, note_meetings, with_meetings
+from evenmatch.engine.ratings import Ladder, Period, seed_ratings, with_ratings
 from evenmatch.engine.records import Record
 from evenmatch.engine.rosters import Roster, begin_roster, over
 from evenmatch.engine.rows import (
@@ -56,8 +58,8 @@ COPIED = (
     "rosters",
 )
 """Tables whose rows are frozen: a shallow copy is a snapshot."""
-COPIED_BY_GROUP = ("players", "busy", "met", "penalties")
-"""The same with a table for each group."""
+COPIED_BY_GROUP = ("players", "busy", "met", "penalties", "ratings")
+"""The same with a table for each group or ladder."""
 
 
 class Tables(msgspec.Struct):
@@ -86,6 +88,9 @@ class Tables(msgspec.Struct):
         dissolved: Until when a set of players is not proposed again, by the set's digest.
         penalties: Who failed ready-checks, by group and player, the last one last.
         rosters: Who plays in matches that may be filled, or that have no server yet, by id.
+        ratings: What is stored of players, by ladder.
+        periods: The rating period that collects outcomes now, by ladder.
+        closing: The rating period whose outcomes are being rated, by ladder.
     """
 
     now: float = 0.0
@@ -110,6 +115,9 @@ class Tables(msgspec.Struct):
     dissolved: dict[str, float] = {}
     penalties: dict[str, dict[str, Penalty]] = {}
     rosters: dict[str, Roster] = {}
+    ratings: dict[str, Ladder] = {}
+    periods: dict[str, Period] = {}
+    closing: dict[str, Period] = {}
 
     @property
     def numbered(self) -> int:
@@ -125,9 +133,11 @@ class Tables(msgspec.Struct):
         row = self.waiting.get(ticket_id)
         if row is not None:
             ticket = row.ticket
-            state = "waiting" if row.match is None else "proposed"
-            at = ticket.enqueued_at
-            return TicketView(ticket_id, state, row.queues, at, row.changed, match=row.match)
+            view = TicketView(ticket_id, "waiting", row.queues, ticket.enqueued_at, row.changed)
+            if row.match is None:
+                return view
+            by = self.proposals[row.match].until[ticket_id]
+            return replace(view, state="proposed", match=row.match, answer_by=by)
         end = self.ended.get(ticket_id)
         if end is None or (now is not None and end.ended_at + KEEP_ENDED < now):
             raise Forgotten(f"ticket {ticket_id} ended more than {KEEP_ENDED:g} s ago")
@@ -215,11 +225,13 @@ class Tables(msgspec.Struct):
         for name in COPIED_BY_GROUP:
             groups: dict[str, dict[str, object]] = getattr(self, name)
             setattr(copied, name, {group: dict(rows) for group, rows in groups.items()})
+        copied.periods = {name: period.copy() for name, period in self.periods.items()}
+        copied.closing = {name: period.copy() for name, period in self.closing.items()}
         copied.recent = {key: recent.copy() for key, recent in self.recent.items()}
         return copied
 
     def _accept(self, given: Enqueue, event: Accepted) -> None:
-        new = given.tickets[event.item]
+        new = with_ratings(given.tickets[event.item], event.ratings)
         queues = new.queues or (next(iter(self.queues)),)
         players = new.players
         if self.met:
@@ -236,14 +248,16 @@ class Tables(msgspec.Struct):
         self.counters.accepted += 1
 
     def _match(self, now: float, match: Match) -> None:
-        tickets = {ticket_id: self.waiting[ticket_id].ticket for ticket_id in match.tickets}
-        for ticket_id in match.tickets:
-            self.end(now, ticket_id, "matched", None, match.id)
         proposal = self.proposals.pop(match.id, None)
         if proposal is not None:
             self.counters.repaired += proposal.version > 0
         queue = self.queues[match.queue] if proposal is None else proposal.queue
         base = self.matches.get(match.extends) if match.extends is not None else None
+        if queue.rating is not None:
+            seed_ratings(self, match, queue)
+        tickets = {ticket_id: self.waiting[ticket_id].ticket for ticket_id in match.tickets}
+        for ticket_id in match.tickets:
+            self.end(now, ticket_id, "matched", None, match.id)
         self.matches[match.id] = KeptMatch(
             self.sequence + 1,
             match,

@@ -25,6 +25,8 @@ from evenmatch.sim.compilable import are_ordered, why_engine
 from evenmatch.sim.groups import WITHOUT_TICKETS
 from evenmatch.sim.history import History
 from evenmatch.sim.metrics import Summary, summarize
+from evenmatch.sim.outcomes import Played
+from evenmatch.sim.seeds import generator
 from evenmatch.sim.simulator import Simulator
 from evenmatch.sim.stream import Arrival, ArrivalStream
 from evenmatch.solvers.kernel import COMPILING, on_compile
@@ -117,23 +119,39 @@ def simulate(
         offset=stream.offset,
         keeps_tickets=optimum or not set(split_by) <= WITHOUT_TICKETS,
     )
+    figures: Summary = {}
     policies = [resolve(queue) for queue in queues] if arrivals is None else []
     if arrivals is None and not why_engine(world, queues, policies):
         _run_compiled(world, queues, policies, seeds, history)
     else:
-        simulator = Simulator(
-            queues,
-            resolve,
-            history,
-            seed=_policy_seed(seeds),
-            until=world.until,
-            solve_time=world.solve_time,
-        )
+        simulator = _simulator(world, queues, resolve, history, seeds)
         simulator.run(stream)
-    summary = summarize(history, queues, split_by)
+        figures = simulator.figures()
+    summary = {**summarize(history, queues, split_by), **figures}
     if optimum:
         summary.update(_optimum_of(history, world, summary))
     return Run(history, summary, queues)
+
+
+def _simulator(
+    world: Scenario,
+    queues: tuple[Queue, ...],
+    resolve: Resolve,
+    history: History,
+    seeds: np.random.SeedSequence,
+) -> Simulator:
+    """Return the engine in virtual time, with the people of the scenario."""
+    outcomes = world.outcomes
+    return Simulator(
+        queues,
+        resolve,
+        history,
+        seed=_policy_seed(seeds),
+        until=world.until,
+        solve_time=world.solve_time,
+        answers=(world.answers, seeds),
+        played=None if outcomes is None else Played(outcomes, generator(seeds, "outcomes")),
+    )
 
 
 def _run_compiled(

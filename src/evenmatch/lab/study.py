@@ -9,23 +9,20 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from statistics import NormalDist
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from evenmatch.errors import ArrivalsError
+from evenmatch.forecast.student import T_975 as T_975
+from evenmatch.forecast.student import student_t as student_t
 from evenmatch.lab.simulate import Run, simulate
 from evenmatch.model.scenario import Scenario
 from evenmatch.sim.metrics import Summary
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
-
-CONFIDENCE = 0.95
-T_975 = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004)
-"""Student's t at 0.975 for 1 to 8 degrees of freedom; beyond, a series is exact to 1e-4."""
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -205,28 +202,3 @@ def mean_and_width(values: Sequence[float]) -> tuple[float | None, float | None]
         return mean, None
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
     return mean, student_t(count - 1) * math.sqrt(variance / count)
-
-
-def student_t(degrees: int) -> float:
-    """Return Student's t at 0.975.
-
-    Args:
-        degrees: Degrees of freedom, >= 1.
-
-    Source:
-        Beyond 8 degrees: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5.
-
-    >>> round(student_t(10), 3), round(student_t(1000), 3)
-    (2.228, 1.962)
-    """
-    if degrees <= len(T_975):
-        return T_975[degrees - 1]
-    z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2.0)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return math.fsum(term / degrees**power for power, term in enumerate(terms))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from evenmatch.model.match import Match, OpenMatch
+from evenmatch.model.outcome import Result
+from evenmatch.model.rating import Rating
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag=str.lower):
@@ -25,13 +27,15 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
 class Accepted(_Event, frozen=True, omit_defaults=True):
     """Ticket number `item` of the input waits now, under this id and sequence.
 
-    `percentiles` says where it stands among the last values of its queues, by `queue/attribute`.
+    `percentiles` says where it stands among the last values of its queues, by `queue/attribute`,
+    `ratings` what the shard knew of those of its players who came without a rating.
     """
 
     item: int
     ticket: str
     sequence: int
     percentiles: dict[str, Placed] = {}
+    ratings: dict[str, Rating] = {}
 
 
 class Existing(_Event, frozen=True):
@@ -166,7 +170,7 @@ class Voided(_Event, frozen=True):
 
 
 class Finished(_Event, frozen=True):
-    """A live match ended; `reason` is `finish` or `match_max`."""
+    """A live match ended; `reason` is `finish`, `match_max` or `outcome`."""
 
     match: str
     reason: str
@@ -185,6 +189,63 @@ class JobSettled(_Event, frozen=True):
     queue: str
     number: int
     dropped: int
+
+
+class Reported(_Event, frozen=True):
+    """A player said how his match ended; the reports are judged at `until`."""
+
+    match: str
+    player: str
+    result: Result
+    until: float
+
+
+class Counted(_Event, frozen=True):
+    """The outcome of a match counts: the game's service said so, or its players agree.
+
+    `ladder` is where it waits for the end of the rating period, None if it does not.
+    """
+
+    match: str
+    result: Result
+    ladder: str | None = None
+
+
+class Disputed(_Event, frozen=True):
+    """The players of a match did not agree on its outcome in time."""
+
+    match: str
+
+
+class PeriodBegan(_Event, frozen=True):
+    """A ladder collects the outcomes of a rating period, to be rated by `system`.
+
+    `seconds` is how long periods are; the bounds are engine time.
+    """
+
+    ladder: str
+    system: str
+    seconds: float
+    starts_at: float
+    ends_at: float
+
+
+class PeriodEnded(_Event, frozen=True):
+    """A ladder's rating period is over; its outcomes are rated slice by slice."""
+
+    ladder: str
+
+
+class Rated(_Event, frozen=True):
+    """New ratings of these players, made at `at`, or in the rating period that began then.
+
+    `next_at` is when the next slice of the period is rated; None of a single outcome.
+    """
+
+    ladder: str
+    ratings: dict[str, Rating]
+    at: float
+    next_at: float | None = None
 
 
 Event = (
@@ -210,4 +271,10 @@ Event = (
     | Finished
     | JobAsked
     | JobSettled
+    | Reported
+    | Counted
+    | Disputed
+    | PeriodBegan
+    | PeriodEnded
+    | Rated
 )

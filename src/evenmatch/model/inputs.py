@@ -127,11 +127,28 @@ class Void(_Input, frozen=True):
     reason: str
 
 
-class Outcome(_Input, frozen=True):
-    """Report the result of a played match: ranks by team, equal ranks are a draw."""
+class Outcome(_Input, frozen=True, omit_defaults=True):
+    """Report the result of a played match, in the form of `evenmatch.rate`.
+
+    Args:
+        match: The match.
+        ranks: Place of each team; lower is better, equal is a draw.
+        points: In place of ranks: what each team scored; higher is better.
+        handicap: Points given to each team before the start; None means those of the match.
+        teams: Player ids by team; empty means the teams of the match, in its order.
+        quitters: Players who left before the end.
+        wide: Whether the match was made far beyond the usual gap; None asks the match.
+        player: The player who reports; None for the game's own service.
+    """
 
     match: str
-    ranks: tuple[int, ...]
+    ranks: tuple[float, ...] | None = None
+    points: tuple[float, ...] | None = None
+    handicap: tuple[float, ...] | None = None
+    teams: tuple[tuple[str, ...], ...] = ()
+    quitters: tuple[str, ...] = ()
+    wide: bool | None = None
+    player: str | None = None
 
 
 class Settle(_Input, frozen=True):

@@ -33,6 +33,8 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         latency_delta: By team and player, milliseconds above the player's own best region.
         hosts: Ids of players who reach everyone, best first; None where no host is asked for.
         off_side: Ids of the tickets that are on another side than they asked for; None if none is.
+        wide: Whether it was made far beyond the usual gap, so that an upset counts as between
+            equals; see `ratings.adjust`.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     latency_delta: tuple[tuple[float, ...], ...] | None = None
     hosts: tuple[str, ...] | None = None
     off_side: tuple[str, ...] | None = None
+    wide: bool = False
 
 
 class OpenMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

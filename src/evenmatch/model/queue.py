@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from evenmatch.model.batchable import batch_problem
+from evenmatch.model.switchback import Switchback
 
 ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
 Unit = Literal["difference", "relative", "percentile"]
@@ -284,6 +285,13 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         backfill: Whether running matches may be filled: `manual`, when their backend asks for it,
             or `automatic`, from the start of a match that is not full on; None means never.
         allocation: The name of the hook that finds its matches a server; None means none.
+        shadow: The SPEC of a policy that a server plays beside the live one, only to count what
+            it would do; None means none. A simulation has `compare` for that.
+        switchback: Policies that take turns in a server, in place of `policy`; None means none.
+        rating: The SPEC of the system that rates its outcomes, such as `glicko2:tau=0.5`; None
+            means that they change no rating.
+        rating_period: Seconds whose outcomes are rated together; None rates each at once.
+        ladder: Queues of one ladder share their ratings; empty means the queue's group.
     """
 
     name: str = "main"
@@ -303,6 +311,16 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     handicap: Handicap | None = None
     backfill: Backfill | None = None
     allocation: str | None = None
+    shadow: str | None = None
+    switchback: Switchback | None = None
+    rating: str | None = None
+    rating_period: float | None = None
+    ladder: str = ""
+
+    @property
+    def rated_in(self) -> str:
+        """Return the name of the ladder whose ratings its tickets get."""
+        return self.ladder or self.group
 
     @property
     def remembers(self) -> int:
@@ -316,12 +334,21 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
                 deepest = max(deepest, rule.matches)
         return deepest
 
+    def plays_like(self, other: Queue) -> bool:
+        """Return whether the matches of both are made in the same way."""
+        return _plain(self) == _plain(other)
+
     @property
     def price(self) -> float:
         """Return the cost of one player-second of waiting."""
         if self.wait_price is not None:
             return self.wait_price
         return 1.0 if self.wait_max is None else 1.0 / self.wait_max
+
+
+def _plain(queue: Queue) -> Queue:
+    """Return a queue without what only watches it or chooses its policy."""
+    return msgspec.structs.replace(queue, shadow=None, switchback=None)
 
 
 def redraw_rule(redraws: int, *, every: float, matches: int = 1, attribute: str = RECENT) -> Rule:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+POINTS_MAX = 1e9
+"""Largest mean or deviation that is rated, so that squares and sums stay far from overflow."""
+VOLATILITY_MAX = 10.0
+
 
 class Rating(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A player's skill as a rating system sees it.
@@ -17,3 +21,12 @@ class Rating(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     mean: float
     deviation: float = 350.0
     volatility: float | None = None
+
+    @property
+    def is_ratable(self) -> bool:
+        """Return whether a rating system can go on from here."""
+        return (
+            abs(self.mean) <= POINTS_MAX
+            and 0.0 <= self.deviation <= POINTS_MAX
+            and (self.volatility is None or 0.0 < self.volatility <= VOLATILITY_MAX)
+        )

@@ -129,6 +129,36 @@ class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return sum(rates) if rates else (self.rate or 0.0)
 
 
+class Answers(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How players answer a ready-check.
+
+    Args:
+        decline: Share of the players asked who decline.
+        silent: Share of those who never answer.
+        seconds: Mean time until an answer; the times are uniform from 0 to twice the mean.
+    """
+
+    decline: float = 0.0
+    silent: float = 0.0
+    seconds: float = 0.0
+
+
+class Outcomes(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How matches end in a simulation; see `sim.outcomes`.
+
+    Args:
+        skill: The attribute that says how good a player truly is; no rating system sees it.
+        scale: The gap of skills, in points, at which the better team wins ten times of eleven.
+        draws: Share of matches that end in a draw, whatever the skills.
+        lasts: Seconds from a match's making until its outcome is reported.
+    """
+
+    skill: str = "skill"
+    scale: float = 400.0
+    draws: float = 0.0
+    lasts: float = 600.0
+
+
 class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A world to simulate.
 
@@ -139,6 +169,8 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         until: Seconds after which the run ends; None runs until nothing is left to happen.
         solve_time: Seconds until a job's result arrives.
         warmup: Tickets enqueued before this many seconds are simulated, not counted.
+        answers: How players answer where a queue has a ready-check; by default all accept at once.
+        outcomes: How matches end; None means that nobody hears of it.
     """
 
     queues: tuple[Queue, ...]
@@ -147,6 +179,8 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     until: float | None = None
     solve_time: float = 0.0
     warmup: float = 0.0
+    answers: Answers = Answers()
+    outcomes: Outcomes | None = None
 
 
 class Limits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -180,10 +214,16 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         clock_speed: Engine seconds per real second; other than 1 only for demonstrations.
         keep_days: Days for which the journal keeps what has ended.
         origins: Web origins that may call the server from a browser (CORS); `*` means any.
+        drain_max: Seconds that a draining server lets tickets wait before it stops.
+        log_tickets: Whether each event of a ticket's life is a line of the log.
+        log_lines_max: Such lines a second; those beyond are counted and left out.
         limits: How much the server takes before it refuses.
     """
 
     clock_speed: float = 1.0
     keep_days: float = 30.0
     origins: tuple[str, ...] = ()
+    drain_max: float = 300.0
+    log_tickets: bool = False
+    log_lines_max: int = 5_000
     limits: Limits = Limits()

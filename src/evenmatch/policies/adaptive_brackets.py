@@ -53,6 +53,7 @@ class AdaptiveBrackets(msgspec.Struct, frozen=True, kw_only=True):
         rules forbid or who is across a border; O(n) when a frame changes the brackets.
     """
 
+    held_back = "adaptive_brackets looks within a bracket for now"
     fills = False
 
     width: float = 500.0

@@ -57,6 +57,7 @@ class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
         or opened, each of them is looked at again.
     """
 
+    held_back = "adaptive_sides keeps seats for those who insist on a side"
     fills = False
 
     reserve: float = 0.1

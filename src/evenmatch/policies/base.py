@@ -151,7 +151,10 @@ class Policy(Protocol):
 
     A policy may also define `rules(queue) -> tuple[Rule, ...]`: hard rules that its parameters
     stand for, which the engine then holds every match of the queue to. `fills = False` says that
-    its matchers do not fill open matches, `jobs = True` that they ask for jobs.
+    its matchers do not fill open matches, `jobs = True` that they ask for jobs. For explanations
+    `held_back = "..."` says in a clause why it may leave a legal match unmade, and
+    `in_rounds = True`, or an `every` that is not None, that it makes matches only at the instants
+    of its `wake_at`.
     """
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:

@@ -59,6 +59,7 @@ class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
         each is asked until m are found, which `candidates` bounds.
     """
 
+    in_rounds = True
     fills = False
 
     every: float = 120.0

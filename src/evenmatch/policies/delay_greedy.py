@@ -42,6 +42,7 @@ class DelayGreedy(SteppedPolicy, frozen=True, kw_only=True):
         O(n) for each arrival, match and ticket whose partner left; one timer a ticket.
     """
 
+    held_back = "delay_greedy waits until their waits together cost as much as their distance"
     name = "delay_greedy"
     compiled = STEPS
 

@@ -70,6 +70,7 @@ class DifferenceWait(SteppedPolicy, frozen=True, kw_only=True):
         O(n + k^2) for each ticket that looks for a match: a newcomer and those it drops.
     """
 
+    held_back = "difference_wait makes a match definitive the later the further apart they are"
     name = "difference_wait"
     compiled = STEPS
 

@@ -74,6 +74,7 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
         two single players on sides meet, a thousand where parties of five insist on sides.
     """
 
+    held_back = "first_come serves others first"
     fills = False
 
     order: Order = "oldest"

@@ -72,6 +72,7 @@ class GapValue(SteppedPolicy, frozen=True, kw_only=True):
         O(n) for each arrival and match, O(128) for each arrival.
     """
 
+    held_back = "gap_value waits until the pool without them is worth more than their match costs"
     name = "gap_value"
     compiled = STEPS
 

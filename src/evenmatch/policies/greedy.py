@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evenmatch.cost.divisions import DIVISIONS_MAX
+from evenmatch.cost.filling import Labels
 from evenmatch.cost.objective import Objective, Seating
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
-from evenmatch.policies.parts.filling import Labels
 from evenmatch.policies.parts.timers import Timers
 from evenmatch.solvers.fill import STEPS_MAX, Budget, Kind, Problem, complete
 

@@ -69,6 +69,7 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
         O(k n) for each ticket that looks around, O(128) for each arrival.
     """
 
+    held_back = "group_price waits for a match that costs less than waiting for a closer one"
     name = "group_price"
     compiled = STEPS
 

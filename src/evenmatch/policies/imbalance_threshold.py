@@ -54,6 +54,7 @@ class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):
         grows, everybody is asked again.
     """
 
+    held_back = "imbalance_threshold waits for more even teams"
     fills = False
 
     delta: float | None = None

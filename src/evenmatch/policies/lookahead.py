@@ -70,6 +70,7 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
         `solvers.dense`.
     """
 
+    held_back = "lookahead has planned a better match with somebody who is announced"
     fills = False
 
     horizon: float = 0.0

@@ -65,6 +65,7 @@ class MultiQueue(SteppedPolicy, frozen=True, kw_only=True):
         O(n) for each arrival and each overdue ticket.
     """
 
+    held_back = "multi_queue looks within a bracket until somebody is overdue"
     name = "multi_queue"
     compiled = STEPS
 

@@ -35,6 +35,7 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
         teams; there are no more than 7 against 7.
     """
 
+    held_back = "patient waits until teams can be exactly even"
     fills = False
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:

@@ -54,6 +54,7 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
         O(m log m) per flush.
     """
 
+    held_back = "periodic collects more players before it cuts them into matches"
     fills = False
 
     rounds_of: int = 4

@@ -60,6 +60,7 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
         O(n) for each ticket that looks around, O(128) for each arrival.
     """
 
+    held_back = "price waits for somebody whose match costs less than waiting for a closer one"
     name = "price"
     compiled = STEPS
 

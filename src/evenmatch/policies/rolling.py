@@ -62,6 +62,7 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
         A decision after a change: O(n^2) pairs of n players, 20 ns each, and `effort` evaluations.
     """
 
+    held_back = "rolling goes on looking for a better division of the pool"
     fills = False
 
     effort: int = 5_000

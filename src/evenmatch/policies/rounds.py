@@ -80,6 +80,7 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
         A job of `parts` searches, each of `effort` evaluations a player.
     """
 
+    in_rounds = True
     fills = False
     jobs = True
 

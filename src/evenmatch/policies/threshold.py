@@ -66,6 +66,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
         each ticket that looks for a match.
     """
 
+    held_back = "threshold waits until a match is good enough for how long its players wait"
     fills = False
 
     quality: float = 0.85

@@ -56,6 +56,7 @@ class VirtualRating(msgspec.Struct, frozen=True, kw_only=True):
         those whom they forbid.
     """
 
+    held_back = "virtual_rating waits until a rating has sunk to somebody else's"
     fills = False
 
     rate: float = 2.0

@@ -69,6 +69,7 @@ class Weighted(msgspec.Struct, frozen=True, kw_only=True):
         per ticket, and one draw more for each drawn opponent whom a rule forbids.
     """
 
+    held_back = "weighted draws among opponents at its own pace"
     fills = False
 
     sigma: float = 200.0

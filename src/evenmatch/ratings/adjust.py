@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenmatch.errors import ConfigError
+from evenmatch.model.outcome import places_of
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -69,4 +70,4 @@ def ranks_from_points(
     totals = np.asarray(points, np.float64) + np.asarray(given, np.float64)
     if not np.all(np.isfinite(totals)):
         raise ConfigError(f"points and handicap must be finite numbers, got {points!r}, {given!r}")
-    return [1.0 + float(np.sum(totals > total)) for total in totals]
+    return [float(place) for place in places_of((-totals).tolist())]

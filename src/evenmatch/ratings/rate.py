@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.model.rating import Rating
+from evenmatch.model.outcome import Result
+from evenmatch.model.rating import POINTS_MAX, VOLATILITY_MAX, Rating
 from evenmatch.ratings.adjust import ranks_from_points
 from evenmatch.ratings.base import Ratings
 from evenmatch.ratings.outcomes import TEAMS_MAX, MatchTable, team_matches
 from evenmatch.ratings.registry import parse_system
 
 Kind = TypeVar("Kind")
-
-POINTS_MAX = 1e9
-"""Largest mean or deviation, so that squares and sums stay far from overflow."""
 
 PLAYERS_MAX = 1_000
 """Most players in one match."""
@@ -100,7 +98,7 @@ def rate(
         np.array([each.volatility for each in known.values()], np.float64),  # None is NaN
     )
     number_of = {name: number for number, name in enumerate(known)}
-    after = engine.update(before, team_matches(_table(played, number_of)))
+    after = engine.update(before, team_matches(table_of(played, number_of)))
     rows = zip(known, *(column.tolist() for column in after), strict=True)
     return {
         name: {
@@ -139,9 +137,10 @@ def _read_rating(player: str, value: object, start: Rating) -> Rating:
             f"rating of {player!r}: deviation must be >= 0 and at most {POINTS_MAX:g}, "
             f"got {deviation!r}"
         )
-    if volatility is not None and not 0.0 < volatility <= 10.0:
+    if volatility is not None and not 0.0 < volatility <= VOLATILITY_MAX:
         raise ConfigError(
-            f"rating of {player!r}: volatility must be > 0 and at most 10, got {volatility!r}"
+            f"rating of {player!r}: volatility must be > 0 and at most {VOLATILITY_MAX:g}, "
+            f"got {volatility!r}"
         )
     return Rating(mean=mean, deviation=deviation, volatility=volatility)
 
@@ -184,7 +183,8 @@ def _ranks(where: str, outcome: Outcome) -> tuple[float, ...]:
         raise ConfigError(f"{where}: {error}") from None
 
 
-def _table(played: list[Outcome], number_of: dict[str, int]) -> MatchTable:
+def table_of(played: Sequence[Outcome | Result], number_of: Mapping[str, int]) -> MatchTable:
+    """Return results as flat arrays; `number_of` gives the index of each player."""
     teams = [team for outcome in played for team in outcome.teams]
     quits = [
         player in outcome.quitters

@@ -15,10 +15,15 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match, Route
+from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 
 from evenmatch.errors import MatchmakingError
+from evenmatch.server.acceptance_routes import AcceptanceRoutes
+from evenmatch.server.explain_routes import ExplainRoutes
+from evenmatch.server.live_routes import LiveRoutes
 from evenmatch.server.openapi import openapi_document
+from evenmatch.server.operator_routes import OperatorRoutes
+from evenmatch.server.outcome_routes import OutcomeRoutes
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import (
     Disconnected,
@@ -34,12 +39,14 @@ from evenmatch.server.responses import (
     send_body,
 )
 from evenmatch.server.routes import Routes, later
+from evenmatch.server.sockets import TicketStream, denying
 from evenmatch.server.status import status_page
 from evenmatch.server.streams import QueueMatches, TicketEvents
 from evenmatch.server.tickets import CreateTickets
 from evenmatch.wire import Problem
 
 CREATE_PATH = "/v1/tickets"
+STREAM_PATH = "/v1/stream"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 HOSTS_MAX = 64
 """Host headers that are remembered as welcome."""
@@ -68,29 +75,31 @@ class App:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
+        is_socket = scope["type"] == "websocket"
+        if scope["type"] != "http" and not is_socket:
             return
+        is_safe = not is_socket and scope["method"] in SAFE_METHODS
         if not self._hosts.admit(header(scope, b"host")):
             problem = Problem(
                 "origin_not_allowed",
                 "this server answers to addresses of its own machine only; to be called by "
                 "another name, list it in [server] origins",
             )
-            await send_body(send, 403, encode(problem))
-        elif scope["method"] not in SAFE_METHODS and not self._is_welcome(scope):
+            await send_body(denying(send) if is_socket else send, 403, encode(problem))
+        elif not is_safe and not self._is_welcome(scope):
             problem = Problem(
                 "origin_not_allowed",
                 "this web page may not change anything here; see [server] origins",
             )
-            await send_body(send, 403, encode(problem))
-        elif scope["path"] == CREATE_PATH and scope["method"] == "POST":
+            await send_body(denying(send) if is_socket else send, 403, encode(problem))
+        elif scope["path"] == CREATE_PATH and scope.get("method") == "POST":
             await self._create(scope, receive, send)
         else:
             await self._quiet(scope, receive, send)
 
     async def _quiet(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is not hot, and count it."""
-        began, status, waits = perf_counter(), 500, False
+        began, status, waits = perf_counter(), 500, scope["type"] == "websocket"
 
         async def counted(message: Message) -> None:
             nonlocal status, waits
@@ -157,20 +166,33 @@ def with_cors(app: App, origins: tuple[str, ...]) -> App | CORSMiddleware:
 
 def routes_of(parts: Parts) -> list[BaseRoute]:
     """Return all routes but the hot one."""
-    routes = Routes(parts)
+    routes, acceptance = Routes(parts), AcceptanceRoutes(parts)
+    explain, live = ExplainRoutes(parts), LiveRoutes(parts)
+    outcomes = OutcomeRoutes(parts)
     openapi = Response(encode(openapi_document()), media_type="application/json")
     return [
         # The hot path answers POST; here, so that other methods get 405 and not 404.
         Route("/v1/tickets", later("creating tickets over this route"), methods=["POST"]),
         Route("/v1/tickets/{ticket}", routes.get_ticket, methods=["GET"]),
         Route("/v1/tickets/{ticket}", routes.cancel_ticket, methods=["DELETE"]),
+        Route("/v1/tickets/{ticket}", live.update, methods=["PATCH"]),
+        Route("/v1/tickets/{ticket}/heartbeat", live.heartbeat, methods=["POST"]),
+        WebSocketRoute(STREAM_PATH, TicketStream(parts)),
+        Route(STREAM_PATH, live.stream_by_http, methods=["GET"]),
         Route("/v1/tickets/{ticket}/events", TicketEvents(parts), methods=["GET"]),
+        Route("/v1/tickets/{ticket}/explain", explain.explain_ticket, methods=["GET"]),
         Route("/v1/queues", routes.get_queues, methods=["GET"]),
         Route("/v1/queues/{queue}/stats", routes.get_stats, methods=["GET"]),
+        Route("/v1/queues/{queue}/waiting", explain.get_waiting, methods=["GET"]),
         Route("/v1/queues/{queue}/matches", QueueMatches(parts), methods=["GET"]),
         Route("/v1/matches/{match}", routes.get_match, methods=["GET"]),
         Route("/v1/matches/{match}/assignment", routes.assign_match, methods=["PUT"]),
         Route("/v1/matches/{match}/finish", routes.finish_match, methods=["POST"]),
+        Route("/v1/matches/{match}/accept", acceptance.accept, methods=["POST"]),
+        Route("/v1/matches/{match}/decline", acceptance.decline, methods=["POST"]),
+        *OperatorRoutes(parts).all(),
+        Route("/v1/matches/{match}/outcome", outcomes.report, methods=["POST"]),
+        Route("/v1/players/{player}/rating", outcomes.get_rating, methods=["GET"]),
         *_later_routes(),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/metrics", routes.metrics, methods=["GET"]),
@@ -182,13 +204,8 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
 
 def _later_routes() -> list[BaseRoute]:
     """Return the routes that a later version brings; they answer 501."""
-    match_actions = ("open", "close", "outcome", "accept", "decline")
+    match_actions = ("open", "close")
     return [
-        Route("/v1/tickets/{ticket}", later("changing a ticket"), methods=["PATCH"]),
-        Route("/v1/tickets/{ticket}/explain", later("explain"), methods=["GET"]),
-        Route("/v1/tickets/{ticket}/heartbeat", later("heartbeat"), methods=["POST"]),
-        Route("/v1/stream", later("the stream of many tickets"), methods=["GET"]),
-        Route("/v1/config", later("changing the configuration"), methods=["PUT"]),
         Route("/", later("the GameLift protocol"), methods=["POST"]),
         *(
             Route(f"/v1/matches/{{match}}/{action}", later(action), methods=["POST"])
@@ -243,7 +260,8 @@ def _route_name(scope: Scope) -> str:
     """Return the pattern of the route that answered, so that metrics stay few."""
     route = scope.get("route")
     path = getattr(route, "path", "unknown")
-    return f"{scope['method'] if route is not None else ''} {path}".strip()
+    method = scope.get("method", "WS")
+    return f"{method if route is not None else ''} {path}".strip()
 
 
 def _is_loopback(name: str | None) -> bool:

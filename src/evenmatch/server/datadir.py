@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -13,14 +14,24 @@ try:
 except ImportError:  # Windows: SQLite's own checks stay.
     fcntl = None  # type: ignore[assignment]
 
+from evenmatch.server.logs import log
+
 LOCK_NAME = "server.lock"
+LOOK_EVERY = 0.005
+"""Seconds between two looks whether the other server has ended."""
 
 
 class DataLock:
-    """A lock on a data directory; without a directory it does nothing."""
+    """A lock on a data directory; without a directory it does nothing.
 
-    def __init__(self, directory: Path | None) -> None:
+    Args:
+        directory: The data directory.
+        wait: Wait until the server that has the lock ends.
+    """
+
+    def __init__(self, directory: Path | None, *, wait: bool = False) -> None:
         self._directory = directory
+        self._wait = wait
         self._file: IO[str] | None = None
 
     def __enter__(self) -> DataLock:
@@ -38,14 +49,28 @@ class DataLock:
             raise JournalUnavailable(
                 f"the data directory {self._directory} cannot be used: {error.strerror}"
             ) from None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not self._take(self._file):
             self._file.close()
             raise JournalUnavailable(
                 f"another server runs on {self._directory}: stop it, or name another --data"
             ) from None
         return self
+
+    def _take(self, file: IO[str]) -> bool:
+        """Return whether the lock could be taken."""
+        is_told = False
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                if not self._wait:
+                    return False
+            else:
+                return True
+            if not is_told:
+                is_told = True
+                log.info("waiting_for_the_other_server", data=str(self._directory))
+            time.sleep(LOOK_EVERY)
 
     def __exit__(
         self,

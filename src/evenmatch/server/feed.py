@@ -19,7 +19,7 @@ from evenmatch.model.events import Matched
 from evenmatch.model.match import Match
 from evenmatch.server.followers import Event, Follower
 from evenmatch.server.responses import FeedForgotten, InvalidRequest, encode
-from evenmatch.wire import FeedMatch, FeedPage, feed_match
+from evenmatch.wire_matches import FeedMatch, FeedPage, feed_match
 
 PAGE_MAX = 500
 """Matches of a page, unless one record made more."""

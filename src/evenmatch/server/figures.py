@@ -53,6 +53,23 @@ class EngineFigures(Collector):
             "Matches of jobs' plans that could not be played any more",
             totals.dropped,
         )
+        yield _counter("evenmatch_proposals", "Matches proposed to their players", totals.proposed)
+        yield _counter(
+            "evenmatch_checks_failed", "Ready-checks that lost a player", totals.checks_failed
+        )
+        yield _counter(
+            "evenmatch_checks_repaired", "Failed ready-checks that were played", totals.repaired
+        )
+        yield _counter(
+            "evenmatch_checks_dissolved", "Ready-checks that came to nothing", totals.dissolved
+        )
+        yield _counter("evenmatch_outcomes", "Outcomes of matches that counted", totals.outcomes)
+        yield _counter(
+            "evenmatch_outcomes_disputed",
+            "Matches on whose outcome the players did not agree in time",
+            totals.disputed,
+        )
+        yield _counter("evenmatch_ratings", "New ratings of players stored", totals.rated)
         yield _gauge("evenmatch_policy_faults", "Queues that stopped: a bug", len(engine.faults))
         yield _gauge(
             "evenmatch_journal_sequence", "Number of the last durable record", statistics.sequence

@@ -17,10 +17,20 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.rows import TicketView
-from evenmatch.model.events import Assigned, Cancelled, Expired, LeftQueue, Matched
+from evenmatch.model.events import (
+    Assigned,
+    Cancelled,
+    Dissolved,
+    Expired,
+    LeftQueue,
+    Matched,
+    Proposed,
+    Repaired,
+    Updated,
+)
 from evenmatch.model.inputs import Assign
 from evenmatch.server.responses import Receive, Send, encode, too_many_followers
-from evenmatch.wire import TicketState
+from evenmatch.wire import Estimate, TicketState
 
 INBOX_MAX = 256
 """Events that may wait for one client."""
@@ -48,16 +58,23 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 class Follower:
-    """One client's inbox."""
+    """One client's inbox.
 
-    def __init__(self) -> None:
+    Args:
+        most: Events that may wait in it.
+    """
+
+    __slots__ = ("_inbox", "_most", "_ready", "is_cut")
+
+    def __init__(self, most: int = INBOX_MAX) -> None:
+        self._most = most
         self._inbox: deque[Event] = deque()
         self._ready = asyncio.Event()
         self.is_cut = False
 
     def offer(self, event: Event) -> None:
         """Put an event into the inbox, or cut a client that reads too slowly."""
-        if len(self._inbox) >= INBOX_MAX:
+        if len(self._inbox) >= self._most:
             self.cut()
         elif not self.is_cut:
             self._inbox.append(event)
@@ -94,15 +111,18 @@ class Followers:
         """Return how many follow now."""
         return len(self._all)
 
-    def admit(self) -> Follower:
+    def admit(self, inbox_max: int = INBOX_MAX) -> Follower:
         """Return a new follower.
+
+        Args:
+            inbox_max: Events that may wait for it.
 
         Raises:
             Overloaded: There are as many as the server takes.
         """
         if len(self._all) >= self._most:
             raise too_many_followers(self._most)
-        follower = Follower()
+        follower = Follower(inbox_max)
         if self._is_closed:
             follower.cut()
         self._all.add(follower)
@@ -131,9 +151,13 @@ class _Topic(msgspec.Struct):
 
 
 class TicketFeed:
-    """Tells those who follow tickets of each durable change of state."""
+    """Tells those who follow tickets of each durable change of state.
+
+    `left` is told when the last follower of a ticket goes.
+    """
 
     def __init__(self, followers: Followers) -> None:
+        self.left: Callable[[str], None] | None = None
         self._followers = followers
         self._topics: dict[str, _Topic] = {}
         self._engine: Engine | None = None
@@ -159,15 +183,21 @@ class TicketFeed:
                         topic.view, changed=record.sequence, **changes
                     )
                     changed[ticket_id] = topic
-        for topic in changed.values():
+        for ticket_id, topic in changed.items():
             told = event_of(topic.view, record.input.now)
             for follower in topic.followers:
                 follower.offer(told)
+            if told.is_final:
+                del self._topics[ticket_id]
 
     def join(self, view: TicketView, follower: Follower) -> None:
         """Let a follower hear of a ticket; `view` is its durable state now."""
         topic = self._topics.setdefault(view.id, _Topic(view, []))
         topic.followers.append(follower)
+
+    def is_followed(self, ticket_id: str) -> bool:
+        """Return whether somebody follows a ticket now."""
+        return ticket_id in self._topics
 
     def part(self, ticket_id: str, follower: Follower) -> None:
         """Let a follower hear no more of a ticket."""
@@ -176,19 +206,31 @@ class TicketFeed:
             topic.followers.remove(follower)
             if not topic.followers:
                 del self._topics[ticket_id]
+                if self.left is not None:
+                    self.left(ticket_id)
 
     def _changes(self, record: Record, event: object) -> Iterator[tuple[str, dict[str, object]]]:
         """Yield the tickets whose state an event changes, with the fields that change."""
         now = record.input.now
         if isinstance(event, Matched):
+            made = {"state": "matched", "ended_at": now, "match": event.match.id}
             for ticket_id in event.match.tickets:
-                yield ticket_id, {"state": "matched", "ended_at": now, "match": event.match.id}
+                yield ticket_id, {**made, "answer_by": None}
         elif isinstance(event, Cancelled | Expired):
             state = "cancelled" if isinstance(event, Cancelled) else "expired"
-            yield event.ticket, {"state": state, "ended_at": now, "reason": event.reason}
-        elif isinstance(event, LeftQueue):
+            match = event.match if isinstance(event, Cancelled) else None
+            ended = {"state": state, "ended_at": now, "reason": event.reason, "match": match}
+            yield event.ticket, {**ended, "answer_by": None}
+        elif isinstance(event, LeftQueue | Updated):
             # No new state, but a new number: a resume would be sent it, so a live stream is too.
             yield event.ticket, {}
+        elif isinstance(event, Proposed | Repaired):
+            for ticket_id, by in event.until.items():
+                asked = {"state": "proposed", "match": event.match.id, "answer_by": by}
+                yield ticket_id, asked
+        elif isinstance(event, Dissolved):
+            for ticket_id in event.tickets:
+                yield ticket_id, {"state": "waiting", "match": None, "answer_by": None}
         elif isinstance(event, Assigned):
             assert isinstance(record.input, Assign)
             assert self._engine is not None
@@ -197,11 +239,14 @@ class TicketFeed:
                 yield ticket_id, {"state": "assigned", "assignment": record.input.assignment}
 
 
-def ticket_state(view: TicketView, now: float) -> TicketState:
+def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None) -> TicketState:
     """Return a ticket as it goes over HTTP; `now` is engine time."""
     until = now if view.ended_at is None else view.ended_at
     wait = max(0.0, until - view.enqueued_at)
-    return TicketState(view.id, view.state, wait, view.reason, view.match, view.assignment)
+    left = None if view.answer_by is None else max(0.0, view.answer_by - now)
+    return TicketState(
+        view.id, view.state, wait, view.reason, view.match, view.assignment, estimate, left
+    )
 
 
 def event_of(view: TicketView, now: float = 0.0) -> Event:

@@ -7,13 +7,20 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.journals.base import Journal
+from evenmatch.server.controls import Controls
+from evenmatch.server.drain import Drain
+from evenmatch.server.explanations import Explanations
 from evenmatch.server.feed import MatchFeed
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
+from evenmatch.server.forecasting import WaitEstimates
+from evenmatch.server.listener import Listener
 from evenmatch.server.metrics import Metrics
+from evenmatch.server.presence import Presence
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.statistics import Statistics
+from evenmatch.server.ticket_log import TicketLog
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -25,6 +32,11 @@ class Parts(msgspec.Struct, frozen=True):
     tickets: TicketFeed
     matches: MatchFeed
     statistics: Statistics
+    explanations: Explanations
+    waits: WaitEstimates
+    presence: Presence
+    controls: Controls
+    drain: Drain
 
 
 class _Watch:
@@ -40,19 +52,39 @@ class _Watch:
         del record
 
 
+def _further(plan: Plan) -> list[Listener]:
+    """Return the listeners that the settings ask for."""
+    settings = plan.settings
+    return [TicketLog(settings.log_lines_max)] if settings.log_tickets else []
+
+
 def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVERY) -> Parts:
     """Return the parts of a server that runs this plan; `runtime.start()` comes next."""
     metrics = Metrics()
     followers = Followers(plan.settings.limits.followers_max)
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
+    waits, presence = WaitEstimates(), Presence(tickets)
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, tickets, statistics),
+        listeners=(watch, matches, tickets, statistics, waits, presence, *_further(plan)),
         commits=metrics,
         solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
-    return Parts(runtime, metrics, followers, tickets, matches, statistics)
+    presence.begin(runtime)
+    return Parts(
+        runtime,
+        metrics,
+        followers,
+        tickets,
+        matches,
+        statistics,
+        Explanations(runtime),
+        waits,
+        presence,
+        Controls(runtime),
+        Drain(runtime),
+    )

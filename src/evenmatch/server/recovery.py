@@ -6,12 +6,16 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
 import evenmatch
 from evenmatch.engine import admission
+from evenmatch.engine.configuration import Foreseen, foresee
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.pool import Pool
 from evenmatch.engine.records import FORMAT
 from evenmatch.engine.shard import Shard
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
@@ -23,7 +27,10 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import parse_policy
+from evenmatch.ratings.periods import rate_period
 from evenmatch.server.logs import log
+
+ConfigFrom = Literal["auto", "file", "data"]
 
 LEASE_SECONDS = 30.0
 SNAPSHOT_EVERY = 50_000
@@ -46,6 +53,12 @@ class Plan(msgspec.Struct, frozen=True):
             keeps to one process at a time.
         drop_queues: Let tickets expire whose queue is no longer among `queues`; otherwise such a
             start is refused.
+        file: The CONFIG file.
+        document: The keys of the CONFIG file that may change while the server runs; None where
+            the queues come from Python.
+        data: The data directory, where later configurations are kept.
+        config_from: Which configuration counts where that of the data directory is another one
+            than the file's: `file`, `data`, or `auto`, which refuses where both were changed.
     """
 
     queues: tuple[Queue, ...]
@@ -54,6 +67,15 @@ class Plan(msgspec.Struct, frozen=True):
     shard: str = "s0"
     owner: str = "local"
     drop_queues: bool = False
+    file: Path | None = None
+    document: dict[str, Any] | None = None
+    data: Path | None = None
+    config_from: ConfigFrom = "auto"
+
+    @property
+    def folder(self) -> Path | None:
+        """Return the folder from which file names in the configuration count."""
+        return None if self.file is None else self.file.parent
 
 
 class Recovered(msgspec.Struct, frozen=True):
@@ -83,7 +105,26 @@ async def recover(
         JournalError: The journal cannot be read, or is damaged.
     """
     epoch = await journal.lease(plan.shard, plan.owner, LEASE_SECONDS)
-    engine = Engine(_resolve, shard=plan.shard, limits=engine_limits(plan.settings))
+    engine, memories, snapshot_at = await rebuild(journal, plan)
+    last_seq, last_wall = await journal.last(plan.shard)
+    # Not later: deadlines that passed meanwhile are met at their own instants.
+    await asyncio.to_thread(engine.resume, engine.tables.now, memories)
+    await journal.begin(plan.shard, _segment(plan, last_seq + 1, wall()))
+    return Recovered(engine, epoch, last_wall, snapshot_at)
+
+
+async def rebuild(journal: Journal, plan: Plan) -> tuple[Engine, Mapping[str, Memory], int]:
+    """Return an engine with all that a journal holds, which nobody may change that way.
+
+    Returns:
+        The engine, not yet resumed; what the matchers knew at the snapshot; the record after which
+        the snapshot was taken.
+
+    Raises:
+        JournalError: The journal cannot be read, or is damaged.
+    """
+    limits = engine_limits(plan.settings)
+    engine = Engine(resolve, shard=plan.shard, limits=limits, rate=rate_period)
     stored = await journal.latest_snapshot(plan.shard)
     # The new engine is nobody else's yet: threads may fill it while the loop serves others.
     memories = await asyncio.to_thread(_restore, engine, stored)
@@ -94,11 +135,7 @@ async def recover(
         count += 1
         if count % APPLIED_AT_ONCE == 0:
             await asyncio.sleep(0)
-    last_seq, last_wall = await journal.last(plan.shard)
-    # Not later: deadlines that passed meanwhile are met at their own instants.
-    await asyncio.to_thread(engine.resume, engine.tables.now, memories)
-    await journal.begin(plan.shard, _segment(plan, last_seq + 1, wall()))
-    return Recovered(engine, epoch, last_wall, snapshot_at)
+    return engine, memories, snapshot_at
 
 
 class Snapshots:
@@ -203,7 +240,9 @@ def configuration(engine: Engine, plan: Plan, now: float) -> Configure | None:
     tables = engine.tables
     if tuple(tables.queues.values()) == plan.queues and tables.seed == plan.seed:
         return None
-    return Configure(now, plan.queues, plan.seed, tables.version + 1)
+    names = {queue.name for queue in plan.queues}
+    paused = tuple(name for name in tables.paused if name in names)
+    return Configure(now, plan.queues, plan.seed, tables.version + 1, paused)
 
 
 def engine_limits(settings: ServerSettings) -> admission.Limits:
@@ -230,8 +269,29 @@ def _restore(engine: Engine, stored: StoredSnapshot | None) -> Mapping[str, Memo
     return memories
 
 
-def _resolve(queue: Queue) -> evenmatch.Policy:
+def resolve(queue: Queue) -> evenmatch.Policy:
+    """Return a queue's policy."""
     return parse_policy(queue.policy)
+
+
+def pools_of(seed: int) -> Callable[[Queue], Pool]:
+    """Return what makes a queue's pool, to try a configuration out."""
+    return lambda queue: Pool(queue, resolve(queue), seed=seed)
+
+
+async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
+    """Return what a plan would do to the tickets that wait in a journal, and how many those are.
+
+    The journal is only read, so its server may run meanwhile.
+
+    Raises:
+        ConfigError: The plan cannot come into force.
+        JournalError: The journal cannot be read, or is damaged.
+    """
+    engine, _, _ = await rebuild(journal, plan)
+    tables = engine.tables
+    given = Configure(tables.now, plan.queues, plan.seed, tables.version + 1)
+    return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
 
 
 def _segment(plan: Plan, first_seq: int, wall: float) -> Segment:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import msgspec
+from starlette.responses import Response
 
 from evenmatch.errors import (
     ConfigError,
@@ -32,12 +33,22 @@ STATUS = {
     "unknown_queue": 404,
     "unknown_ticket": 404,
     "unknown_match": 404,
+    "unknown_player": 404,
+    "invalid_outcome": 400,
+    "outcome_differs": 409,
+    "outcome_disputed": 409,
+    "not_in_match": 403,
+    "not_host": 403,
     "forgotten": 410,
     "already_waiting": 409,
     "key_reused": 409,
     "too_late": 409,
+    "cooldown": 409,
+    "not_made": 409,
+    "proposal_over": 410,
     "body_too_large": 413,
     "overloaded": 429,
+    "draining": 503,
 }
 """HTTP status by code of a refusal; 400 for codes that are not listed."""
 
@@ -47,6 +58,11 @@ BODY_SECONDS = 30.0
 """How long a client may take to send a body."""
 
 encode = msgspec.json.Encoder().encode
+
+
+def json(value: object, status: int = 200) -> Response:
+    """Return a value as a JSON response."""
+    return Response(encode(value), status, media_type="application/json")
 
 
 class FeedForgotten(Forgotten):

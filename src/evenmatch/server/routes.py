@@ -6,24 +6,21 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.rows import TicketView
-from evenmatch.errors import NotSupported
+from evenmatch.errors import NotHost, NotSupported
 from evenmatch.model.inputs import Assign, Cancel, Finish
+from evenmatch.server.acceptance_routes import state_of_match
 from evenmatch.server.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.metrics import CONTENT_TYPE
 from evenmatch.server.parts import Parts
-from evenmatch.server.responses import InvalidRequest, encode, read_body
-from evenmatch.wire import (
-    QueueState,
-    QueueStats,
-    TicketCancelled,
-    decode,
-    match_state,
-)
+from evenmatch.server.responses import InvalidRequest, json, read_body
+from evenmatch.wire import QueueState, QueueStats, TicketCancelled, TicketState, decode
+from evenmatch.wire_matches import match_state
 
 WAIT_MAX = 60.0
 """Longest long poll, seconds."""
@@ -32,11 +29,6 @@ ASSIGNMENT_ENTRIES_MAX = 32
 ASSIGNMENT_BYTES_MAX = 16_384
 ASSIGNMENT = 'an object of texts such as {"connection": "10.0.0.1:7777"}'
 TICKET_PARAMETERS = ("wait", "state")
-
-
-def json(value: object, status: int = 200) -> Response:
-    """Return a value as a JSON response."""
-    return Response(encode(value), status, media_type="application/json")
 
 
 def seconds_of(request: Request, name: str, most: float = WAIT_MAX) -> float:
@@ -87,8 +79,7 @@ class Routes:
         check_parameters(request, TICKET_PARAMETERS)
         wait = seconds_of(request, "wait")
         if wait == 0.0:
-            view = await self._runtime.look(lambda engine: engine.view(ticket_id))
-            return self._ticket(view)
+            return await self._present(ticket_id)
         return await self._await_change(ticket_id, wait, request.query_params.get("state"))
 
     async def _await_change(self, ticket_id: str, wait: float, known: str | None) -> Response:
@@ -98,14 +89,23 @@ class Routes:
             view = await join_ticket(parts, ticket_id, follower)
             if view.state in FINAL or (known is not None and known != view.state):
                 return self._ticket(view)
-            event = await _next_state(follower, wait)
+            event = await _next_state(follower, wait, view.state)
         finally:
             parts.tickets.part(ticket_id, follower)
             parts.followers.dismiss(follower)
         if event is not None:
             return Response(event.body, media_type="application/json")
-        view = await self._runtime.look(lambda engine: engine.view(ticket_id))
-        return self._ticket(view)
+        return await self._present(ticket_id)
+
+    async def _present(self, ticket_id: str) -> Response:
+        """Return a ticket as it is now, with an estimate of its wait."""
+        waits, now = self._parts.waits, self._runtime.now()
+
+        def query(engine: Engine) -> TicketState:
+            view = engine.view(ticket_id)
+            return ticket_state(view, now, waits.estimate(engine, ticket_id, now))
+
+        return json(await self._runtime.look(query))
 
     async def cancel_ticket(self, request: Request) -> Response:
         """Take a waiting ticket back."""
@@ -132,6 +132,7 @@ class Routes:
                     queue.policy,
                     statistics.waiting(queue.name),
                     _fault_of(engine, queue.name),
+                    queue.name in engine.tables.paused,
                 )
                 for queue in engine.tables.queues.values()
             ]
@@ -146,7 +147,9 @@ class Routes:
         def query(engine: Engine) -> QueueStats:
             parts.matches.check_queue(engine, name)
             recent = parts.matches.recent(engine, name, RECENT)
-            return parts.statistics.of(name, now, [match_state(match) for match in recent])
+            stats = parts.statistics.of(name, now, [match_state(match) for match in recent])
+            estimate, cells = parts.waits.of(name, now)
+            return msgspec.structs.replace(stats, estimate=estimate, cells=cells)
 
         return json(await self._runtime.look(query))
 
@@ -165,6 +168,14 @@ class Routes:
                 f"an assignment has 1 to {ASSIGNMENT_ENTRIES_MAX} entries, got {len(assignment)}"
             )
         match_id = request.path_params["match"]
+        principal = request.scope.get("principal")
+        if principal is not None and principal.is_player:
+            kept = await self._runtime.look(lambda engine: engine.match(match_id))
+            if (kept.match.hosts or ("",))[0] != principal.name:
+                raise NotHost(
+                    f"player {principal.name!r} is not the first of the hosts of match {match_id}",
+                    match=match_id,
+                )
         await self._runtime.ask(Assign(self._runtime.now(), match_id, assignment))
         return await self._match(match_id)
 
@@ -175,8 +186,7 @@ class Routes:
         return await self._match(match_id)
 
     async def _match(self, match_id: str) -> Response:
-        kept = await self._runtime.look(lambda engine: engine.match(match_id))
-        return json(match_state(kept.match, kept.assignment))
+        return json(await self._runtime.look(lambda engine: state_of_match(engine, match_id)))
 
     # Operators
 
@@ -195,6 +205,9 @@ class Routes:
         del request
         if (reason := self._runtime.unready) is not None:
             return json({"status": "not ready", "reason": reason}, 503)
+        if self._runtime.draining:
+            reason = "the server is about to stop and takes no new tickets"
+            return json({"status": "draining", "reason": reason}, 503)
         return json({"status": "ready"})
 
 
@@ -213,12 +226,12 @@ def later(feature: str) -> Callable[[Request], Any]:
     return handler
 
 
-async def _next_state(follower: Follower, wait: float) -> Event | None:
-    """Return the next change of state; leaving one of several queues is none."""
+async def _next_state(follower: Follower, wait: float, known: str) -> Event | None:
+    """Return the next change of state; leaving one of several queues, or new facts, is none."""
     until = perf_counter() + wait
     while True:
         event = await follower.next(max(0.0, until - perf_counter()))
-        if event is None or event.name != "waiting":
+        if event is None or event.name != known:
             return event
 
 

@@ -23,9 +23,15 @@ from evenmatch.engine.jobs import Plan as JobPlan
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.records import Record
 from evenmatch.engine.shard import Answer, Effect, Shard, Solve
-from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError, StaleOwner
+from evenmatch.errors import (
+    Draining,
+    JournalError,
+    JournalUnavailable,
+    MatchmakingError,
+    StaleOwner,
+)
 from evenmatch.journals.base import Journal
-from evenmatch.model.inputs import Advance, Input, Settle
+from evenmatch.model.inputs import Advance, Enqueue, Input, Settle
 from evenmatch.server.clock import Clock, resumed_at
 from evenmatch.server.listener import Listener
 from evenmatch.server.logs import log
@@ -40,12 +46,12 @@ from evenmatch.server.recovery import (
     expired_by_change,
     recover,
 )
+from evenmatch.server.timer import Timer
+from evenmatch.server.versions import Versions, chosen
 from evenmatch.server.workers import Workers
 
 COMMIT_MAX = 5.0
 """Seconds after which a commit that is not done makes the server not ready."""
-TIMER_MAX = 3_600.0
-"""Longest sleep of the timer, seconds."""
 REBUILD_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before the tries to rebuild; the last one repeats."""
 
@@ -80,18 +86,19 @@ class Runtime:
         self.commits = commits
         self.wall = wall
         self.failure: str | None = "starting"
+        self.draining = False
         self.given_up = asyncio.Event()
         self.shard: Shard
         self.clock = Clock(0.0)
         self._epoch = 0
         self._durable = 0
         self._commit_began: float | None = None
+        self.versions = Versions(plan.data)
         self._snapshots = Snapshots(journal, plan.shard, snapshot_every)
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = 0.0
+        self._timer = Timer(self._fire)
         self._faults = 0
         self._crashed: JournalError | None = None
         self._workers = Workers(self._settle, self._job_failed, solved)
@@ -122,6 +129,7 @@ class Runtime:
         try:
             found = await recover(self.journal, self.plan, wall=self.wall)
             tables = found.engine.tables
+            self.plan = chosen(self.plan, self.versions, tables.version)
             check_waiting(tables, self.plan)
             at = tables.now
             if tables.sequence:
@@ -141,6 +149,7 @@ class Runtime:
         configure = configuration(self.engine, self.plan, self.clock.now())
         if configure is None:
             return
+        self.versions.set_aside(configure.version)
         before = self.engine.tables.sequence
         await self.ask(configure)
         if count := expired_by_change(self.engine.tables, before):
@@ -154,7 +163,7 @@ class Runtime:
             is_sound = self.failure is None
             # From here on nobody would commit what an input changes.
             self.failure = self.failure or "stopped"
-            self._disarm()
+            self._timer.disarm()
             await self._workers.stop()
             if self._writer is not None:
                 self._writer.cancel()
@@ -174,6 +183,9 @@ class Runtime:
         """Hand an input in; `to` is called with the answer when it is durable."""
         if self.failure is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
+            return
+        if self.draining and type(given) is Enqueue:
+            to(Answer(to, error=Draining("the server is about to stop: try again in a second")))
             return
         try:
             effects = self.shard.handle(given, to)
@@ -238,7 +250,7 @@ class Runtime:
         if self.shard.has_records:
             self._idle.clear()
             self._work.set()
-        self._arm()
+        self._timer.arm(self.clock, self.shard.next_wakeup)
 
     def _settle(self, running: RunningJob, plan: JobPlan) -> None:
         self.handle(Settle(self.now(), running.queue, running.number, plan), _ignore)
@@ -247,25 +259,7 @@ class Runtime:
         self.shard.fail_job(running, error)
         self._report_faults()
 
-    # Timer
-
-    def _arm(self) -> None:
-        at = self.shard.next_wakeup
-        # A timer that fires too early does no harm; setting it anew at each input costs time.
-        if self._timer is not None and self._timer_at <= at:
-            return
-        self._disarm()
-        self._timer_at = at
-        delay = min(self.clock.delay(at), TIMER_MAX)
-        self._timer = asyncio.get_running_loop().call_later(delay, self._fire)
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
     def _fire(self) -> None:
-        self._timer = None
         self.handle(Advance(self.now()), _ignore)
 
     # Writer
@@ -358,7 +352,7 @@ class Runtime:
     async def _fall_back(self, error: JournalError) -> None:
         """Answer everyone who waits with a 503, and rebuild the shard or give it up."""
         self.failure = str(error)
-        self._disarm()
+        self._timer.disarm()
         log.error("shard_failed", error=str(error), consequence="requests are answered with 503")
         self._execute(self.shard.fail())
         self._idle.set()

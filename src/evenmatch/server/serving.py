@@ -9,15 +9,16 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import uvicorn
 
-from evenmatch.errors import ConfigError, JournalUnavailable
+from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.journals.sqlite import SqliteJournal
@@ -25,11 +26,17 @@ from evenmatch.server.app import App, with_cors
 from evenmatch.server.datadir import DataLock
 from evenmatch.server.logs import log
 from evenmatch.server.parts import Parts, assemble
-from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
+from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan, pools_of
 
 BACKLOG = 2_048
 GRACE_SECONDS = 5
 KEEP_ALIVE_SECONDS = 75
+PING_SECONDS = 20.0
+"""A client of a WebSocket answers a ping each so often, or is cut."""
+MESSAGE_BYTES_MAX = 65_536
+"""Bytes of one message of a client: a thousand ids of tickets."""
+UNHEARD_SECONDS = 30
+"""A connection is given up when the other side has confirmed nothing for so long."""
 COLLECT_AFTER = (50_000, 20, 50)
 SWITCH_INTERVAL = 0.0005
 """Seconds for which a thread may keep the interpreter while another one waits for it."""
@@ -37,11 +44,15 @@ SNAPSHOT_EVERY_NAME = "EVENMATCH_SNAPSHOT_EVERY"
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a server listens and where it keeps its journal; without `data`, in memory."""
+    """Where a server listens and where it keeps its journal; without `data`, in memory.
+
+    With `wait`, it takes over from the server that holds the data directory, as soon as that ends.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8080
     data: Path | None = None
+    wait: bool = False
 
 
 def serve(plan: Plan, place: Place, announce: Callable[[str], None]) -> None:
@@ -57,9 +68,22 @@ def serve(plan: Plan, place: Place, announce: Callable[[str], None]) -> None:
     """
     check_host(place.host)
     raise_file_limit()
-    listening = listen(place)
-    with listening, DataLock(place.data), asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    if place.wait:
+        warm_up(plan)
+    with (
+        DataLock(place.data, wait=place.wait),
+        listen(place) as listening,
+        asyncio.Runner(loop_factory=_loop_factory()) as runner,
+    ):
         runner.run(_serve(plan, place, listening, announce))
+
+
+def warm_up(plan: Plan) -> None:
+    """Load what the queues need, so that nothing of it is left for the moment of taking over."""
+    make = pools_of(plan.seed)
+    for queue in plan.queues:
+        with suppress(MatchmakingError):
+            make(queue)
 
 
 def check_host(host: str) -> None:
@@ -92,6 +116,11 @@ def listen(place: Place) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((place.host, place.port))
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            # A client whose machine went away must not look like one that follows its ticket.
+            listening.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_SECONDS * 1_000
+            )
         listening.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         listening.close()
@@ -157,11 +186,12 @@ async def _serve(
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     _log_start(place, address)
     announce(address)
-    watch = asyncio.create_task(_stop_if_given_up(server))
+    watch = asyncio.create_task(_stop_when_over(server))
     try:
         await server.serve(sockets=[listening])
     finally:
         watch.cancel()
+        parts.presence.close()
         await parts.runtime.stop()
     if parts.runtime.given_up.is_set():
         raise JournalUnavailable(parts.runtime.failure or "the journal belongs to another server")
@@ -171,7 +201,12 @@ def _config(parts: Parts) -> uvicorn.Config:
     return uvicorn.Config(
         with_cors(App(parts), parts.runtime.plan.settings.origins),
         http="httptools" if find_spec("httptools") else "h11",
-        ws="none",
+        # Compression would keep a window of kilobytes for each follower.
+        ws="websockets-sansio",
+        ws_max_size=MESSAGE_BYTES_MAX,
+        ws_per_message_deflate=False,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -188,6 +223,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, parts: Parts) -> None:
         super().__init__(config)
         self.parts = parts
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -200,7 +236,17 @@ class _Server(uvicorn.Server):
         for number in (signal.SIGINT, signal.SIGTERM):
             with suppress(NotImplementedError):  # Windows
                 loop.add_signal_handler(number, self.handle_exit, number, None)
+        with suppress(NotImplementedError, AttributeError):
+            loop.add_signal_handler(signal.SIGHUP, self._begin, self.parts.controls.reload)
+            limit = self.parts.runtime.plan.settings.drain_max
+            loop.add_signal_handler(signal.SIGUSR1, self.parts.drain.begin, limit)
         yield
+
+    def _begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin what a signal asks for, beside all else."""
+        task = asyncio.create_task(work())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, end what stays open, let the rest finish."""
@@ -208,8 +254,15 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def _stop_if_given_up(server: _Server) -> None:
-    await server.parts.runtime.given_up.wait()
+async def _stop_when_over(server: _Server) -> None:
+    """Let the server end when its shard was given up or its drain is over."""
+    ends = (server.parts.runtime.given_up, server.parts.drain.over)
+    tasks = [asyncio.create_task(end.wait()) for end in ends]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
     server.should_exit = True
 
 

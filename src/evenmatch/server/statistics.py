@@ -14,16 +14,24 @@ from evenmatch.model.events import (
     Accepted,
     Cancelled,
     Configured,
+    Counted,
+    Disputed,
+    Dissolved,
     Event,
     Expired,
     JobAsked,
     JobSettled,
     LeftQueue,
     Matched,
+    Proposed,
+    Rated,
+    Repaired,
+    SeatsFreed,
 )
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
-from evenmatch.wire import MatchState, QueueStats, WaitStats
+from evenmatch.wire import QueueStats, WaitStats
+from evenmatch.wire_matches import MatchState
 
 RATE_SECONDS = 60.0
 """Rates are counted over this much engine time."""
@@ -75,6 +83,7 @@ class _Known(msgspec.Struct, frozen=True, gc=False):
     queues: tuple[str, ...]
     enqueued_at: float
     size: int
+    is_proposed: bool = False
 
 
 class Statistics:
@@ -95,6 +104,8 @@ class Statistics:
         self.totals = Counters()
         self.sequence = 0
         self.players = 0
+        # Proposals that have lost a player.
+        self._failed: set[str] = set()
 
     def reset(self, engine: Engine) -> None:
         """Begin anew with the tickets that wait; what was counted before stays counted."""
@@ -110,6 +121,9 @@ class Statistics:
         for row in engine.tables.waiting.values():
             ticket = row.ticket
             self._enter(ticket.id, _Known(row.queues, ticket.enqueued_at, ticket.size))
+            if row.match is not None:
+                self._take_aside(ticket.id)
+        self._failed = {key for key, row in engine.tables.proposals.items() if row.version}
 
     def hear(self, record: Record) -> None:
         """Fold a durable record."""
@@ -163,18 +177,64 @@ class Statistics:
             self._leave(event.ticket)
         elif isinstance(event, LeftQueue):
             self._leave_queue(event.ticket, event.queue)
+        elif isinstance(event, Proposed | SeatsFreed | Repaired | Dissolved):
+            self._fold_check(event)
         elif isinstance(event, JobAsked):
             self.totals.jobs = event.number
         elif isinstance(event, JobSettled):
             self.totals.dropped += event.dropped
+        elif isinstance(event, Counted):
+            self.totals.outcomes += 1
+        elif isinstance(event, Disputed):
+            self.totals.disputed += 1
+        elif isinstance(event, Rated):
+            self.totals.rated += len(event.ratings)
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
             for queue in record.input.queues:
                 self._figures(queue.name)
             self._first_queue = record.input.queues[0].name
 
+    def _fold_check(self, event: Proposed | SeatsFreed | Repaired | Dissolved) -> None:
+        """Fold what becomes of a ready-check."""
+        totals = self.totals
+        if isinstance(event, Proposed):
+            totals.proposed += 1
+            for ticket_id in event.match.tickets:
+                self._take_aside(ticket_id)
+        elif isinstance(event, SeatsFreed):
+            totals.checks_failed += event.open.id not in self._failed
+            self._failed.add(event.open.id)
+        elif isinstance(event, Repaired):
+            for ticket_id in event.joined:
+                self._take_aside(ticket_id)
+        else:
+            totals.dissolved += 1
+            totals.checks_failed += event.match not in self._failed
+            self._failed.discard(event.match)
+            for ticket_id in event.tickets:
+                self._bring_back(ticket_id)
+
+    def _take_aside(self, ticket_id: str) -> None:
+        """Note that a proposal has a ticket, which waits in no queue meanwhile."""
+        known = self._waiting.get(ticket_id)
+        if known is not None and not known.is_proposed:
+            self._waiting[ticket_id] = msgspec.structs.replace(known, is_proposed=True)
+            for name in known.queues:
+                self._figures(name).waiting -= 1
+
+    def _bring_back(self, ticket_id: str) -> None:
+        """Note that a ticket waits again."""
+        known = self._waiting.get(ticket_id)
+        if known is not None and known.is_proposed:
+            self._waiting[ticket_id] = msgspec.structs.replace(known, is_proposed=False)
+            for name in known.queues:
+                self._figures(name).waiting += 1
+
     def _match(self, match: Match) -> None:
         figures, totals = self._figures(match.queue), self.totals
+        totals.repaired += match.id in self._failed
+        self._failed.discard(match.id)
         totals.matched += len(match.tickets)
         totals.matches += 1
         totals.bots += match.bots
@@ -201,7 +261,7 @@ class Statistics:
         known = self._waiting.pop(ticket_id, None)
         if known is not None:
             self.players -= known.size
-            for name in known.queues:
+            for name in () if known.is_proposed else known.queues:
                 self._figures(name).waiting -= 1
         return known
 

@@ -14,7 +14,7 @@ from evenmatch.server.followers import FINAL, Event, Follower, event_of, stream
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import Receive, Scope, Send, encode, header, send_body
 from evenmatch.server.routes import join_ticket, record_of, seconds_of
-from evenmatch.wire import FeedPage
+from evenmatch.wire_matches import FeedPage
 
 NO_CONTENT = 204
 """Tells an EventSource not to come back."""

@@ -65,6 +65,8 @@ def why_not(queue: Queue, policy: Policy) -> str:
         return "matches of fewer players are started by the engine"
     if queue.handicap is not None:
         return "handicaps are stated by the engine"
+    if queue.accept is not None:
+        return "ready-checks are kept by the engine"
     if any(criterion.kind not in ("spread", "mean_gap") for criterion in queue.criteria):
         return "not all criteria are spreads of numbers"
     if any(criterion.scale.kind == "percentile" for criterion in queue.criteria):
@@ -112,6 +114,8 @@ def why_engine(world: Scenario, queues: Sequence[Queue], policies: Sequence[Poli
     arrivals = world.arrivals
     if not HAS_NUMBA:
         return "numba is not installed"
+    if world.outcomes is not None or any(queue.rating is not None for queue in queues):
+        return "outcomes change ratings"
     if arrivals is None or arrivals.process == "file":
         return "arrivals are recorded"
     if arrivals.process == "world":

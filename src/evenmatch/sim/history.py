@@ -53,6 +53,7 @@ class History:
         self.leaves_at: dict[int, float] = {}
         self.matches: list[Match] = []
         self.merged = 0
+        self.checks: dict[str, int | float | None] | None = None
         self.end = 0.0
 
     @property

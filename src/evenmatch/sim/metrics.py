@@ -10,6 +10,9 @@ What counts, and for whom:
 - `cost_per_player` divides by the people in the matches counted; bots are no people.
 - `cost_waiting` is what the tickets without a match (unfinished, cancelled, expired) waited until
   they ended or the run did, at the price of the first of their queues.
+- `checks`, where a queue has a ready-check, counts all matches of the run that were proposed, that
+  lost a player, that were played all the same, and that came to nothing; `repaired_share` is the
+  share of failed checks that were repaired, `turned_away` counts players on a cooldown.
 - `off_side`, where a queue takes sides as wishes, are the players of counted tickets who were
   placed on another side than they asked for.
 - `var` is the population variance; quantiles interpolate linearly (numpy's default). Figures of
@@ -75,6 +78,8 @@ def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ())
     if any(queue.format.side_choice == "prefer" for queue in queues):
         off_side = _off_side(history, first)
         summary["off_side"] = sum(history.sizes[place] for place in off_side)
+    if history.checks is not None:
+        summary["checks"] = history.checks
     if by := list(by):
         summary["by"] = {
             attribute: {

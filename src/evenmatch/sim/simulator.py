@@ -1,9 +1,10 @@
 """The engine in virtual time: the same one that serves, driven by arrivals in place of a clock.
 
-At one instant announcements go first, for policies that look ahead, then tickets that leave, then
-arrivals in their order, then plans of jobs, then deadlines and timers (the engine keeps inputs
-before deadlines). A job is solved at once, and its plan handed in `solve_time` later: with 0, at
-the very instant at which it was asked for, before the deadlines of that instant.
+At one instant outcomes of matches go first, then announcements, for policies that look ahead, then
+answers to ready-checks, then tickets that leave, then arrivals in their order, then plans of jobs,
+then deadlines and timers (the engine keeps inputs before deadlines). A job is solved at once, and
+its plan handed in `solve_time` later: with 0, at the very instant at which it was asked for, before
+the deadlines of that instant.
 Leaves go before arrivals so that a recorded player who cancels and asks again at the same second
 is taken, as he was when it was recorded.
 
@@ -18,22 +19,42 @@ import math
 import re
 from collections import deque
 from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
 
 from evenmatch.cost.expansion import round_up
 from evenmatch.engine.admission import Limits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.floor import Resolve
 from evenmatch.engine.jobs import RunningJob
-from evenmatch.errors import ArrivalsError
-from evenmatch.model.events import Accepted, Cancelled, Event, Existing, Expired, Matched, Refused
+from evenmatch.engine.ratings import with_ratings
+from evenmatch.errors import ArrivalsError, NotInMatch, ProposalOver, TooLate
+from evenmatch.model.events import (
+    Accepted,
+    Cancelled,
+    Event,
+    Existing,
+    Expired,
+    Matched,
+    Proposed,
+    Refused,
+    Repaired,
+)
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import ARRIVALS_MAX
+from evenmatch.model.scenario import ARRIVALS_MAX, Answers
+from evenmatch.ratings.periods import rate_period
+from evenmatch.sim.answers import AnswerStream
 from evenmatch.sim.foresight import Foresight
 from evenmatch.sim.history import CANCELLED, EXPIRED, WAITING, History
+from evenmatch.sim.outcomes import Played
 from evenmatch.sim.rest import Rest
 from evenmatch.sim.stream import Arrival
 
+AnswerSeed = tuple[Answers, np.random.SeedSequence]
+NO_ANSWERS: AnswerSeed = (Answers(), np.random.SeedSequence(0))
+"""Everybody accepts at once."""
 FAULTS_EVERY = 1024
 """Steps between two looks at faults of policies, which end a run."""
 LIMITS = Limits(
@@ -57,6 +78,8 @@ class Simulator:
         seed: Root of the policies' chance.
         until: Seconds after which the run ends; what is due at that very instant still happens.
         solve_time: Seconds from a job's start until its plan is there.
+        answers: How players answer ready-checks, and the seed of their chance.
+        played: How matches end; None means that nobody hears of it.
         is_checked: Whether to assert the engine's invariants after each step (slow).
     """
 
@@ -69,17 +92,24 @@ class Simulator:
         seed: int = 0,
         until: float | None = None,
         solve_time: float = 0.0,
+        answers: AnswerSeed = NO_ANSWERS,
+        played: Played | None = None,
         is_checked: bool = False,
     ) -> None:
-        self.engine = Engine(resolve, limits=LIMITS)
+        self.engine = Engine(resolve, limits=LIMITS, rate=rate_period)
         self.history = history
         self._until = until
         self._is_checked = is_checked
         self._leaves: list[tuple[float, int]] = []
         self._solve_time = solve_time
+        self._played = played
         # Plans on their way, in the order in which they come.
         self._plans: deque[Settle] = deque()
+        self._answers = AnswerStream(
+            *answers, self._players_of, lambda ticket_id: history.index[ticket_id]
+        )
         self._row = 0
+        self._turned_away = 0
         self._steps = 0
         self._now = 0.0
         self._step(Configure(0.0, queues, seed))
@@ -104,7 +134,9 @@ class Simulator:
         while True:
             leave_at, arrival_at = self._next_leave(), coming.at
             announced_at = coming.announced_at(self._now)
-            given_at = min(leave_at, arrival_at, announced_at)
+            answer_at = self._answers.at
+            played_at = math.inf if self._played is None else self._played.next_at
+            given_at = min(played_at, leave_at, arrival_at, announced_at, answer_at)
             if given_at == math.inf and not engine.tables.waiting:
                 break
             plan_at = self._plans[0].now if self._plans else math.inf
@@ -121,16 +153,28 @@ class Simulator:
                 break
             elif is_plan:
                 self._settle(rest)
+            elif played_at == given_at:
+                assert self._played is not None
+                self._step(self._played.take())
             elif announced_at == given_at:
                 self._now = announced_at
                 self.engine.announce(*coming.announce(announced_at), announced_at)
+            elif answer_at == given_at:
+                self._answer()
             elif leave_at <= arrival_at:
                 self._leave(leave_at)
             else:
                 self._arrive(coming.take())
         self._raise_fault()
+        self._count_checks()
         self.history.finish(self._now if self._until is None else self._until)
         return self.history
+
+    def figures(self) -> dict[str, Any]:
+        """Return what a run adds to its summary: how its outcomes were rated, if it has any."""
+        if self._played is None:
+            return {}
+        return {"outcomes": self._played.figures(self.engine.tables)}
 
     def _is_over(self, rest: Rest | None) -> bool:
         """Return whether no wake can end a ticket; `until` alone ends a run while tickets wait."""
@@ -172,6 +216,32 @@ class Simulator:
         if rest is not None:
             rest.settled(events)
 
+    def _answer(self) -> None:
+        """Hand an answer in; one whose proposal is over by now is nobody's."""
+        try:
+            self._step(self._answers.take())
+        except (NotInMatch, ProposalOver, TooLate):
+            return
+
+    def _players_of(self, ticket_id: str) -> tuple[str, ...]:
+        return tuple([p.id for p in self.engine.tables.waiting[ticket_id].ticket.players])
+
+    def _count_checks(self) -> None:
+        """Note how the ready-checks went, where a queue has one."""
+        tables = self.engine.tables
+        if not any(queue.accept for queue in tables.queues.values()):
+            return
+        counters = tables.counters
+        failed = counters.checks_failed
+        self.history.checks = {
+            "proposed": counters.proposed,
+            "failed": failed,
+            "repaired": counters.repaired,
+            "repaired_share": counters.repaired / failed if failed else None,
+            "dissolved": counters.dissolved,
+            "turned_away": self._turned_away,
+        }
+
     def _arrive(self, arrival: Arrival) -> None:
         ticket, at = arrival.ticket, arrival.at
         if not at >= self._now:
@@ -189,6 +259,8 @@ class Simulator:
                     raise self._error(arrival, "it leaves before it arrives")
                 heapq.heappush(self._leaves, (leaves_at, place))
                 self.history.leaves_at[place] = leaves_at
+        elif isinstance(event, Refused) and event.code == "cooldown":
+            self._turned_away += 1
         elif isinstance(event, Refused) and event.code != "already_waiting":
             raise self._error(arrival, event.message, _subject(event))
         else:
@@ -209,13 +281,20 @@ class Simulator:
         for event in record.events:
             if isinstance(event, Accepted):
                 assert isinstance(given, Enqueue)
-                history.accept(event.ticket, given.tickets[event.item], given.now)
+                new = with_ratings(given.tickets[event.item], event.ratings)
+                history.accept(event.ticket, new, given.now)
+                if self._played is not None:
+                    self._played.note(new)
             elif isinstance(event, Matched):
                 history.match(event.match)
+                if self._played is not None:
+                    self._played.play(event.match)
             elif isinstance(event, Expired):
                 history.leave(event.ticket, EXPIRED, given.now, event.reason)
             elif isinstance(event, Cancelled):
                 history.leave(event.ticket, CANCELLED, given.now, event.reason)
+            elif isinstance(event, Proposed | Repaired):
+                self._answers.hear(event, given.now)
         self._now = given.now
         self._steps += 1
         if self._is_checked:

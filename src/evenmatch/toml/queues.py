@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import cast, get_args
 
 import msgspec
+from msgspec.structs import asdict
 
 from evenmatch.model.queue import (
+    Accept,
     Backfill,
     Format,
     Handicap,
@@ -19,9 +21,10 @@ from evenmatch.model.queue import (
     SideChoice,
     default_policy,
 )
+from evenmatch.model.switchback import Switchback
 from evenmatch.toml.constraints import ReadTable, build_criterion, build_rule
 from evenmatch.toml.decode import Place
-from evenmatch.toml.shapes import HandicapShape, QueueShape
+from evenmatch.toml.shapes import HandicapShape, QueueShape, SwitchbackShape
 
 QUEUES_MAX = 100
 SEATS_MAX = 1000
@@ -68,6 +71,9 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
     if shape.backfill is not None:
         at.at("backfill").one_of(shape.backfill, get_args(Backfill))
     wait_end = None if on_deadline == "keep" else shape.wait_max
+    switchback = None if shape.switchback is None else _switchback(shape.switchback)
+    if switchback is not None and shape.policy is not None:
+        at.at("policy").refuse("contradicts switchback, which names the policies: leave it out")
     queue = Queue(
         name=shape.name,
         format=build_format(shape, at),
@@ -90,7 +96,16 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         handicap=None if shape.handicap is None else _handicap(shape.handicap),
         backfill=cast(Backfill | None, shape.backfill),
         allocation=shape.allocation,
+        silent_after=shape.silent_after,
+        accept=None if shape.accept is None else Accept(**asdict(shape.accept)),
+        shadow=shape.shadow,
+        switchback=switchback,
+        rating=shape.rating,
+        rating_period=shape.rating_period,
+        ladder=shape.ladder,
     )
+    if switchback is not None and switchback.policies:
+        return msgspec.structs.replace(queue, policy=switchback.policies[0])
     if shape.policy is None:
         return msgspec.structs.replace(queue, policy=default_policy(queue))
     return queue
@@ -98,6 +113,10 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
 
 def _handicap(shape: HandicapShape) -> Handicap:
     return Handicap(shape.factor, shape.max, shape.step, shape.attribute)
+
+
+def _switchback(shape: SwitchbackShape) -> Switchback:
+    return Switchback(shape.policies, shape.block, shape.seed, shape.trim)
 
 
 def build_format(shape: QueueShape, at: Place) -> Format:

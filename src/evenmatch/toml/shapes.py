@@ -102,14 +102,39 @@ class HandicapShape(_Shape, frozen=True, kw_only=True):
     attribute: Text = "rating"
 
 
+class AcceptShape(_Shape, frozen=True, kw_only=True):
+    """`accept = {...}` of a queue."""
+
+    seconds: Number = 15.0
+    loss_max: Number = 0.05
+    cooldowns: Numbers = (60.0, 300.0, 900.0)
+    repair: Number = 10.0
+    again: Number = 30.0
+    long_wait: Number | None = None
+    long_seconds: Number | None = None
+
+
+class AnswersShape(_Shape, frozen=True, kw_only=True):
+    """`[answers]`."""
+
+    decline: Number = 0.0
+    silent: Number = 0.0
+    seconds: Number = 0.0
+
+
+class SwitchbackShape(_Shape, frozen=True, kw_only=True):
+    """`switchback = {...}` of a queue."""
+
+    policies: Texts
+    block: Number = 1800.0
+    seed: Whole = 1
+    trim: Number = 0.25
+
+
 class QueueShape(_Shape, frozen=True, kw_only=True):
     """`[[queue]]`."""
 
-    LATER_KEYS: ClassVar[tuple[str, ...]] = (
-        "accept",
-        "rules_file",
-        "silent_after",
-    )
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ("rules_file",)
 
     name: Text = "main"
     teams: Whole | None = None
@@ -132,6 +157,13 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     handicap: HandicapShape | None = None
     backfill: Text | None = None
     allocation: Text | None = None
+    silent_after: Number | None = None
+    accept: AcceptShape | None = None
+    shadow: Text | None = None
+    switchback: SwitchbackShape | None = None
+    rating: Text | None = None
+    rating_period: Number | None = None
+    ladder: Text = ""
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):
@@ -221,6 +253,15 @@ class ArrivalsShape(_Shape, frozen=True, kw_only=True):
     world: WorldShape | None = None
 
 
+class OutcomesShape(_Shape, frozen=True, kw_only=True):
+    """`[outcomes]`."""
+
+    skill: Text = "skill"
+    scale: Number = 400.0
+    draws: Number = 0.0
+    lasts: Number = 600.0
+
+
 class LimitsShape(_Shape, frozen=True, kw_only=True):
     """`[server.limits]`."""
 
@@ -242,6 +283,9 @@ class ServerShape(_Shape, frozen=True, kw_only=True):
     clock_speed: Number = 1.0
     keep_days: Number = 30.0
     origins: Texts = ()
+    drain_max: Number = 300.0
+    log_tickets: Flag = False
+    log_lines_max: Whole = 5_000
     limits: LimitsShape = LimitsShape()
 
 
@@ -255,4 +299,6 @@ class ScenarioShape(_Shape, frozen=True, kw_only=True):
     queue: tuple[QueueShape, ...] = ()
     arrivals: ArrivalsShape | None = None
     attributes: dict[str, DistributionShape] = {}
+    answers: AnswersShape = AnswersShape()
+    outcomes: OutcomesShape | None = None
     server: ServerShape = ServerShape()

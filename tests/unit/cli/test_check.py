@@ -362,13 +362,13 @@ def test_one_match_and_one_problem_are_told_in_the_singular(
     assert capsys.readouterr().err.endswith(f"{matches} breaks {path} once.\n")
 
 
-def test_data_is_checked_by_a_later_version(
+def test_directory_without_a_journal_is_bad_input(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "config.toml"
     path.write_text(QUEUE)
     assert main(["check", str(path), "--against", str(tmp_path)]) == 2
-    assert "later version" in capsys.readouterr().err
+    assert "there is no journal at" in capsys.readouterr().err
 
 
 def test_minimum_and_roles_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from evenmatch.cli.demo_world import SETTINGS, Guest, ticket_of
 from evenmatch.config import load_scenario, parse_server
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player
-from evenmatch.wire import FeedMatch, ItemCreated
+from evenmatch.wire import ItemCreated
+from evenmatch.wire_matches import FeedMatch
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 
 from evenmatch.cost.roles import Masks, fill_seats, find_seats, mask_of
 from evenmatch.cost.rules import side_of
-from evenmatch.cost.teams import fillable
+from evenmatch.cost.teams import Kind, fillable
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.solvers.fill import Kind
 
 
 class Labels:

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
+from evenmatch.cost.filling import Labels
 from evenmatch.cost.objective import Objective
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import Player, Ticket
-from evenmatch.policies.parts.filling import Labels
 from evenmatch.testing import ticket
 
 TRIO = Queue(format=Format((3, 3), roles=(("tank", 1), ("dps", 1), ("healer", 1))))

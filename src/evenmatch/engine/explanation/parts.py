@@ -1,0 +1,158 @@
+"""Explanations put together: one ticket in full, or the longest waiting line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+
+from evenmatch.engine.explanation.changes import changes_of
+from evenmatch.engine.explanation.crowd import Crowd
+from evenmatch.engine.explanation.duels import best_duel, first_duel
+from evenmatch.engine.explanation.endings import ending_of, summary_of_check
+from evenmatch.engine.explanation.groups import Effort, best_group, first_group
+from evenmatch.engine.explanation.prospects import prospect_of
+from evenmatch.engine.explanation.reasons import reason_of
+from evenmatch.engine.explanation.scene import Scene, Subject
+from evenmatch.engine.explanation.seats import seats_of
+from evenmatch.engine.explanation.sight import Sight, Watcher
+from evenmatch.engine.explanation.tolerances import tolerances
+from evenmatch.engine.explanation.words import summary_of
+from evenmatch.model.explanation import (
+    Acceptance,
+    Explanation,
+    LongWait,
+    Prospect,
+    QueuePart,
+    Seats,
+)
+
+IN_FULL = Effort()
+AT_A_GLANCE = Effort(seatings=1, steps=0, rounds=1)
+SEARCHED_MOST = 200
+"""Lines of matches of more than two for which a match is looked for: those on top."""
+
+
+class Explainer:
+    """Explains tickets; what it learns of the pools it keeps, so that the next look is short.
+
+    It is used by one thread at a time, and reads nothing that changes.
+    """
+
+    def __init__(self) -> None:
+        self._watchers: dict[str, Watcher] = {}
+
+    def explain(self, subject: Subject) -> Explanation:
+        """Return why a ticket still waits, or how it ended."""
+        view, now = subject.view, subject.now
+        parts = tuple([self.part(scene, view.id) for scene in subject.scenes])
+        ended_at = now if view.ended_at is None else view.ended_at
+        if subject.check is not None:
+            summary = summary_of_check(view, subject.check, now)
+        else:
+            summary = " ".join([part.summary for part in parts]) or ending_of(view)
+        return Explanation(
+            ticket=view.id,
+            state=view.state,
+            at=now,
+            wait=ended_at - view.enqueued_at,
+            players=subject.size,
+            match=view.match,
+            reason=view.reason,
+            queues=parts,
+            check=subject.check,
+            summary=summary,
+        )
+
+    def part(self, scene: Scene, ticket_id: str) -> QueuePart:
+        """Return a ticket in one queue.
+
+        Complexity:
+            O(tickets) for each rule and criterion, in whole arrays, after O(1) for each ticket that
+            has come or gone since the last look.
+        """
+        watcher = self._watcher(scene)
+        return _part(scene, watcher, watcher.crowd.row_of(ticket_id), in_full=True)
+
+    def longest(self, scene: Scene, most: int) -> Iterator[LongWait]:
+        """Yield a line for each of the longest waiting tickets of a queue, longest first.
+
+        Whoever calls it may do other things between two lines, but explain nothing with the same
+        explainer.
+        """
+        watcher = self._watcher(scene)
+        crowd = watcher.crowd
+        tickets = sorted(scene.tickets.values(), key=lambda ticket: ticket.age_key)
+        for place, ticket in enumerate(tickets[:most]):
+            row = crowd.row_of(ticket.id)
+            part = _part(scene, watcher, row, in_full=False, searches=place < SEARCHED_MOST)
+            wait = scene.now - ticket.enqueued_at
+            yield LongWait(ticket.id, wait, ticket.size, part.reason.code, part.summary)
+
+    def _watcher(self, scene: Scene) -> Watcher:
+        name = scene.queue.name
+        watcher = self._watchers.get(name)
+        if watcher is None or watcher.crowd.objective is not scene.objective:
+            watcher = self._watchers[name] = Watcher(Crowd(scene.queue, scene.objective))
+        watcher.crowd.refresh(scene.tickets)
+        return watcher
+
+
+def _part(
+    scene: Scene, watcher: Watcher, row: int, *, in_full: bool, searches: bool = True
+) -> QueuePart:
+    crowd, now = watcher.crowd, scene.now
+    sight, ticket = watcher.look(row, now), crowd.tickets[row]
+    seats = seats_of(crowd, sight)
+    best, later = (None, None)
+    if searches or crowd.queue.format.is_duel:
+        best, later = _prospects(crowd, sight, seats, IN_FULL if in_full else AT_A_GLANCE)
+    wait_max = crowd.queue.wait_max
+    others = len(crowd) - 1
+    part = QueuePart(
+        queue=crowd.queue.name,
+        policy=crowd.queue.policy,
+        others=others,
+        compared=int(sight.others.sum()),
+        allowed=int(sight.allowed.sum()),
+        rules=tolerances(crowd, sight),
+        acceptance=_acceptance(sight),
+        seats=seats,
+        now=best,
+        later=later,
+        deadline_at=None if wait_max is None else ticket.enqueued_at + wait_max,
+        at_deadline=None if wait_max is None else crowd.queue.on_deadline,
+        reason=reason_of(scene, seats, best, later, others),
+        changes=changes_of(scene, crowd, sight, seats) if in_full else (),
+        summary="",
+    )
+    summary = summary_of(part, now - ticket.enqueued_at, ticket.size, now)
+    return msgspec.structs.replace(part, summary=summary)
+
+
+def _prospects(
+    crowd: Crowd, sight: Sight, seats: Seats, effort: Effort
+) -> tuple[Prospect | None, Prospect | None]:
+    """Return the best match that is legal now, and the first that will be."""
+    if crowd.queue.format.is_duel:
+        return best_duel(crowd, sight), first_duel(crowd, sight)
+    best = later = None
+    if seats.fills or crowd.queue.format.is_variable:
+        best = best_group(crowd, sight, effort)
+    if best is None and seats.fills_without_rules:
+        later = first_group(crowd, sight, effort)
+        if later is not None and later.at <= sight.now:
+            rows = [crowd.row_of(each) for each in later.tickets]
+            best, later = prospect_of(crowd, rows, sight.now, is_exact=False), None
+    return best, later
+
+
+def _acceptance(sight: Sight) -> Acceptance:
+    among = sight.others & sight.fits
+    mine, theirs = sight.i_accept & among, sight.they_accept & among
+    both = int(np.count_nonzero(mine & theirs))
+    only_they = int(np.count_nonzero(theirs)) - both
+    only_you = int(np.count_nonzero(mine)) - both
+    neither = int(np.count_nonzero(among)) - both - only_they - only_you
+    return Acceptance(both, only_they, only_you, neither)

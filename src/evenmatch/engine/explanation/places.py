@@ -1,0 +1,161 @@
+"""Latencies as columns: a place that many know is a column, all others are exceptions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from evenmatch.cost.comparison import Comparison
+from evenmatch.cost.latency import Latency, costs_of_ms, known_of, region_criterion
+from evenmatch.cost.scale import Floats
+from evenmatch.engine.explanation.traits import Named
+from evenmatch.model.queue import Criterion
+from evenmatch.model.ticket import Ticket
+
+PLACES_MAX = 32
+"""Places with a column at the most."""
+KNOWN_BY = 48
+"""Tickets that know a place from which on it gets a column."""
+
+
+class Places(Named):
+    """Milliseconds to places, for each seat of a party; inf for a place that is not known.
+
+    The columns of a place are those of the first player, the second, and so on; what only a few
+    tickets know, measured pings above all, is left to the reference.
+    """
+
+    def __init__(self, compared: Comparison) -> None:
+        super().__init__(compared)
+        assert isinstance(compared, Latency)
+        form = self.queue.format
+        self._is_region = compared.pairs == "region"
+        self._slots = 1 if form.solo_only or self._is_region else max(form.players)
+        # Behind the places stands the size of the party.
+        self.width = PLACES_MAX * self._slots + 1
+        self._is_duel = form.is_duel
+        self._surely_above = 0.0 if compared.pairs == "all" else float(max(form.players))
+        self.is_pairwise = compared.pairs != "teammates"
+        weigh = compared if isinstance(self.given, Criterion) else region_criterion(self.queue)
+        self._weigh = weigh if self._is_duel and self._is_region else None
+        self.places: dict[str, int] = {}
+        self._tickets: dict[str, Ticket] = {}
+        self.grown: dict[str, None] = {}
+        """Tickets whose columns have to be written anew, since a place has become one."""
+
+    def words(self, ticket: Ticket) -> Collection[str]:
+        """Return all places that a party knows."""
+        name = self.given.attribute
+        return {place: None for p in ticket.players for place in known_of(ticket, p, name)}
+
+    def values(self, ticket: Ticket) -> Sequence[float]:
+        """Return the milliseconds to the places with a column, and note all places."""
+        super().values(ticket)
+        self._tickets[ticket.id] = ticket
+        for place in self.words(ticket):
+            if place not in self.places and len(self.naming[place]) >= KNOWN_BY:
+                self._grow(place)
+        return self.row(ticket)
+
+    def forget(self, ticket: Ticket) -> None:
+        """Forget a ticket, and columns that nobody needs any more."""
+        super().forget(ticket)
+        del self._tickets[ticket.id]
+        self.grown.pop(ticket.id, None)
+        for place in self.words(ticket):
+            if place in self.places and place not in self.naming:
+                del self.places[place]
+
+    def row(self, ticket: Ticket) -> Sequence[float]:
+        """Return a ticket's columns as places are numbered now."""
+        row = [math.inf] * self.width
+        name = self.given.attribute
+        known = [known_of(ticket, player, name) for player in ticket.players]
+        for place, column in self.places.items():
+            if self._is_region:
+                row[column] = max([each.get(place, math.inf) for each in known])
+                continue
+            for slot in range(self._slots):
+                # A seat that a small party leaves free never makes the largest ping.
+                at = column * self._slots + slot
+                row[at] = known[slot].get(place, math.inf) if slot < len(known) else -math.inf
+        row[-1] = float(len(known))
+        return row
+
+    def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
+        """Return players whom it has measured, and tickets that know a rare place of its own."""
+        words, naming = super().named(ticket)
+        theirs = dict.fromkeys(naming)
+        for place in words:
+            if place not in self.places:
+                theirs.update(self.naming.get(place, {}))
+        return words, theirs
+
+    def gaps(self, own: Floats, table: Floats) -> Floats:
+        """Return the largest ping of each pair, or its latency to the joint region."""
+        columns = sorted(self.places.values())
+        if not self.is_pairwise:
+            return np.zeros(table.shape[1])
+        if not self._is_region:
+            pings = self._pings(own, table, columns)
+            return np.where(table[-1] + own[-1] > self._surely_above, pings, 0.0)
+        if not columns:
+            return np.full(table.shape[1], math.inf)
+        if self._is_duel:
+            return self._joint(own, table)[0]
+        worst: Floats = np.maximum(table[columns], own[columns][:, None]).min(axis=0)
+        return worst
+
+    def _pings(self, own: Floats, table: Floats, columns: list[int]) -> Floats:
+        """Return the largest ping of each pair of parties, over the best common places."""
+        if not columns:
+            return np.full(table.shape[1], math.inf)
+        longest = np.full(table.shape[1], -math.inf)
+        for mine in range(min(self._slots, int(own[-1]))):
+            ways = own[[column * self._slots + mine for column in columns]][:, None]
+            for theirs in range(self._slots):
+                rows = table[[column * self._slots + theirs for column in columns]]
+                with np.errstate(invalid="ignore"):
+                    pings = (rows + ways).min(axis=0)
+                is_free = rows[0] == -math.inf
+                np.maximum(longest, np.where(is_free, -math.inf, pings), out=longest)
+        return longest
+
+    def costs(self, own: Floats, table: Floats) -> Floats:
+        """Return what the ping or the two latencies cost in a duel."""
+        given = self.given
+        assert isinstance(given, Criterion)
+        if not self._is_region or not self.places:
+            return costs_of_ms(self.gaps(own, table), given.best, given.worst)
+        return self._joint(own, table)[1]
+
+    def _joint(self, own: Floats, table: Floats) -> tuple[Floats, Floats]:
+        """Return the larger latency to the joint region of each duel, and the mean of its costs.
+
+        The region is that of `latency.joint_region`: by cost, sum, larger one, and name.
+        """
+        order = [self.places[place] for place in sorted(self.places)]
+        mine, theirs = own[order][:, None], table[order]
+        total, larger = mine + theirs, np.maximum(mine, theirs)
+        weigh = self._weigh
+        costs = total
+        if weigh is not None and isinstance(weigh.given, Criterion):
+            best, worst = weigh.given.best, weigh.given.worst
+            costs = costs_of_ms(mine, best, worst) + costs_of_ms(theirs, best, worst)
+            costs = np.where(np.isfinite(total), costs, math.inf)
+        tied = costs == costs.min(axis=0)
+        for keys in (total, larger):
+            left = np.where(tied, keys, math.inf)
+            tied &= left == left.min(axis=0)
+        at = (np.argmax(tied, axis=0), np.arange(table.shape[1]))
+        return larger[at], costs[at] / 2.0
+
+    def _grow(self, place: str) -> None:
+        """Give a place a column, if one is free."""
+        taken = set(self.places.values())
+        free = next((n for n in range(PLACES_MAX) if n not in taken), None)
+        if free is not None:
+            self.places[place] = free
+            self.grown.update(self.naming[place])

@@ -1,0 +1,105 @@
+"""What an explanation looks at: copies that the engine does not touch, so that it may take time."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evenmatch.cost.objective import Objective
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.explanation.endings import check_of
+from evenmatch.engine.pool import Pool
+from evenmatch.engine.rows import TicketView
+from evenmatch.model.explanation import Check
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Policy
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """One queue at one instant.
+
+    Args:
+        queue: With the rules of its policy.
+        objective: Of the queue; it answers without changing.
+        tickets: Who waits, by id.
+        held: Until when some of them are kept aside, since a ready-check with them failed.
+        now: Engine time.
+        wake_at: When the policy looks again by itself; inf if never.
+        held_back: In words, why the policy may leave a legal match unmade.
+        in_rounds: Whether it matches at certain instants only.
+        is_paused: Whether the queue matches nobody.
+        is_solving: Whether a plan is being computed.
+        fault: What the policy did wrong; None while all is well.
+    """
+
+    queue: Queue
+    objective: Objective
+    tickets: dict[str, Ticket]
+    held: dict[str, float]
+    now: float
+    wake_at: float
+    held_back: str
+    in_rounds: bool
+    is_paused: bool
+    is_solving: bool
+    fault: str | None
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """A ticket to be explained: the queues that it waits in, or the proposal that it is in."""
+
+    view: TicketView
+    now: float
+    size: int | None
+    scenes: tuple[Scene, ...]
+    check: Check | None
+
+
+def subject_of(engine: Engine, ticket_id: str, now: float) -> Subject:
+    """Return what explains a ticket.
+
+    Args:
+        engine: The engine, which is only read.
+        ticket_id: The ticket.
+        now: Engine time.
+
+    Raises:
+        UnknownTicket: It was never accepted.
+        Forgotten: It ended long ago.
+
+    Complexity:
+        A shallow copy of the pools that it waits in: 60 us for 5,000 tickets.
+    """
+    view = engine.view(ticket_id)
+    row = engine.tables.waiting.get(ticket_id)
+    if row is None:
+        return Subject(view, now, None, (), None)
+    if row.match is not None:
+        proposal = engine.tables.proposals[row.match]
+        check = check_of(engine.tables, ticket_id, proposal)
+        return Subject(view, now, row.ticket.size, (), check)
+    scenes = tuple([scene_of(engine, name, now) for name in row.queues])
+    return Subject(view, now, row.ticket.size, scenes, None)
+
+
+def scene_of(engine: Engine, queue: str, now: float) -> Scene:
+    """Return one queue as it is now."""
+    pool: Pool = engine.pools[queue]
+    return Scene(
+        pool.queue,
+        pool.objective,
+        dict(pool.tickets),
+        dict(pool.held),
+        now,
+        pool.wake_at,
+        str(getattr(pool.policy, "held_back", "")),
+        _is_in_rounds(pool.policy),
+        queue in engine.tables.paused,
+        pool.slot.running is not None,
+        None if pool.fault is None else str(pool.fault),
+    )
+
+
+def _is_in_rounds(chosen: Policy) -> bool:
+    """Return whether a policy makes matches at certain instants only."""
+    return bool(getattr(chosen, "in_rounds", False)) or getattr(chosen, "every", None) is not None

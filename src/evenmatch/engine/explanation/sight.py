@@ -1,0 +1,199 @@
+"""How one ticket stands to every other: from when on each rule lets two play together.
+
+`Rules.pair_ready_at` is the definition; here it is taken apart by rule and by side, for all others
+at once. In a duel that is the whole truth, in larger formats a necessary condition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from evenmatch.cost.expansion_table import inverse_table
+from evenmatch.cost.rules import PERCENTILE_DIGITS
+from evenmatch.cost.scale import Floats
+from evenmatch.engine.explanation.crowd import ENQUEUED, KIND, SEQUENCE, Crowd, Mask
+from evenmatch.engine.explanation.traits import Trait
+from evenmatch.model.queue import Rule
+from evenmatch.model.ticket import Player, Ticket
+
+When = Callable[[Floats], Floats]
+
+
+class Obstacle(msgspec.Struct, frozen=True, eq=False):
+    """What one rule says about all others.
+
+    Args:
+        rule: The rule.
+        needs: The limit that each pair needs, in the rule's unit; shape (tickets,).
+        ready_at: From when on the rule lets each pair play; inf if never.
+        blocked: Whom it keeps apart now.
+    """
+
+    rule: Rule
+    needs: Floats
+    ready_at: Floats
+    blocked: Mask
+
+
+class Sight(msgspec.Struct, frozen=True, eq=False):
+    """How one ticket stands to all others; every array has shape (tickets,).
+
+    Args:
+        row: The ticket's place.
+        now: The instant.
+        others: Who is somebody else, and was compared.
+        fits: Who may be in one match by size, side and roles.
+        obstacles: By rule that two tickets alone can break; None for the others.
+        ready_at: From when on all rules let a pair play; inf if never.
+        i_accept: Whom this ticket's limits have reached.
+        they_accept: Whose limits have reached this ticket.
+        blockers: How many rules keep each pair apart now.
+    """
+
+    row: int
+    now: float
+    others: Mask
+    fits: Mask
+    obstacles: tuple[Obstacle | None, ...]
+    ready_at: Floats
+    i_accept: Mask
+    they_accept: Mask
+    blockers: Floats
+
+    @property
+    def allowed(self) -> Mask:
+        """Return who may play with the ticket now."""
+        return self.others & self.fits & (self.ready_at <= self.now)
+
+    def oldest(self, crowd: Crowd, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> int:
+        """Return of some rows the one that waits longest."""
+        born, sequence = crowd.column(ENQUEUED)[rows], crowd.column(SEQUENCE)[rows]
+        return int(rows[np.lexsort((sequence, born))[0]])
+
+
+class Watcher:
+    """Looks at a crowd through the eyes of one ticket after the other.
+
+    Args:
+        crowd: The table.
+    """
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self._whens = [_when(trait.given) for trait in crowd.rules]
+        form = crowd.queue.format
+        self._is_duel = form.is_duel
+        sizes = [size for size in range(1, max(form.players) + 1) if form.admits(size)]
+        # Any number of each party that may come: whether two go together hangs on no one else.
+        self._plenty = self._all_kinds(sizes)
+        self._goes_with: dict[tuple[int, int], bool] = {}
+
+    def look(self, row: int, now: float) -> Sight:
+        """Return how a ticket stands to all others.
+
+        Complexity:
+            O(tickets) for each rule, in whole arrays.
+        """
+        crowd = self.crowd
+        count = len(crowd)
+        others = np.ones(count, dtype=np.bool_)
+        others[row] = False
+        born = crowd.column(ENQUEUED)
+        ready_at = np.maximum(born, born[row])
+        mine, theirs = np.ones(count, dtype=np.bool_), np.ones(count, dtype=np.bool_)
+        blockers = np.zeros(count)
+        obstacles: list[Obstacle | None] = []
+        for trait, when in zip(crowd.rules, self._whens, strict=True):
+            if not trait.is_pairwise:
+                obstacles.append(None)
+                continue
+            gaps, left_out = crowd.gaps(trait, row)
+            others[left_out] = False
+            met = self._meet(trait, row, gaps, when)
+            blocked = met[1] > now
+            if met[2] is not None and met[3] is not None:
+                mine &= met[2] <= now
+                theirs &= met[3] <= now
+            else:
+                mine &= ~blocked
+                theirs &= ~blocked
+            blockers += blocked
+            np.maximum(ready_at, met[1], out=ready_at)
+            rule = trait.given
+            assert isinstance(rule, Rule)
+            obstacles.append(Obstacle(rule, met[0], met[1], blocked))
+        fits = self._fits(row)
+        return Sight(row, now, others, fits, tuple(obstacles), ready_at, mine, theirs, blockers)
+
+    def _meet(
+        self, trait: Trait, row: int, gaps: Floats, when: When
+    ) -> tuple[Floats, Floats, Floats | None, Floats | None]:
+        """Return the limits that pairs need, when they are reached, and by each of the two.
+
+        Where one accepts for all, it may in a larger match be somebody else, so that only what no
+        wait allows is kept apart, and nobody's acceptance counts by itself.
+        """
+        rule = trait.given
+        assert isinstance(rule, Rule)
+        born = self.crowd.column(ENQUEUED)
+        if rule.unit == "relative":
+            own = self.crowd.means(trait)
+            my_need, their_need = _shares(gaps, own[row : row + 1]), _shares(gaps, own)
+            mine, theirs = born[row] + when(my_need), born + when(their_need)
+        else:
+            my_need = their_need = gaps
+            waits = when(gaps)
+            mine, theirs = born[row] + waits, born + waits
+        if rule.accept == "both":
+            return np.maximum(my_need, their_need), np.maximum(mine, theirs), mine, theirs
+        needs, ready_at = np.minimum(my_need, their_need), np.minimum(mine, theirs)
+        if not self._is_duel:
+            never = (ready_at == math.inf) & (rule.unit != "relative")
+            ready_at = np.where(never, math.inf, -math.inf)
+        return needs, ready_at, None, None
+
+    def _fits(self, row: int) -> Mask:
+        """Return who may be in one match with a ticket by size, side and roles."""
+        crowd, form = self.crowd, self.crowd.queue.format
+        kinds = crowd.column(KIND).astype(np.intp)
+        if form.solo_only and not form.sides and not form.roles:
+            return np.ones(len(kinds), dtype=np.bool_)
+        own = int(kinds[row])
+        found = np.array([self._go_together(own, other) for other in range(len(crowd.kinds))])
+        return found[kinds]
+
+    def _go_together(self, one: int, two: int) -> bool:
+        """Return whether tickets of two kinds may be in one match, whoever else comes."""
+        key = (min(one, two), max(one, two))
+        known = self._goes_with.get(key)
+        if known is None:
+            kinds = self.crowd.kinds
+            chosen = {kinds[one]: 2} if one == two else {kinds[one]: 1, kinds[two]: 1}
+            known = self._goes_with[key] = self.crowd.may_fill(chosen, self._plenty)
+        return known
+
+    def _all_kinds(self, sizes: list[int]) -> dict[tuple[int, int], int]:
+        """Return flexible parties of every size, of each as many as a match can take."""
+        form, kind_of = self.crowd.queue.format, self.crowd.labels.kind_of
+        parties = [Ticket("", 0, 0.0, (Player(""),) * size, ()) for size in sizes]
+        return {kind_of(party): form.k // party.size for party in parties}
+
+
+def _shares(gaps: Floats, own: Floats) -> Floats:
+    """Return `rules.relative` of each gap, of one value or of each."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares: Floats = gaps / own
+    return np.where(own == 0.0, np.where(gaps == 0.0, 0.0, math.inf), shares)
+
+
+def _when(given: object) -> When:
+    """Return the wait that gaps need under a rule."""
+    assert isinstance(given, Rule)
+    when = inverse_table(given.limit, given.expand)
+    if given.unit != "percentile":
+        return when
+    return lambda gaps: when(np.round(gaps, PERCENTILE_DIGITS))

@@ -1,0 +1,270 @@
+"""Who was matched at which age, and for how long tickets of that age waited: by cell, online.
+
+The age of a ticket is the time that it has waited. Ages are divided into bins, and each bin of a
+cell counts two things: the matches of tickets of that age, and the seconds that tickets of that
+age waited, whether they were matched then or not. The quotient is the rate at which a ticket of
+that age is matched. A ticket that still waits adds its seconds as they pass, one that leaves has
+added its own until then: so nobody is left out, and long waiters make the estimate longer while
+they wait, not only when it is too late (the estimator of Kaplan and Meier, in bins).
+
+What is older counts less: half after `half_life` seconds.
+
+Source:
+    Kaplan and Meier, Nonparametric estimation from incomplete observations (1958), section 5;
+    the seconds at risk in place of heads make it hold in bins and for tickets that are taken up
+    in the middle of their wait (after a restart).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+STEPS = 4
+"""Bins from an age to its double."""
+OCTAVES = 16
+EDGES: tuple[float, ...] = (
+    0.0,
+    *(2.0 ** (step / STEPS) for step in range(STEPS * OCTAVES + 1)),
+)
+"""Where bins begin, seconds: 0, 1, then four to each doubling up to 18 hours; the last is open."""
+BINS = len(EDGES)
+CROSSINGS_MOST = 10_000
+"""Tickets that go to their next bin in one go; the others do later, nothing is lost."""
+RESCALE_AFTER = 40.0
+"""Half-lives after which all weights are divided, so that they stay finite."""
+TRACE = 1e-9
+"""Matches that are always left, so that a queue knows more than nothing after a month's pause."""
+
+Floats = NDArray[np.float64]
+
+
+class Waiter:
+    """A ticket in one queue, as far as a life table follows it.
+
+    Args:
+        row: Its cell.
+        since: When it began to wait, engine time.
+        place: The bin it is in.
+        begun: Since when it is watched in this bin, engine time.
+    """
+
+    __slots__ = ("begun", "is_waiting", "place", "row", "since")
+
+    def __init__(self, row: int, since: float, place: int, begun: float) -> None:
+        self.row = row
+        self.since = since
+        self.place = place
+        self.begun = begun
+        self.is_waiting = True
+
+
+class _Row:
+    """One cell: by bin, the matches, the seconds of those who left it, and who is inside now."""
+
+    __slots__ = ("arrived", "at_once", "begun", "inside", "matched", "seconds", "waiting")
+
+    def __init__(self) -> None:
+        blank = bytes(8 * BINS)
+        self.matched = array("d", blank)
+        self.seconds = array("d", blank)
+        self.inside = array("d", blank)
+        self.begun = array("d", blank)
+        self.arrived = self.at_once = 0.0
+        self.waiting = 0
+
+
+class Counts:
+    """What a life table holds at an instant, one row for each cell; weights are 1 for now.
+
+    Args:
+        matched: Matches by cell and bin.
+        seconds: Seconds waited by cell and bin.
+        arrived: Tickets that came, by cell.
+        at_once: Those of them that were matched in the instant in which they came.
+    """
+
+    def __init__(self, matched: Floats, seconds: Floats, arrived: Floats, at_once: Floats) -> None:
+        self.matched = matched
+        self.seconds = seconds
+        self.arrived = arrived
+        self.at_once = at_once
+
+
+class LifeTable:
+    """The rows of one queue, and the tickets that wait in it.
+
+    Instants that are handed in never fall.
+
+    Args:
+        half_life: Seconds after which what happened counts half.
+
+    Complexity:
+        O(1) for each bin that a ticket passes through, at most `BINS` in a life.
+    """
+
+    def __init__(self, half_life: float) -> None:
+        self._half_life = half_life
+        self._rows: list[_Row] = []
+        self._lines: list[deque[Waiter]] = [deque() for _ in range(BINS)]
+        self._origin: float | None = None
+        self._weight = 1.0
+        self._now = 0.0
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return len(self._rows)
+
+    def add_row(self) -> int:
+        """Add a cell and return its number."""
+        self._rows.append(_Row())
+        return len(self._rows) - 1
+
+    def waiting(self, row: int) -> int:
+        """Return how many tickets of a cell wait."""
+        return self._rows[row].waiting
+
+    def enter(self, row: int, since: float, now: float) -> Waiter:
+        """Watch a ticket from now on; one that came earlier counts from its present age on."""
+        place = place_of(now - since)
+        waiter = Waiter(row, since, place, now)
+        counts = self._rows[row]
+        counts.waiting += 1
+        counts.inside[place] += 1.0
+        counts.begun[place] += now
+        if since == now:
+            counts.arrived += self._weight
+        self._lines[place].append(waiter)
+        return waiter
+
+    def leave(self, waiter: Waiter, now: float, *, is_matched: bool) -> None:
+        """Watch a ticket no longer, because it was matched or for another reason."""
+        while waiter.place + 1 < BINS and waiter.since + EDGES[waiter.place + 1] <= now:
+            self._cross(waiter)
+        counts, place = self._rows[waiter.row], waiter.place
+        waiter.is_waiting = False
+        counts.waiting -= 1
+        counts.seconds[place] += self._weight * (now - waiter.begun)
+        self._take_out(counts, waiter)
+        if not is_matched:
+            return
+        if now == waiter.since:
+            counts.at_once += self._weight
+        else:
+            counts.matched[place] += self._weight
+
+    def learn(self, row: int, wait: float, *, is_matched: bool) -> None:
+        """Count a wait that is over, of which nobody was told while it lasted."""
+        counts, weight = self._rows[row], self._weight
+        counts.arrived += weight
+        if wait == 0.0:
+            counts.at_once += weight * is_matched
+            return
+        place = place_of(wait)
+        for earlier in range(place):
+            counts.seconds[earlier] += weight * (EDGES[earlier + 1] - EDGES[earlier])
+        counts.seconds[place] += weight * (wait - EDGES[place])
+        counts.matched[place] += weight * is_matched
+
+    def move_on(self, now: float) -> None:
+        """Let tickets go to the bins of their present ages, and old counts fade."""
+        self._fade(now)
+        left = CROSSINGS_MOST
+        for place in range(BINS - 1):
+            line, edge = self._lines[place], EDGES[place + 1]
+            while line and line[0].since + edge <= now:
+                waiter = line.popleft()
+                if waiter.is_waiting and waiter.place == place:
+                    self._cross(waiter)
+                    self._lines[place + 1].append(waiter)
+                left -= 1
+                if left == 0:
+                    return
+        last = self._lines[-1]
+        if last and not last[0].is_waiting:
+            self._lines[-1] = deque(each for each in last if each.is_waiting)
+
+    def counts(self, now: float) -> Counts:
+        """Return what is counted, the seconds of those who wait until now among it."""
+        rows, weight = self._rows, self._weight
+        inside = _matrix([row.inside for row in rows])
+        begun = _matrix([row.begun for row in rows])
+        seconds = _matrix([row.seconds for row in rows]) / weight
+        seconds += np.maximum(inside * now - begun, 0.0)
+        return Counts(
+            _matrix([row.matched for row in rows]) / weight,
+            seconds,
+            np.array([row.arrived for row in rows]) / weight,
+            np.array([row.at_once for row in rows]) / weight,
+        )
+
+    def _cross(self, waiter: Waiter) -> None:
+        """Let a ticket go to its next bin, at the instant at which its age reached it."""
+        counts, place = self._rows[waiter.row], waiter.place
+        at = waiter.since + EDGES[place + 1]
+        counts.seconds[place] += self._weight * (at - waiter.begun)
+        self._take_out(counts, waiter)
+        waiter.place, waiter.begun = place + 1, at
+        counts.inside[place + 1] += 1.0
+        counts.begun[place + 1] += at
+
+    def _take_out(self, counts: _Row, waiter: Waiter) -> None:
+        place = waiter.place
+        counts.inside[place] -= 1.0
+        # Sums of instants lose digits; nobody inside is the moment to begin at 0 again.
+        counts.begun[place] = counts.begun[place] - waiter.begun if counts.inside[place] else 0.0
+
+    def _fade(self, now: float) -> None:
+        if self._origin is None:
+            self._origin = now
+        age = (now - self._origin) / self._half_life
+        if age > RESCALE_AFTER:
+            self._rescale(age)
+            self._origin, age = now, 0.0
+        self._weight = 2.0**age
+
+    def _rescale(self, age: float) -> None:
+        """Make the present weight 1, but leave something of what lies many half-lives back."""
+        total = sum(sum(row.matched) for row in self._rows)
+        divisor = min(2.0 ** min(age, 1_000.0), max(total / TRACE, 1.0))
+        for row in self._rows:
+            for place in range(BINS):
+                row.matched[place] /= divisor
+                row.seconds[place] /= divisor
+            row.arrived /= divisor
+            row.at_once /= divisor
+
+    def _check(self) -> None:
+        """Assert that those inside are those that wait."""
+        for number, row in enumerate(self._rows):
+            inside = [0] * BINS
+            for line in self._lines:
+                for waiter in line:
+                    if waiter.is_waiting and waiter.row == number:
+                        inside[waiter.place] += 1
+            assert inside == list(row.inside), f"row {number}: a ticket was lost"
+            assert sum(inside) == row.waiting, f"row {number}: waiting differs"
+
+
+def place_of(age: float) -> int:
+    """Return the bin of an age in seconds.
+
+    >>> place_of(0.5), place_of(1.0), place_of(2.0), place_of(1e9) == BINS - 1
+    (0, 1, 5, True)
+    """
+    low, high = 0, BINS
+    while high - low > 1:
+        middle = (low + high) // 2
+        if EDGES[middle] <= age:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _matrix(rows: Sequence[array[float]]) -> Floats:
+    return np.frombuffer(b"".join([row.tobytes() for row in rows])).reshape(-1, BINS)

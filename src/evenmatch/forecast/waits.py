@@ -1,0 +1,271 @@
+"""How long tickets will wait: a forecast that learns from what happens, ticket by ticket.
+
+    arrivals, matches, leaves --> life table by cell --> rates --> curves --> estimates
+                                  (online)               (every few seconds)  (when asked)
+
+Time comes in with each call and never falls. Nothing here looks at a clock, draws by chance, or
+grows without limit: so the same events give the same estimates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from evenmatch.forecast.cells import Cell, Deciles, latency_attribute, rating_of, region_of
+from evenmatch.forecast.life_table import LifeTable, Waiter
+from evenmatch.forecast.quantiles import Curve, Quantiles, joined, left, newcomer
+from evenmatch.forecast.rates import Rates, rates_of
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import NewTicket, Ticket
+
+HALF_LIFE = 1_800.0
+"""Seconds after which what happened counts half."""
+MATCHES_MIN = 20
+"""A queue says nothing before so many of its tickets were matched."""
+CELLS_MOST = 1_000
+"""Cells of a queue; tickets of further ones count as their party size alone."""
+REFRESH_SECONDS = 5.0
+"""Rates are computed anew at most this often, engine seconds."""
+TICK_SECONDS = 1.0
+"""Ages move on at most this often, engine seconds."""
+
+UNKNOWN = Cell(0)
+"""The cell of tickets of which only the wait is known."""
+
+
+class CellForecast(msgspec.Struct, frozen=True):
+    """What a cell's newcomers have to expect.
+
+    Args:
+        cell: Whose.
+        waiting: Tickets of it that wait now.
+        matches: Matched tickets it rests on; older ones count less.
+        wait: Seconds.
+    """
+
+    cell: Cell
+    waiting: int
+    matches: float
+    wait: Quantiles
+
+
+class QueueForecast:
+    """The forecast of one queue.
+
+    Args:
+        queue: As configured.
+        half_life: Seconds after which what happened counts half.
+    """
+
+    def __init__(self, queue: Queue, half_life: float) -> None:
+        self.queue = queue
+        self._table = LifeTable(half_life)
+        self._cells: dict[Cell, int] = {}
+        self._deciles = Deciles()
+        self._latency = latency_attribute(queue)
+        self.seen = 0
+        self._ticked = -math.inf
+        self._rates: Rates | None = None
+        self._rated_at = -math.inf
+        self._curves: dict[int, Curve] = {}
+
+    def configure(self, queue: Queue) -> None:
+        """Go on under another configuration of the queue; what was seen still counts."""
+        self.queue = queue
+        self._latency = latency_attribute(queue)
+
+    def enter(self, ticket: Ticket | NewTicket, since: float, now: float) -> Waiter:
+        """Watch a ticket that waits since an instant."""
+        self._tick(now)
+        return self._table.enter(self._row(self._cell_of(ticket, is_new=since == now)), since, now)
+
+    def leave(self, waiter: Waiter, now: float, *, is_matched: bool) -> None:
+        """Watch a ticket no longer."""
+        self._tick(now)
+        self._table.leave(waiter, now, is_matched=is_matched)
+        # Who was matched at once says nothing about those who were not.
+        self.seen += is_matched and now > waiter.since
+
+    def learn(self, wait: float, now: float, *, is_matched: bool) -> None:
+        """Count a wait of the past, in order of its end."""
+        self._tick(now)
+        self._table.learn(self._row(UNKNOWN), wait, is_matched=is_matched)
+        self.seen += is_matched and wait > 0.0
+
+    def curve(self, row: int, now: float) -> Curve | None:
+        """Return how tickets of a cell are matched; None while too little is known."""
+        rates = self._fresh(now)
+        if rates is None:
+            return None
+        curve = self._curves.get(row)
+        if curve is None:
+            # A cell that came after the rates were computed is like the whole queue, the last row.
+            at = row if row < len(rates.hazard) - 1 else -1
+            spent = rates.spent[at].tolist()
+            curve = Curve(spent, float(rates.hazard[at, -1]), float(rates.at_once[at]))
+            self._curves[row] = curve
+        return curve
+
+    def newcomer(self, now: float) -> Quantiles | None:
+        """Return what a ticket of the queue has to expect that is like all others."""
+        curve = self.curve(len(self._cells), now)
+        return None if curve is None else newcomer(curve, self._wait_max())
+
+    def cells(self, now: float, most: int) -> list[CellForecast]:
+        """Return the forecasts of the cells that saw most matches."""
+        rates = self._fresh(now)
+        if rates is None:
+            return []
+        rows = len(rates.hazard) - 1
+        known = [(cell, row) for cell, row in self._cells.items() if row < rows and cell.size]
+        known.sort(key=lambda each: (-rates.matches[each[1]], each[0]))
+        found = []
+        for cell, row in known[:most]:
+            curve = self.curve(row, now)
+            assert curve is not None
+            wait = newcomer(curve, self._wait_max())
+            matches = float(rates.matches[row])
+            found.append(CellForecast(cell, self._table.waiting(row), matches, wait))
+        return found
+
+    def ends_after(self, waited: float) -> float:
+        """Return the seconds until the deadline of a ticket that has waited so long."""
+        if self.queue.on_deadline == "keep" or self.queue.wait_max is None:
+            return math.inf
+        return max(self.queue.wait_max - waited, 0.0)
+
+    def _wait_max(self) -> float:
+        return self.ends_after(0.0)
+
+    def _cell_of(self, ticket: Ticket | NewTicket, *, is_new: bool) -> Cell:
+        rating, decile = rating_of(ticket), -1
+        if rating is not None:
+            decile = self._deciles.place(rating)
+            if is_new:
+                self._deciles.note(rating)
+        cell = Cell(len(ticket.players), region_of(ticket, self._latency), decile)
+        if cell in self._cells or len(self._cells) < CELLS_MOST:
+            return cell
+        return Cell(cell.size) if Cell(cell.size) in self._cells else UNKNOWN
+
+    def _row(self, cell: Cell) -> int:
+        row = self._cells.get(cell)
+        if row is None:
+            row = self._cells[cell] = self._table.add_row()
+        return row
+
+    def _tick(self, now: float) -> None:
+        if now - self._ticked >= TICK_SECONDS:
+            self._ticked = now
+            self._table.move_on(now)
+
+    def _fresh(self, now: float) -> Rates | None:
+        if self.seen < MATCHES_MIN:
+            return None
+        if self._rates is None or now - self._rated_at >= REFRESH_SECONDS:
+            self._tick(now)
+            self._rated_at = now
+            counts = self._table.counts(now)
+            self._rates = rates_of(counts, list(self._cells), self.seen)
+            self._curves = {}
+        return self._rates
+
+
+class WaitForecast:
+    """The forecasts of all queues of a shard.
+
+    Args:
+        half_life: Seconds after which what happened counts half.
+    """
+
+    def __init__(self, half_life: float = HALF_LIFE) -> None:
+        self._half_life = half_life
+        self._queues: dict[str, QueueForecast] = {}
+        self._waiters: dict[str, dict[str, Waiter]] = {}
+
+    def configure(self, queues: Iterable[Queue]) -> None:
+        """Set the queues; those that go on keep what they have learnt."""
+        known, self._queues = self._queues, {}
+        for queue in queues:
+            forecast = known.get(queue.name)
+            if forecast is None:
+                forecast = QueueForecast(queue, self._half_life)
+            forecast.configure(queue)
+            self._queues[queue.name] = forecast
+
+    @property
+    def knows_nothing(self) -> bool:
+        """Return whether no wait was ever seen."""
+        return not any(forecast.seen for forecast in self._queues.values())
+
+    def enter(
+        self,
+        ticket_id: str,
+        ticket: Ticket | NewTicket,
+        queues: Iterable[str],
+        since: float,
+        now: float,
+    ) -> None:
+        """Watch a ticket that waits in these queues since an instant."""
+        self._waiters[ticket_id] = {
+            name: self._queues[name].enter(ticket, since, now)
+            for name in queues
+            if name in self._queues
+        }
+
+    def leave(self, ticket_id: str, now: float, matched_in: str | None = None) -> None:
+        """Watch a ticket no longer; say in which queue it was matched, if it was."""
+        for name, waiter in self._waiters.pop(ticket_id, {}).items():
+            if name in self._queues:
+                self._queues[name].leave(waiter, now, is_matched=name == matched_in)
+
+    def leave_queue(self, ticket_id: str, queue: str, now: float) -> None:
+        """Watch a ticket in one queue no longer; it still waits in others."""
+        waiter = self._waiters.get(ticket_id, {}).pop(queue, None)
+        if waiter is not None and queue in self._queues:
+            self._queues[queue].leave(waiter, now, is_matched=False)
+
+    def forget_waiting(self, now: float) -> None:
+        """Watch nobody any more, because who waits is about to be told anew."""
+        for ticket_id in list(self._waiters):
+            self.leave(ticket_id, now)
+
+    def learn(self, queue: str, wait: float, now: float, *, is_matched: bool) -> None:
+        """Count a wait of the past, in order of its end."""
+        if queue in self._queues:
+            self._queues[queue].learn(wait, now, is_matched=is_matched)
+
+    def estimate(
+        self, ticket_id: str, now: float, queues: Sequence[str] | None = None
+    ) -> Quantiles | None:
+        """Return how long a ticket still waits; None if it does not, or too little is known.
+
+        Args:
+            ticket_id: Whose wait.
+            now: Engine time, seconds.
+            queues: Those of its queues that make matches; None means all.
+
+        Complexity:
+            O(log bins), and once every few seconds O(cells * bins) for all tickets together.
+        """
+        waiters = self._waiters.get(ticket_id)
+        if not waiters:
+            return None
+        curves, most, waited = [], 0.0, 0.0
+        for name, waiter in waiters.items():
+            if queues is not None and name not in queues:
+                continue
+            forecast = self._queues.get(name)
+            curve = None if forecast is None else forecast.curve(waiter.row, now)
+            if forecast is not None and curve is not None:
+                waited = max(now - waiter.since, 0.0)
+                curves.append(curve)
+                most = max(most, forecast.ends_after(waited))
+        return left(joined(curves), waited, most) if curves else None
+
+    def of(self, queue: str) -> QueueForecast | None:
+        """Return a queue's forecast, None if there is no such queue."""
+        return self._queues.get(queue)

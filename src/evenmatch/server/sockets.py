@@ -1,0 +1,194 @@
+"""`WS /v1/stream`: many tickets over one connection, for a backend or a lobby.
+
+    client: {"follow": ["s0-1", "s0-2"], "after": 0}     {"unfollow": ["s0-1"]}
+    server: {"event": "matched", "sequence": 7, "ticket": {...}}
+            {"event": "problem", "ticket": "s0-9", "problem": {...}}
+
+Events are those of a ticket's own stream: its present state first, unless `after` says that the
+client has seen it, then each change; a ticket that has ended for good is followed no longer. The
+sequence is one for all tickets, so whoever comes back follows with `after` = the highest that he
+has seen. A client that does not read is cut, one that does not answer pings too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.rows import TicketView
+from evenmatch.errors import MatchmakingError, Refusal
+from evenmatch.server.followers import FINAL, SEND_SECONDS, Event, Follower, event_of
+from evenmatch.server.parts import Parts
+from evenmatch.server.responses import (
+    InvalidRequest,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    encode,
+    problem_of,
+)
+from evenmatch.wire import decode
+from evenmatch.wire_live import FollowTickets, StreamProblem
+
+FOLLOWED_MAX = 1_000
+"""Tickets that one connection may follow."""
+INBOX_MAX = 2 * FOLLOWED_MAX
+"""Events that may wait for one connection: one record can change all its tickets."""
+IDLE_SECONDS = 3_600.0
+"""An idle connection is looked at this often; pings keep it alive in between."""
+CUT = 1013
+"""Close code: try again later; the client was too slow, or the server stops."""
+PROBLEM = "problem"
+COMMAND = 'an object such as {"follow": ["s0-1"], "after": 0} or {"unfollow": ["s0-1"]}'
+
+
+class TicketStream:
+    """The route."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one client until it leaves or is cut."""
+        follower = self._parts.followers.admit(INBOX_MAX)
+        desk = _Desk(self._parts, follower, scope)
+        try:
+            if (await receive())["type"] != "websocket.connect":
+                return
+            await send({"type": "websocket.accept"})
+            reading = asyncio.create_task(_read(receive, follower, desk))
+            try:
+                await _write(send, follower)
+            finally:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+        finally:
+            desk.clear()
+            self._parts.followers.dismiss(follower)
+
+
+class _Desk:
+    """What one client follows."""
+
+    def __init__(self, parts: Parts, follower: Follower, scope: Scope) -> None:
+        self._parts = parts
+        self._follower = follower
+        self._scope = scope
+        self._followed: set[str] = set()
+
+    async def take(self, message: Message) -> None:
+        """Do what a client's message says, or tell it what is wrong."""
+        try:
+            command = _decode(message)
+            for ticket_id in command.unfollow:
+                self.part(ticket_id)
+            new = [each for each in command.follow if each not in self._followed]
+            if len(new) + len(self._followed) > FOLLOWED_MAX:
+                self._forget_ended()
+            if len(new) + len(self._followed) > FOLLOWED_MAX:
+                raise InvalidRequest(
+                    f"a connection follows {FOLLOWED_MAX} tickets at the most; unfollow some, or "
+                    f"open another connection",
+                    where="/follow",
+                )
+            if new:
+                await self._join(dict.fromkeys(new), command.after)
+        except MatchmakingError as error:
+            self._tell_problem(error)
+
+    def part(self, ticket_id: str) -> None:
+        """Follow a ticket no longer."""
+        if ticket_id in self._followed:
+            self._followed.discard(ticket_id)
+            self._parts.tickets.part(ticket_id, self._follower)
+
+    def clear(self) -> None:
+        """Follow nothing any more."""
+        for ticket_id in list(self._followed):
+            self.part(ticket_id)
+
+    def _forget_ended(self) -> None:
+        """Follow no longer what has ended for good, or is kept no longer."""
+        tables = self._parts.runtime.engine.tables
+        for ticket_id in list(self._followed):
+            is_kept = ticket_id in tables.waiting or ticket_id in tables.ended
+            if not (is_kept and self._parts.tickets.is_followed(ticket_id)):
+                self.part(ticket_id)
+
+    async def _join(self, ticket_ids: dict[str, None], after: int) -> None:
+        now = self._parts.runtime.now()
+
+        def query(engine: Engine) -> list[TicketView | tuple[str, Refusal]]:
+            return [self._view(engine, ticket_id) for ticket_id in ticket_ids]
+
+        def joined(found: list[TicketView | tuple[str, Refusal]]) -> None:
+            for each in found:
+                if isinstance(each, tuple):
+                    self._tell_problem(each[1], each[0])
+                    continue
+                if each.changed > after:
+                    self._follower.offer(event_of(each, now))
+                if each.state not in FINAL:
+                    self._followed.add(each.id)
+                    self._parts.tickets.join(each, self._follower)
+
+        await self._parts.runtime.look(query, then=joined)
+
+    def _view(self, engine: Engine, ticket_id: str) -> TicketView | tuple[str, Refusal]:
+        try:
+            return engine.view(ticket_id)
+        except Refusal as refusal:
+            return ticket_id, refusal
+
+    def _tell_problem(self, error: MatchmakingError, ticket_id: str | None = None) -> None:
+        _, problem = problem_of(error)
+        self._follower.offer(Event(0, PROBLEM, encode(StreamProblem(PROBLEM, ticket_id, problem))))
+
+
+def denying(send: Send) -> Send:
+    """Return what sends an HTTP response to a client that asked for a WebSocket."""
+
+    async def deny(message: Message) -> None:
+        await send({**message, "type": f"websocket.{message['type']}"})
+
+    return deny
+
+
+async def _read(receive: Receive, follower: Follower, desk: _Desk) -> None:
+    """Take a client's messages one by one until it leaves."""
+    try:
+        while True:
+            message = await receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            await desk.take(message)
+    finally:
+        follower.cut()
+
+
+async def _write(send: Send, follower: Follower) -> None:
+    """Send events until the client is cut."""
+    while not follower.is_cut:
+        event = await follower.next(IDLE_SECONDS)
+        if event is None:
+            continue
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                await send({"type": "websocket.send", "text": _text(event)})
+        except TimeoutError:
+            break
+    await send({"type": "websocket.close", "code": CUT})
+
+
+def _text(event: Event) -> str:
+    if event.name == PROBLEM:
+        return event.body.decode()
+    return f'{{"event":"{event.name}","sequence":{event.sequence},"ticket":{event.body.decode()}}}'
+
+
+def _decode(message: Message) -> FollowTickets:
+    text = message.get("text")
+    if text is None:
+        raise InvalidRequest(f"a message must be text: {COMMAND}")
+    return decode(text.encode(), FollowTickets, COMMAND)

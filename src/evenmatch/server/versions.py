@@ -1,0 +1,193 @@
+"""Which configuration is in force: that of the CONFIG file, or one that an operator set since.
+
+The journal numbers configurations, and it alone says which number is in force. A configuration
+that came over HTTP lies beside the journal under its number, `config/7.json`, written before the
+journal hears of it; a number without a file is a configuration of the CONFIG file. So a crash at
+any point leaves the two in agreement, and a restart goes on with what was in force.
+
+Where somebody edited the CONFIG file after a change over HTTP, nobody can know which of the two is
+meant: such a start is refused until `--config-from` says it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evenmatch.config import server_of
+from evenmatch.errors import ConfigError, JournalUnavailable
+from evenmatch.server.logs import log
+from evenmatch.server.recovery import Plan
+
+FOLDER = "config"
+KEPT = 100
+"""Versions kept; older ones are deleted."""
+KEYS = ("seed", "queue")
+"""What of a CONFIG file may change while a server runs."""
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A configuration that came over HTTP.
+
+    Args:
+        version: Its number in the journal.
+        at: When it was accepted, Unix seconds.
+        by: What brought it: the method and the path of the request.
+        base: The digest of the CONFIG file's keys at that time.
+        config: Its keys, as in a CONFIG file.
+    """
+
+    version: int
+    at: float
+    by: str
+    base: str
+    config: dict[str, Any]
+
+
+class Versions:
+    """The configurations beside a journal; without a folder they are kept in memory.
+
+    Args:
+        folder: The data directory.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = None if folder is None else folder / FOLDER
+        self._known: dict[int, Stored] = {}
+
+    def path(self, version: int) -> Path | None:
+        """Return the file of a version, None where versions are kept in memory."""
+        return None if self._folder is None else self._folder / f"{version}.json"
+
+    def read(self, version: int) -> Stored | None:
+        """Return a version that came over HTTP, None if it came from the CONFIG file.
+
+        Raises:
+            ConfigError: Its file is damaged.
+        """
+        path = self.path(version)
+        if version not in self._known and path is not None and path.is_file():
+            try:
+                self._known[version] = msgspec.json.decode(path.read_bytes(), type=Stored)
+            except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise ConfigError(
+                    f"{path} cannot be read ({error}), and it holds the configuration in force: "
+                    f"restore it, or start with --config-from file"
+                ) from None
+        return self._known.get(version)
+
+    def write(self, stored: Stored) -> None:
+        """Keep a version durably, and delete those that are too old.
+
+        Raises:
+            JournalUnavailable: The disk does not take it.
+        """
+        path = self.path(stored.version)
+        if path is not None:
+            try:
+                _write_durably(path, msgspec.json.format(msgspec.json.encode(stored), indent=2))
+                self._delete_old(path.parent)
+            except OSError as error:
+                raise JournalUnavailable(f"{path} cannot be written: {error.strerror}") from None
+        self._known[stored.version] = stored
+        self._known.pop(stored.version - KEPT, None)
+
+    def set_aside(self, version: int) -> None:
+        """Let a version count no more; its file is kept under another name."""
+        path = self.path(version)
+        self._known.pop(version, None)
+        if path is not None:
+            with suppress(FileNotFoundError):
+                path.replace(path.with_suffix(".undone.json"))
+
+    def _delete_old(self, folder: Path) -> None:
+        numbers = sorted(int(each.stem) for each in folder.glob("*.json") if each.stem.isdigit())
+        for number in numbers[:-KEPT]:
+            (folder / f"{number}.json").unlink(missing_ok=True)
+
+
+def chosen(plan: Plan, versions: Versions, version: int) -> Plan:
+    """Return the plan with the configuration that is to be in force after a restart.
+
+    Args:
+        plan: With the queues of the CONFIG file.
+        versions: The configurations beside the journal.
+        version: The number in force when the journal ended.
+
+    Raises:
+        ConfigError: The CONFIG file was edited after a change over HTTP, and nobody said which
+            of the two counts.
+    """
+    if plan.config_from == "file":
+        return _from_file(plan, versions, version)
+    stored = versions.read(version)
+    if stored is None:
+        return plan
+    where = versions.path(version) or f"version {version}"
+    if stored.config == plan.document:
+        return plan
+    if plan.config_from != "data" and stored.base != digest(plan.document):
+        raise ConfigError(
+            f"the configuration was changed by {stored.by} ({where}), and {plan.file} was edited "
+            f"since: say which one counts with --config-from data or --config-from file"
+        )
+    queues, _, seed = server_of(stored.config, plan.folder)
+    log.warning(
+        "configuration_of_the_data_is_used",
+        version=version,
+        set_by=stored.by,
+        file=str(where),
+        instead_of=str(plan.file),
+        choose="--config-from file undoes the change",
+    )
+    return msgspec.structs.replace(plan, queues=queues, seed=seed)
+
+
+def _from_file(plan: Plan, versions: Versions, version: int) -> Plan:
+    """Return the plan as it is, and say so if that undoes a change over HTTP."""
+    try:
+        stored = versions.read(version)
+    except ConfigError:
+        stored = None
+    if stored is not None and stored.config != plan.document:
+        log.warning("configuration_is_undone", version=version, set_by=stored.by)
+    versions.set_aside(version)
+    return plan
+
+
+def changeable(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a CONFIG file that may change while a server runs."""
+    return {key: document[key] for key in KEYS if key in document}
+
+
+def digest(document: Mapping[str, Any] | None) -> str:
+    """Return a digest of a configuration's keys; comments and order of keys do not matter."""
+    return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()[:32]
+
+
+def _write_durably(path: Path, body: bytes) -> None:
+    """Write a file so that after a crash it is there as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    with new.open("wb") as file:
+        file.write(body)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name in a folder durable, where the system lets folders be opened."""
+    with suppress(OSError, AttributeError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

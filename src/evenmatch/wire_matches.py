@@ -1,0 +1,161 @@
+"""Matches as they go over HTTP: what they are, how players answer them, how they ended."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from evenmatch.model.match import Match
+from evenmatch.model.outcome import MatchOutcome
+
+
+class AnswerCheck(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """The answer of a ticket to a ready-check.
+
+    Args:
+        ticket: The ticket that answers.
+        players: For whom; empty means all players of the ticket.
+    """
+
+    ticket: str
+    players: tuple[str, ...] = ()
+
+
+class OutcomeState(msgspec.Struct, frozen=True, gc=False):
+    """What is known of a match's outcome.
+
+    Args:
+        state: `reported` by players who are not yet agreed, `counted`, or `disputed`.
+        ranks: Place of each team from 1 in the order of `players`; null until it counts.
+        reports: The ranks that each player has reported; empty once it counts.
+    """
+
+    state: Literal["reported", "counted", "disputed"]
+    ranks: tuple[int, ...] | None
+    reports: dict[str, tuple[int, ...]] = {}
+
+
+class ReportOutcome(
+    msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
+    """How a match ended.
+
+    Args:
+        ranks: Place of each team, lower is better, equal is a draw; either these or `points`.
+        points: What each team scored, higher is better.
+        handicap: Points given to each team before the start; left out: those of the match.
+        teams: Player ids by team, in the order of `ranks`; left out: the teams of the match.
+        quitters: Players who left before the end: they lose to every other team.
+        wide: Whether the match was made far beyond the usual gap; left out: what its policy says.
+        player: The player who reports; left out by the game's own service.
+    """
+
+    ranks: tuple[float, ...] | None = None
+    points: tuple[float, ...] | None = None
+    handicap: tuple[float, ...] | None = None
+    teams: tuple[tuple[str, ...], ...] = ()
+    quitters: tuple[str, ...] = ()
+    wide: bool | None = None
+    player: str | None = None
+
+
+class MatchState(msgspec.Struct, frozen=True, gc=False):
+    """A match: ticket ids and player ids by team; `at` is engine time in seconds.
+
+    `handicap`, where somebody gets one, holds the points given to each team before the start.
+    `roles`, in queues that have them, names the role of each of `players`.
+    `region`, in queues that compare latencies, is the best one for all, and `latency_delta` says by
+    team and player how many milliseconds it is above the player's own best. `hosts`, in queues that
+    ask for them, are the players who reach everyone, best first. `off_side`, where there is any,
+    names the tickets that are on another side than they asked for. `outcome` is there once somebody
+    has reported how it ended.
+
+    A match that waits for acceptance has the `state` "proposed"; `accepted` are the players who
+    have accepted, `left` those who declined, left or were silent, whose seats are being filled.
+    """
+
+    match: str
+    queue: str
+    at: float
+    tickets: tuple[str, ...]
+    teams: tuple[tuple[str, ...], ...]
+    bots: int
+    cost: float
+    quality: float | None
+    players: tuple[tuple[str, ...], ...]
+    assignment: dict[str, str] | None = None
+    handicap: tuple[float, ...] | UnsetType = UNSET
+    roles: tuple[tuple[str, ...], ...] | UnsetType = UNSET
+    region: str | UnsetType = UNSET
+    latency_delta: tuple[tuple[float, ...], ...] | UnsetType = UNSET
+    hosts: tuple[str, ...] | UnsetType = UNSET
+    off_side: tuple[str, ...] | UnsetType = UNSET
+    state: str | UnsetType = UNSET
+    accepted: tuple[str, ...] | UnsetType = UNSET
+    left: tuple[str, ...] | UnsetType = UNSET
+    outcome: OutcomeState | UnsetType = UNSET
+
+
+class FeedMatch(MatchState, frozen=True, gc=False):
+    """A match in the feed; `seq` is the number of the record that made it."""
+
+    seq: int = 0
+
+
+class FeedPage(msgspec.Struct, frozen=True, gc=False):
+    """Matches in order; ask again with `after` = `next`."""
+
+    matches: tuple[FeedMatch, ...]
+    next: int
+
+
+def match_state(
+    match: Match,
+    assignment: dict[str, str] | None = None,
+    outcome: MatchOutcome | None = None,
+) -> MatchState:
+    """Return a match as it goes over HTTP."""
+    return MatchState(
+        match.id,
+        match.queue,
+        match.at,
+        match.tickets,
+        match.teams,
+        match.bots,
+        match.cost,
+        match.quality,
+        match.players,
+        assignment,
+        match.handicap or UNSET,
+        match.roles or UNSET,
+        match.region or UNSET,
+        match.latency_delta or UNSET,
+        UNSET if match.hosts is None else match.hosts,
+        match.off_side or UNSET,
+        outcome=UNSET if outcome is None else outcome_state(outcome),
+    )
+
+
+def proposal_state(
+    match: Match, accepted: dict[str, tuple[str, ...]], left: tuple[str, ...]
+) -> MatchState:
+    """Return a match that waits for acceptance as it goes over HTTP."""
+    return msgspec.structs.replace(
+        match_state(match),
+        state="proposed",
+        accepted=tuple([player for players in accepted.values() for player in players]),
+        left=left,
+    )
+
+
+def outcome_state(told: MatchOutcome) -> OutcomeState:
+    """Return an outcome as it goes over HTTP."""
+    reports = {player: result.ranks for player, result in told.reports.items()}
+    return OutcomeState(told.state, None if told.result is None else told.result.ranks, reports)
+
+
+def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> FeedMatch:
+    """Return a match as the feed shows it."""
+    return FeedMatch(**msgspec.structs.asdict(match_state(match, assignment)), seq=seq)

@@ -1,0 +1,98 @@
+"""A real server that is changed while it runs: signals, `check --against`, restarts."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenmatch.cli.main import main
+from tests.integration.serving import CONFIG, Server, running, ticket
+
+WIDER = CONFIG.replace("limit=100", "limit=300")
+SOLO = CONFIG.replace("players = 2", "players = 2\nparty_sizes = [1]")
+
+
+def until(is_so: Callable[[], bool], seconds: float = 15.0) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)
+
+
+def logged(server: Server, event: str) -> list[dict[str, Any]]:
+    lines = server.log.read_text().splitlines()
+    return [each for each in map(json.loads, lines) if each["event"] == event]
+
+
+def test_hangup_reads_the_file_again_and_check_foretells_what_it_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(tmp_path) as server:
+        server.create("ada")
+        server.call("POST", "/v1/tickets", ticket("bob", "cid", queue="squad"))
+        config, new = tmp_path / "config.toml", tmp_path / "new.toml"
+        new.write_text(SOLO)
+        # The server runs and writes: looking at its journal does not disturb it.
+        assert main(["check", str(new), "--against", str(tmp_path / "data")]) == 0
+        told = capsys.readouterr().out
+        assert f"2 tickets wait in {tmp_path / 'data'}: 1 would expire" in told
+        config.write_text(SOLO.replace("greedy", "gready"))
+        server.process.send_signal(signal.SIGHUP)
+        until(lambda: bool(logged(server, "reload_refused")))
+        config.write_text(SOLO)
+        server.process.send_signal(signal.SIGHUP)
+        until(lambda: bool(logged(server, "configuration_reloaded")))
+        assert logged(server, "configuration_reloaded")[0]["expired"] == 1
+        assert server.call("GET", "/v1/tickets/s0-2").body["reason"] == "queue_changed"
+        assert server.call("GET", "/v1/tickets/s0-1").body["state"] == "waiting"
+        assert server.call("GET", "/v1/config").body["version"] == 2
+
+
+def test_change_over_http_is_used_again_by_the_next_process(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        answer = server.call("PUT", "/v1/config", raw=WIDER.encode())
+        assert (answer.status, answer.body["version"]) == (200, 2)
+        server.kill()
+    with running(tmp_path) as server:
+        queues = server.call("GET", "/v1/queues").body
+        assert queues[0]["policy"] == "window:limit=300"
+        (line,) = logged(server, "configuration_of_the_data_is_used")
+        assert (line["set_by"], line["version"]) == ("PUT /v1/config", 2)
+        assert "--config-from" in line["choose"]
+
+
+def test_draining_server_takes_no_tickets_and_hands_over_to_the_one_that_waits(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path) as server:
+        server.create("ada")
+        path = str(tmp_path / "config.toml")
+        command = [sys.executable, "-m", "evenmatch.cli.main", "serve", path, "--wait"]
+        command += ["--data", str(tmp_path / "data"), "--port", str(server.port)]
+        with server.log.open("a", encoding="utf-8") as errors:
+            second = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        assert second.stdout is not None
+        try:
+            until(lambda: bool(logged(server, "waiting_for_the_other_server")))
+            server.process.send_signal(signal.SIGUSR1)
+            until(lambda: server.call("GET", "/readyz").body["status"] == "draining")
+            refused = server.create("bob")
+            assert (refused.status, refused.body["error"]) == (503, "draining")
+            assert refused.headers["retry-after"] == "1"
+            # Who waits goes on: cancels, feeds and matches are as ever.
+            assert server.call("GET", "/v1/tickets/s0-1").body["state"] == "waiting"
+            assert server.call("POST", "/v1/drain?limit=0").body["draining"] is True
+            assert server._reap() == 0
+            assert second.stdout.readline(), "the second server listens"
+            assert server.create("bob").body["id"] == "s0-2"
+            assert server.call("GET", "/v1/tickets/s0-1").body["state"] == "matched"
+        finally:
+            second.kill()
+            second.wait(15.0)
+            second.stdout.close()

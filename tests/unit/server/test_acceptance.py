@@ -1,0 +1,173 @@
+"""Ready-checks over HTTP, on a journal in memory."""
+
+import msgspec
+from msgspec.structs import replace
+
+from evenmatch.engine.engine import Engine
+from evenmatch.model.inputs import Accept, Advance, Cancel, Configure, Decline, Enqueue, Input
+from evenmatch.model.queue import Accept as Check
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.policies.registry import parse_policy
+from evenmatch.server.followers import Follower, Followers, TicketFeed
+from evenmatch.server.statistics import Statistics
+from tests.unit.server.test_app import call, play, started
+
+CHECKED = Queue(name="duel", policy="greedy", accept=Check(seconds=15.0, repair=10.0))
+
+
+def body(**fields: object) -> bytes:
+    return msgspec.json.encode(fields)
+
+
+def test_players_accept_a_match_over_http() -> None:
+    async def scene() -> None:
+        parts = await started(CHECKED)
+        for name in "ab":
+            await call(parts, "POST", "/v1/tickets", body(players=[{"id": name}]))
+        status, ticket = await call(parts, "GET", "/v1/tickets/s0-1")
+        assert (status, ticket["state"], ticket["match"]) == (200, "proposed", "s0-m1")
+        assert 14.0 < ticket["answer_within"] <= 15.0
+
+        status, told = await call(
+            parts, "POST", "/v1/matches/s0-m1/accept", body(ticket="s0-1", players=["a"])
+        )
+        assert (status, told["state"]) == (200, "proposed")
+        status, match = await call(parts, "GET", "/v1/matches/s0-m1")
+        assert (match["state"], match["accepted"], match["left"]) == ("proposed", ["a"], [])
+        assert (await call(parts, "PUT", "/v1/matches/s0-m1/assignment", body(at="x")))[0] == 409
+
+        status, told = await call(parts, "POST", "/v1/matches/s0-m1/accept", body(ticket="s0-2"))
+        assert (status, told["state"], told["match"]) == (200, "matched", "s0-m1")
+        status, match = await call(parts, "GET", "/v1/matches/s0-m1")
+        assert "state" not in match
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_who_declines_is_replaced_and_innocents_wait_on() -> None:
+    async def scene() -> None:
+        parts = await started(CHECKED)
+        for name in "ab":
+            await call(parts, "POST", "/v1/tickets", body(players=[{"id": name}]))
+        decline = ("POST", "/v1/matches/s0-m1/decline", body(ticket="s0-2"))
+        status, told = await call(parts, *decline)
+        assert (status, told["state"], told["reason"]) == (200, "cancelled", "declined")
+        assert await call(parts, *decline) == (200, told)
+        await call(parts, "POST", "/v1/tickets", body(players=[{"id": "c"}]))
+        status, match = await call(parts, "GET", "/v1/matches/s0-m1")
+        assert (match["tickets"], match["left"]) == (["s0-1", "s0-3"], ["b"])
+        for ticket in ("s0-1", "s0-3"):
+            status, told = await call(
+                parts, "POST", "/v1/matches/s0-m1/accept", body(ticket=ticket)
+            )
+        assert told["state"] == "matched"
+        status, problem = await call(
+            parts, "POST", "/v1/matches/s0-m1/decline", body(ticket="s0-1")
+        )
+        assert (status, problem["error"]) == (409, "too_late")
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_wrong_answers_are_refused_in_words() -> None:
+    async def scene() -> None:
+        parts = await started(CHECKED)
+        for name in "abc":
+            await call(parts, "POST", "/v1/tickets", body(players=[{"id": name}]))
+        found = []
+        for match, sent in (
+            ("s0-m1", b"{}"),
+            ("s0-m1", body(ticket="s0-3")),
+            ("s0-m1", body(ticket="s0-1", players=["b"])),
+            ("s0-m9", body(ticket="s0-1")),
+            ("s0-m1", body(ticket="s0-1", now=True)),
+        ):
+            status, problem = await call(parts, "POST", f"/v1/matches/{match}/accept", sent)
+            found.append((status, problem["error"]))
+        assert found == [
+            (400, "invalid_request"),
+            (403, "not_in_match"),
+            (403, "not_in_match"),
+            (404, "unknown_match"),
+            (400, "invalid_request"),
+        ]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+class Listening:
+    """An engine, and who hears of its records."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.engine = Engine(lambda each: parse_policy(each.policy))
+        self.statistics = Statistics()
+        self.feed = TicketFeed(Followers(10))
+        self.statistics.reset(self.engine)
+        self.feed.reset(self.engine)
+        self.hand(Configure(0.0, (queue,)))
+
+    def hand(self, given: Input) -> None:
+        while self.engine.next_wakeup < given.now:
+            self.hand(Advance(self.engine.next_wakeup))
+        record = self.engine.step(given)
+        if record.sequence:
+            self.statistics.hear(record)
+            self.feed.hear(record)
+        pools = self.engine.pools
+        assert self.statistics.waiting_by_queue() == {n: len(p.tickets) for n, p in pools.items()}
+        assert self.statistics.totals == self.engine.tables.counters
+
+    def enter(self, now: float, *names: str) -> None:
+        self.hand(Enqueue(now, tuple(NewTicket((Player(name),)) for name in names)))
+
+
+def test_statistics_follow_every_turn_of_a_ready_check() -> None:
+    world = Listening(CHECKED)
+    world.enter(1.0, "a", "b")
+    world.hand(Decline(2.0, "s0-m1", "s0-2"))
+    world.enter(3.0, "c")
+    world.hand(Cancel(4.0, "s0-3"))
+    world.hand(Advance(12.0))
+    world.enter(20.0, "d")
+    world.hand(Accept(21.0, "s0-m2", "s0-1"))
+    world.hand(Accept(22.0, "s0-m2", "s0-4"))
+    world.enter(30.0, "e", "f", "g")
+    world.hand(Decline(31.0, "s0-m3", "s0-5"))
+    world.hand(Accept(32.0, "s0-m3", "s0-6"))
+    world.hand(Accept(33.0, "s0-m3", "s0-7"))
+    totals = world.statistics.totals
+
+    assert (totals.proposed, totals.checks_failed, totals.repaired, totals.dissolved) == (
+        3,
+        2,
+        1,
+        1,
+    )
+    again = Statistics()
+    again.reset(world.engine)
+    assert again.waiting_by_queue() == world.statistics.waiting_by_queue()
+
+
+def test_followers_hear_what_a_look_would_show() -> None:
+    world = Listening(replace(CHECKED, wait_max=100.0))
+    world.enter(1.0, "a", "b")
+    follower = Follower()
+    for ticket in ("s0-1", "s0-2"):
+        world.feed.join(world.engine.view(ticket), follower)
+    for given in (
+        Decline(2.0, "s0-m1", "s0-2"),
+        Advance(12.0),
+        Enqueue(13.0, (NewTicket((Player("c"),)),)),
+        Accept(14.0, "s0-m2", "s0-3"),
+        Accept(15.0, "s0-m2", "s0-1"),
+    ):
+        world.hand(given)
+        assert world.feed._topics["s0-1"].view == world.engine.view("s0-1")
+    assert not world.feed.is_followed("s0-2"), "it has ended, and its followers know"
+    names = [event.name for event in follower._inbox]
+
+    assert names == ["cancelled", "waiting", "proposed", "matched"]

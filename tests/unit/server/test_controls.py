@@ -1,0 +1,345 @@
+"""What operators change while a server runs, over HTTP on journals in memory and on disk."""
+
+import asyncio
+import tomllib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from evenmatch.config import server_of
+from evenmatch.errors import ConfigError
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.server.app import App
+from evenmatch.server.parts import Parts, assemble
+from evenmatch.server.recovery import ConfigFrom, Plan
+from evenmatch.server.responses import Message
+from evenmatch.server.versions import changeable
+
+CONFIG = """
+[[queue]]
+name = "duel"
+policy = "window:limit=100"
+
+[[queue]]
+name = "squad"
+teams = 2
+players = 2
+policy = "greedy"
+"""
+WIDER = CONFIG.replace("limit=100", "limit=300")
+SOLO = CONFIG.replace("players = 2", "players = 2\nparty_sizes = [1]")
+BROKEN = CONFIG.replace("greedy", "gready")
+
+
+def play(scene: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(20.0):
+            await scene()
+
+    asyncio.run(bounded())
+
+
+def plan_of(text: str, folder: Path | None = None, config_from: ConfigFrom = "auto") -> Plan:
+    """Return the plan of a start with this CONFIG file."""
+    document = tomllib.loads(text)
+    queues, settings, seed = server_of(document)
+    file = None if folder is None else folder / "config.toml"
+    if file is not None:
+        file.write_text(text)
+    return Plan(
+        queues,
+        seed,
+        settings,
+        file=file,
+        document=changeable(document),
+        data=folder,
+        config_from=config_from,
+    )
+
+
+async def started(plan: Plan, journal: MemoryJournal | None = None) -> Parts:
+    parts = assemble(plan, journal or MemoryJournal())
+    await parts.runtime.start()
+    return parts
+
+
+async def call(
+    parts: Parts,
+    method: str,
+    path: str,
+    body: str | bytes = b"",
+    *,
+    query: str = "",
+    kind: str = "",
+) -> tuple[int, Any]:
+    sent: list[Message] = []
+    data = body.encode() if isinstance(body, str) else body
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": data, "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "method": method, "path": path, "raw_path": path.encode(),
+        "query_string": query.encode(), "headers": [(b"content-type", kind.encode())],
+        "root_path": "", "scheme": "http", "server": ("localhost", 80),
+    }  # fmt: skip
+    await App(parts)(scope, receive, send)
+    whole = b"".join(message.get("body", b"") for message in sent[1:])
+    return sent[0]["status"], msgspec.json.decode(whole)
+
+
+async def wait_in(parts: Parts, queue: str, *players: str) -> str:
+    new = NewTicket(tuple(Player(player, Rating(1500.0)) for player in players), (queue,))
+    (view,) = await parts.runtime.ask(Enqueue(parts.runtime.now(), (new,)))
+    found: str = view.id
+    return found
+
+
+def policies(parts: Parts) -> list[str]:
+    return [queue.policy for queue in parts.runtime.engine.tables.queues.values()]
+
+
+@pytest.mark.parametrize("kind", ["application/toml", "application/json"])
+def test_configuration_over_http_takes_the_place_of_the_file_and_tickets_wait_on(kind: str) -> None:
+    text = msgspec.json.encode(tomllib.loads(WIDER)).decode() if "json" in kind else WIDER
+
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        ticket = await wait_in(parts, "duel", "ada")
+        before = (await call(parts, "GET", f"/v1/tickets/{ticket}"))[1]
+        status, changed = await call(parts, "PUT", "/v1/config", text, kind=kind)
+        assert (status, changed) == (
+            200,
+            {"version": 2, "dry_run": False, "queues": ["duel", "squad"], "expired": 0, "left": 0},
+        )
+        assert policies(parts) == ["window:limit=300", "greedy"]
+        after = (await call(parts, "GET", f"/v1/tickets/{ticket}"))[1]
+        assert (after["state"], after["wait"] >= before["wait"]) == ("waiting", True)
+        _, present = await call(parts, "GET", "/v1/config")
+        assert (present["version"], present["source"]) == (2, "PUT /v1/config")
+        assert present["config"]["queue"][0]["policy"] == "window:limit=300"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_tickets_that_a_change_makes_invalid_expire_as_many_as_the_dry_run_said() -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        pair = await wait_in(parts, "squad", "ada", "bob")
+        solo = await wait_in(parts, "squad", "cid")
+        sequence = parts.runtime.engine.tables.sequence
+        _, said = await call(parts, "PUT", "/v1/config", SOLO, query="dry_run=1")
+        assert (said["expired"], said["version"], said["dry_run"]) == (1, 1, True)
+        assert parts.runtime.engine.tables.sequence == sequence, "a dry run changes nothing"
+        _, done = await call(parts, "PUT", "/v1/config", SOLO)
+        assert (done["expired"], done["version"]) == (1, 2)
+        _, gone = await call(parts, "GET", f"/v1/tickets/{pair}")
+        assert (gone["state"], gone["reason"]) == ("expired", "queue_changed")
+        assert (await call(parts, "GET", f"/v1/tickets/{solo}"))[1]["state"] == "waiting"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (BROKEN, 'queue "squad", policy = "gready"'),
+        (CONFIG + "\n[server]\nkeep_days = 3", "server differs"),
+        ("[[queue]]\nname = 3", "must be a text"),
+        ("not toml", "must be valid TOML"),
+        ("", "at least one [[queue]]"),
+        (b"\xff", "must be UTF-8"),
+    ],
+)
+def test_configuration_that_cannot_work_changes_nothing(body: str | bytes, said: str) -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        sequence = parts.runtime.engine.tables.sequence
+        status, problem = await call(parts, "PUT", "/v1/config", body)
+        assert (status, problem["error"]) == (400, "config_error")
+        assert said in problem["message"]
+        assert parts.runtime.engine.tables.sequence == sequence
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+class Rude:
+    """A policy that cannot be made for a queue."""
+
+    def matcher(self, queue: object, *, seed: int, memory: object = None) -> object:
+        raise KeyError("nobody foresaw this")
+
+
+def test_policy_that_raises_anything_at_its_making_is_refused_and_the_shard_goes_on() -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        path, policy = "/v1/queues/duel/policy", f'{{"policy": "{__name__}.Rude"}}'
+        status, problem = await call(parts, "PUT", path, policy)
+        assert (status, problem["error"]) == (400, "config_error")
+        assert "nobody foresaw this" in problem["message"]
+        assert parts.runtime.failure is None
+        assert policies(parts) == ["window:limit=100", "greedy"]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_version_that_is_not_in_force_any_more_is_refused() -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        assert (await call(parts, "PUT", "/v1/config", WIDER, query="if_version=1"))[0] == 200
+        status, problem = await call(parts, "PUT", "/v1/config", CONFIG, query="if_version=1")
+        assert (status, problem["where"]) == (400, "/if_version")
+        assert policies(parts)[0] == "window:limit=300"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_paused_queue_takes_and_matches_nobody_and_goes_on_when_it_is_resumed() -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        await wait_in(parts, "duel", "ada")
+        for _ in range(2):  # idempotent: the second one is no record
+            assert await call(parts, "POST", "/v1/queues/duel/pause") == (
+                200,
+                {"queue": "duel", "paused": True},
+            )
+        assert parts.runtime.engine.tables.sequence == 3
+        ticket = '{"players": [{"id": "bob", "rating": {"mean": 1500}}], "queues": ["duel"]}'
+        status, problem = await call(parts, "POST", "/v1/tickets", ticket)
+        assert (status, problem["error"]) == (429, "overloaded")
+        _, queues = await call(parts, "GET", "/v1/queues")
+        assert [queue["paused"] for queue in queues] == [True, False]
+        # A change of another queue leaves the pause alone.
+        squad = '{"policy": "first_come"}'
+        assert (await call(parts, "PUT", "/v1/queues/squad/policy", squad))[0] == 200
+        assert parts.runtime.engine.tables.paused == ("duel",)
+        await call(parts, "POST", "/v1/queues/duel/resume")
+        status, made = await call(parts, "POST", "/v1/tickets", ticket)
+        assert (status, made["state"]) == (201, "matched")
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_unknown_queue_is_404_for_every_control() -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        for method, verb in (("POST", "pause"), ("POST", "resume"), ("PUT", "policy")):
+            body = '{"policy": "greedy"}' if verb == "policy" else ""
+            status, problem = await call(parts, method, f"/v1/queues/trio/{verb}", body)
+            assert (status, problem["error"]) == (404, "unknown_queue")
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_policy_of_a_queue_changes_and_nothing_else() -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        body = '{"policy": "window:limit=250"}'
+        for _ in range(2):
+            status, done = await call(parts, "PUT", "/v1/queues/duel/policy", body)
+            assert (status, done["version"]) == (200, 2)
+        queues = tuple(parts.runtime.engine.tables.queues.values())
+        assert queues == plan_of(CONFIG.replace("limit=100", "limit=250")).queues
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_change_over_http_outlives_a_restart_until_the_file_is_edited(tmp_path: Path) -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        assert (await call(parts, "PUT", "/v1/config", WIDER))[0] == 200
+        await call(parts, "POST", "/v1/queues/squad/pause")
+        await parts.runtime.stop()
+        # The same file: the change goes on, and so does the pause.
+        journal = journal.reopen()
+        parts = await started(plan_of("# a comment\n" + CONFIG, tmp_path), journal)
+        tables = parts.runtime.engine.tables
+        assert (policies(parts)[0], tables.paused) == ("window:limit=300", ("squad",))
+        assert tables.sequence == 3, "nothing changed, so there is no record"
+        await parts.runtime.stop()
+        # An edited file: nobody can know which one is meant.
+        edited = CONFIG.replace("limit=100", "limit=50")
+        journal = journal.reopen()
+        with pytest.raises(ConfigError, match="--config-from data or --config-from file"):
+            await started(plan_of(edited, tmp_path), journal)
+        journal = journal.reopen()
+        parts = await started(plan_of(edited, tmp_path, "data"), journal)
+        assert policies(parts)[0] == "window:limit=300"
+        await parts.runtime.stop()
+        journal = journal.reopen()
+        parts = await started(plan_of(edited, tmp_path, "file"), journal)
+        assert policies(parts)[0] == "window:limit=50"
+        await parts.runtime.stop()
+        # The choice is made once: from here on the file counts.
+        parts = await started(plan_of(edited, tmp_path), journal.reopen())
+        assert policies(parts)[0] == "window:limit=50"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_version_that_the_journal_never_heard_of_counts_for_nothing(tmp_path: Path) -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        await call(parts, "PUT", "/v1/config", WIDER)
+        await parts.runtime.stop()
+        # A crash after version 3 was written, before the journal had it.
+        second = tmp_path / "config" / "2.json"
+        (tmp_path / "config" / "3.json").write_bytes(second.read_bytes().replace(b"300", b"999"))
+        edited = CONFIG.replace("limit=100", "limit=50")
+        journal = journal.reopen()
+        parts = await started(plan_of(edited, tmp_path, "file"), journal)
+        assert (policies(parts)[0], parts.runtime.engine.tables.version) == ("window:limit=50", 3)
+        await parts.runtime.stop()
+        parts = await started(plan_of(edited, tmp_path), journal.reopen())
+        assert policies(parts)[0] == "window:limit=50"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_file_that_is_read_again_counts_and_a_bad_one_changes_nothing(tmp_path: Path) -> None:
+    async def scene() -> None:
+        plan, journal = plan_of(CONFIG, tmp_path), MemoryJournal()
+        parts = await started(plan, journal)
+        assert plan.file is not None
+        await wait_in(parts, "squad", "ada", "bob")
+        await call(parts, "PUT", "/v1/config", WIDER)
+        for bad in (BROKEN, CONFIG.partition("\n\n")[0], CONFIG + "[server]\nkeep_days = 3"):
+            plan.file.write_text(bad)
+            await parts.controls.reload()
+            assert policies(parts) == ["window:limit=300", "greedy"]
+        plan.file.write_text(SOLO)
+        await parts.controls.reload()
+        assert policies(parts) == ["window:limit=100", "greedy"]
+        _, present = await call(parts, "GET", "/v1/config")
+        assert (present["version"], present["source"]) == (3, "file")
+        assert parts.runtime.engine.tables.counters.expired == 1
+        await parts.runtime.stop()
+        journal = journal.reopen()
+        parts = await started(plan_of(SOLO, tmp_path), journal)
+        assert parts.runtime.engine.tables.version == 3
+        records = [entry.record.input async for entry in journal.read("s0", 1)]
+        assert sum(isinstance(given, Configure) for given in records) == 3
+        await parts.runtime.stop()
+
+    play(scene)

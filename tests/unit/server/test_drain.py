@@ -1,0 +1,71 @@
+"""Draining: new tickets are refused, the others go on, and the server ends by itself."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from evenmatch.errors import Draining
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.inputs import Cancel, Enqueue
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.server.parts import Parts, assemble
+from evenmatch.server.recovery import Plan
+
+
+def play(scene: Callable[[Parts], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(20.0):
+            parts = assemble(Plan((Queue(name="duel", policy="greedy"),)), MemoryJournal())
+            await parts.runtime.start()
+            await scene(parts)
+            await parts.runtime.stop()
+
+    asyncio.run(bounded())
+
+
+async def enqueue(parts: Parts, player: str) -> str:
+    new = (NewTicket((Player(player),)),)
+    (view,) = await parts.runtime.ask(Enqueue(parts.runtime.now(), new))
+    found: str = view.id
+    return found
+
+
+def test_it_is_over_when_the_last_ticket_ends() -> None:
+    async def scene(parts: Parts) -> None:
+        ticket = await enqueue(parts, "ada")
+        parts.drain.begin(1_000.0)
+        with pytest.raises(Draining):
+            await enqueue(parts, "bob")
+        assert parts.drain.waiting == 1
+        assert not parts.drain.over.is_set()
+        await parts.runtime.ask(Cancel(parts.runtime.now(), ticket))
+        await parts.drain.over.wait()
+
+    play(scene)
+
+
+def test_it_is_over_at_its_limit_whoever_still_waits() -> None:
+    async def scene(parts: Parts) -> None:
+        await enqueue(parts, "ada")
+        parts.drain.begin(1_000.0)
+        parts.drain.begin(0.05)
+        await parts.drain.over.wait()
+        assert parts.drain.waiting == 1
+
+    play(scene)
+
+
+def test_it_can_be_taken_back_until_it_is_over() -> None:
+    async def scene(parts: Parts) -> None:
+        await enqueue(parts, "ada")
+        parts.drain.begin(1_000.0)
+        parts.drain.end()
+        assert not parts.drain.is_on
+        await enqueue(parts, "bob")
+        assert parts.drain.waiting == 0
+        parts.drain.begin(1_000.0)
+        await parts.drain.over.wait()
+
+    play(scene)

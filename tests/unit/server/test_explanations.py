@@ -1,0 +1,178 @@
+"""Explanations over HTTP: what they say, what is kept of them, and what is refused."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from evenmatch.engine.explanation import parts as told
+from evenmatch.model.explanation import Explanation, LongestWaiting
+from evenmatch.model.inputs import Accept as Accepting
+from evenmatch.model.inputs import Cancel, Configure, Enqueue
+from evenmatch.model.queue import Accept, Expansion, Queue, Rule
+from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.server.explain_routes import WAITING_MOST
+from evenmatch.server.parts import Parts
+from tests.unit.server.test_app import call, play, started
+
+WIDENS = Rule("spread", "rating", 100.0, expand=Expansion(rate=1.0, max=400.0))
+DUEL = Queue("duel", rules=(WIDENS,), policy="greedy")
+
+
+async def enter(parts: Parts, *ratings: float) -> list[str]:
+    first = parts.runtime.engine.tables.counters.accepted
+    new = tuple(
+        NewTicket((Player(f"p{first + at}", Rating(rating)),)) for at, rating in enumerate(ratings)
+    )
+    results = await parts.runtime.ask(Enqueue(parts.runtime.now(), new))
+    return [each.id for each in results]
+
+
+async def explained(parts: Parts, ticket: str) -> Explanation:
+    status, body = await call(parts, "GET", f"/v1/tickets/{ticket}/explain")
+    assert status == 200, body
+    return msgspec.convert(body, Explanation)
+
+
+async def longest(parts: Parts, query: str = "") -> LongestWaiting:
+    status, body = await call(parts, "GET", "/v1/queues/duel/waiting", query=query)
+    assert status == 200, body
+    return msgspec.convert(body, LongestWaiting)
+
+
+def test_a_waiting_ticket_is_told_what_keeps_it_and_when_that_ends() -> None:
+    async def scene() -> None:
+        parts = await started(DUEL)
+        one, two = await enter(parts, 1500, 1750)
+        found = await explained(parts, one)
+        (part,) = found.queues
+        assert (found.state, found.players, found.check) == ("waiting", 1, None)
+        assert (part.others, part.allowed, part.rules[0].blocks) == (1, 0, 1)
+        assert part.later is not None
+        assert part.later.tickets == (one, two)
+        born = parts.runtime.engine.tables.waiting[one].ticket.enqueued_at
+        assert part.later.at == born + 150.0
+        assert part.reason.code == "not_yet"
+        assert "1 because of a limit on rating (100" in found.summary
+        assert part.changes[-1].startswith("a limit on rating of 250 instead of 100")
+        assert "would allow 1 more candidate; its own is as wide in 150 s" in part.changes[-1]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_who_is_alone_paused_matched_or_cancelled_is_told_so() -> None:
+    async def scene() -> None:
+        parts = await started(DUEL)
+        runtime = parts.runtime
+        (lonely,) = await enter(parts, 1500)
+        found = await explained(parts, lonely)
+        assert found.queues[0].reason.code == "alone"
+        assert "nobody else waits there" in found.summary
+        await runtime.ask(Configure(runtime.now(), (DUEL,), pause=("duel",), version=2))
+        found = await explained(parts, lonely)
+        assert found.queues[0].reason.code == "paused"
+        assert found.queues[0].changes[0] == "queue duel would have to be resumed"
+        await runtime.ask(Configure(runtime.now(), (DUEL,), version=3))
+        await enter(parts, 1510)
+        found = await explained(parts, lonely)
+        assert (found.state, found.queues) == ("matched", ())
+        assert found.match is not None
+        assert found.match in found.summary
+        (gone,) = await enter(parts, 1500)
+        await runtime.ask(Cancel(runtime.now(), gone))
+        assert (await explained(parts, gone)).summary.startswith("Was cancelled after")
+        await runtime.stop()
+
+    play(scene)
+
+
+def test_a_proposed_ticket_is_told_whom_its_match_waits_for() -> None:
+    async def scene() -> None:
+        parts = await started(msgspec.structs.replace(DUEL, accept=Accept()))
+        runtime = parts.runtime
+        one, two = await enter(parts, 1500, 1510)
+        found = await explained(parts, one)
+        assert found.state == "proposed"
+        assert found.check is not None
+        assert (found.check.accepted, found.check.awaited) == ((), (one, two))
+        assert "has to accept it within 15 s" in found.summary
+        await runtime.ask(Accepting(runtime.now(), found.check.match, one))
+        found = await explained(parts, one)
+        assert found.check is not None
+        assert (found.check.accepted, found.check.awaited) == ((one,), (two,))
+        assert "1 other ticket of it have to accept yet" in found.summary
+        await runtime.stop()
+
+    play(scene)
+
+
+def test_the_longest_waiting_come_first_with_a_sentence_each() -> None:
+    async def scene() -> None:
+        parts = await started(DUEL)
+        ids = await enter(parts, *(1500 + 600 * at for at in range(30)))
+        found = await longest(parts)
+        assert (found.waiting, [each.ticket for each in found.tickets]) == (30, ids[:20])
+        assert [each.code for each in found.tickets] == ["never"] * 20
+        assert found.tickets[0].summary.endswith(
+            "none of 29 other tickets may play with it now, 29 because of a limit on rating "
+            "(100 now). The rules never allow a match with those who wait now."
+        )
+        assert len((await longest(parts, "most=3")).tickets) == 3
+        assert len((await longest(parts, "most=1000")).tickets) == 30
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_what_was_told_is_told_again_until_the_pool_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[str] = []
+    look = told._part
+
+    def counted(*given: Any, **more: Any) -> Any:
+        looks.append("look")
+        return look(*given, **more)
+
+    async def scene() -> None:
+        monkeypatch.setattr(told, "_part", counted)
+        parts = await started(DUEL)
+        one, *_ = await enter(parts, 1500, 2500, 3500)
+        first = await explained(parts, one)
+        assert await explained(parts, one) == first
+        assert len(looks) == 1
+        many = await asyncio.gather(*(longest(parts) for _ in range(5)))
+        assert all(each == many[0] for each in many)
+        assert len(looks) == 1 + 3
+        await enter(parts, 4500)
+        assert (await explained(parts, one)).queues[0].others == 3
+        assert len((await longest(parts)).tickets) == 4
+        assert len(looks) == 1 + 3 + 1 + 4
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "code"),
+    [
+        ("/v1/tickets/s0-9/explain", "", 404, "unknown_ticket"),
+        ("/v1/tickets/s0-1/explain", "deep=1", 400, "invalid_request"),
+        ("/v1/queues/chess/waiting", "", 404, "unknown_queue"),
+        ("/v1/queues/duel/waiting", "most=0", 400, "invalid_request"),
+        ("/v1/queues/duel/waiting", f"most={WAITING_MOST + 1}", 400, "invalid_request"),
+        ("/v1/queues/duel/waiting", "most=-1e3", 400, "invalid_request"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(path: str, query: str, status: int, code: str) -> None:
+    async def scene() -> None:
+        parts = await started(DUEL)
+        await enter(parts, 1500)
+        answer = await call(parts, "GET", path, query=query)
+        assert (answer[0], answer[1]["error"]) == (status, code)
+        await parts.runtime.stop()
+
+    play(scene)

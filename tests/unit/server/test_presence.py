@@ -1,0 +1,233 @@
+"""Tickets of clients that fall silent are taken back, in slices, and nobody else's."""
+
+import asyncio
+from itertools import count
+from typing import Any
+
+import pytest
+
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.inputs import Enqueue
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import ServerSettings
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.server import presence as presence_module
+from evenmatch.server.clock import Clock
+from evenmatch.server.followers import Follower
+from evenmatch.server.parts import Parts, assemble
+from evenmatch.server.recovery import Plan
+from evenmatch.server.routes import join_ticket
+from tests.unit.server.test_app import call, play
+
+ALONE = "periodic:rounds_of=1000"
+"""A policy that matches nobody while a test lasts."""
+WATCHED = Queue(name="watched", policy=ALONE, silent_after=30.0)
+CALM = Queue(name="calm", policy=ALONE)
+DUEL = Queue(name="duel", policy="greedy", silent_after=30.0)
+
+
+class House:
+    """A server whose time passes when it is told to, and that looks who is silent then."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._now = 0.0
+        parts.runtime.clock = Clock(parts.runtime.now(), monotonic=lambda: self._now)
+
+    @classmethod
+    async def open(cls, journal: MemoryJournal | None = None) -> "House":
+        plan = Plan((WATCHED, CALM, DUEL), settings=ServerSettings())
+        parts = assemble(plan, journal or MemoryJournal())
+        await parts.runtime.start()
+        return cls(parts)
+
+    async def close(self) -> None:
+        self.parts.presence.close()
+        await self.parts.runtime.stop()
+
+    def wait(self, seconds: float) -> None:
+        self._now += seconds
+        self.parts.presence._look()
+
+    async def enter(self, *players: str, queues: tuple[str, ...] = ("watched",)) -> list[str]:
+        runtime = self.parts.runtime
+        new = tuple(NewTicket((Player(player),), queues) for player in players)
+        return [view.id for view in await runtime.ask(Enqueue(runtime.now(), new))]
+
+    async def view(self, ticket_id: str) -> Any:
+        return await self.parts.runtime.look(lambda engine: engine.view(ticket_id))
+
+    async def state(self, ticket_id: str) -> str:
+        return str((await self.view(ticket_id)).state)
+
+
+def test_silent_ticket_is_cancelled_and_says_why() -> None:
+    async def scene() -> None:
+        house = await House.open()
+        (first,) = await house.enter("a")
+        (calm,) = await house.enter("b", queues=("calm",))
+        (both,) = await house.enter("c", queues=("calm", "watched"))
+        house.wait(29.0)
+        assert await house.state(first) == "waiting"
+        house.wait(1.0)
+        for ticket_id in (first, both):
+            view = await house.view(ticket_id)
+            assert (view.state, view.reason) == ("cancelled", "silent")
+        assert await house.state(calm) == "waiting"
+        assert len(house.parts.presence) == 0
+        await house.close()
+
+    play(scene)
+
+
+def test_heartbeats_keep_a_ticket() -> None:
+    async def scene() -> None:
+        house = await House.open()
+        kept, lost = await house.enter("a", "b")
+        for _ in range(3):
+            house.wait(20.0)
+            status, body = await call(house.parts, "POST", f"/v1/tickets/{kept}/heartbeat")
+            assert (status, body["state"]) == (200, "waiting")
+        status, body = await call(house.parts, "POST", f"/v1/tickets/{lost}/heartbeat")
+        assert (status, body["state"], body["reason"]) == (200, "cancelled", "silent")
+        status, _ = await call(house.parts, "POST", "/v1/tickets/s0-77/heartbeat")
+        assert status == 404
+        await house.close()
+
+    play(scene)
+
+
+def test_open_stream_keeps_a_ticket_and_its_end_begins_the_time_anew() -> None:
+    async def scene() -> None:
+        house = await House.open()
+        (first,) = await house.enter("a")
+        follower = Follower()
+        await join_ticket(house.parts, first, follower)
+        for _ in range(3):
+            house.wait(25.0)
+        assert await house.state(first) == "waiting"
+        house.parts.tickets.part(first, follower)
+        house.wait(29.0)
+        assert await house.state(first) == "waiting"
+        house.wait(1.0)
+        assert await house.state(first) == "cancelled"
+        await house.close()
+
+    play(scene)
+
+
+def test_restart_gives_everybody_the_whole_time_once_more() -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        house = await House.open(journal)
+        (first,) = await house.enter("a")
+        house.wait(29.0)
+        await house.close()
+        again = await House.open(journal.reopen())
+        again.wait(29.0)
+        assert await again.state(first) == "waiting"
+        again.wait(1.0)
+        assert await again.state(first) == "cancelled"
+        await again.close()
+
+    play(scene)
+
+
+def test_herd_that_falls_silent_goes_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each look at the time is 1 ms later, so a slice of 5 ms takes five.
+    ticks = count()
+    monkeypatch.setattr(presence_module, "perf_counter", lambda: next(ticks) / 1_000.0)
+
+    async def scene() -> None:
+        house = await House.open()
+        await house.enter(*(f"p{number}" for number in range(20)))
+        house.wait(30.0)
+        assert 1 <= house.parts.presence.cancelled <= 5
+        # The slices after it come by themselves.
+        while house.parts.presence.cancelled < 20:
+            await asyncio.sleep(0.001)
+        await house.parts.runtime.look(lambda engine: None)
+        assert house.parts.statistics.waiting("watched") == 0
+        await house.close()
+
+    play(scene)
+
+
+def test_nobody_is_cancelled_while_the_journal_is_away_and_all_are_expected_anew() -> None:
+    async def scene() -> None:
+        house = await House.open()
+        (first,) = await house.enter("a")
+        runtime = house.parts.runtime
+        runtime.failure = "the disk is full"
+        house.wait(31.0)
+        runtime.failure = None
+        assert await house.state(first) == "waiting"
+        house.parts.presence.reset(runtime.engine)
+        house.wait(29.0)
+        assert await house.state(first) == "waiting"
+        house.wait(1.0)
+        assert await house.state(first) == "cancelled"
+        await house.close()
+
+    play(scene)
+
+
+def test_silent_ticket_of_an_overloaded_server_is_tried_again() -> None:
+    async def scene() -> None:
+        house = await House.open()
+        (first,) = await house.enter("a")
+        house.parts.runtime.shard.pending_max = 0
+        house.wait(30.0)
+        house.parts.runtime.shard.pending_max = 100
+        assert await house.state(first) == "waiting"
+        house.wait(30.0)
+        assert await house.state(first) == "cancelled"
+        await house.close()
+
+    play(scene)
+
+
+def test_matched_ticket_need_not_be_there() -> None:
+    async def scene() -> None:
+        house = await House.open()
+        ids = await house.enter("a", "b", queues=("duel",))
+        house.wait(100.0)
+        assert {await house.state(each) for each in ids} == {"matched"}
+        assert (len(house.parts.presence), house.parts.presence.cancelled) == (0, 0)
+        await house.close()
+
+    play(scene)
+
+
+def test_ticket_is_brought_up_to_date_in_place() -> None:
+    async def scene() -> None:
+        house = await House.open()
+        parts = house.parts
+        body = b'{"queues":["calm"],"players":[{"id":"a","rating":{"mean":1500}}]}'
+        _, created = await call(parts, "POST", "/v1/tickets", body)
+        path = f"/v1/tickets/{created['id']}"
+        new = b'{"players":[{"id":"a","rating":{"mean":1650,"deviation":40}}]}'
+        status, body_now = await call(parts, "PATCH", path, new)
+        assert (status, body_now["state"]) == (200, "waiting")
+        tables = parts.runtime.engine.tables
+        row = tables.waiting[created["id"]]
+        assert row.ticket.players[0].rating.mean == 1650.0
+        assert row.ticket.enqueued_at == created["enqueued_at"]
+        for bad, code in (
+            (b'{"players":[{"id":"stranger"}]}', 400),
+            (b'{"players":[{"id":"a","attributes":{"hat":1}}]}', 400),
+            (b'{"attributes":{"hat":1}}', 400),
+            (b'{"colour":1}', 400),
+            (b"7", 400),
+        ):
+            status, problem = await call(parts, "PATCH", path, bad)
+            assert status == code, problem
+            assert tables.waiting[created["id"]] == row
+        status, _ = await call(parts, "PATCH", "/v1/tickets/s0-99", b"{}")
+        assert status == 404
+        await call(parts, "DELETE", path)
+        status, problem = await call(parts, "PATCH", path, new)
+        assert (status, problem["error"]) == (409, "too_late")
+        await house.close()
+
+    play(scene)
