@@ -64,12 +64,13 @@ TABLE: dict[str, Row] = {
     "wire": row("model explain wire_matches", "msgspec"),
     "wire_matches": row("model", "msgspec"),
     "wire_live": row("model wire", "msgspec"),
+    "wire_backfill": row("model", "msgspec"),
     "wire_operate": row("", "msgspec"),
     "connection": row("", "msgspec"),
     "client": row("wire wire_live wire_matches connection", "msgspec websockets"),
     "server": row(
         "model cost solvers policies engine config ratings rules journals forecast wire "
-        "wire_live wire_matches wire_operate",
+        "wire_backfill wire_live wire_matches wire_operate",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
         "structlog jwt",
     ),

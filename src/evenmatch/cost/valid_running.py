@@ -17,6 +17,6 @@ def fault_of_running(queue: Queue) -> Fault:
         allowed = ", ".join(get_args(Backfill))
         return "backfill", f"must be one of {allowed}, got {queue.backfill!r:.40}"
     hook = queue.allocation
-    if hook is not None and not (isinstance(hook, str) and HOOK.fullmatch(hook)):
+    if hook is not None and not HOOK.fullmatch(str(hook)):
         return "allocation", f"must be 1 to 64 letters, digits, `_`, `-` or `.`, got {hook!r:.40}"
     return None

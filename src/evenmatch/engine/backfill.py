@@ -25,7 +25,6 @@ from evenmatch.engine.rows import KeptMatch
 from evenmatch.errors import (
     InvalidOpening,
     NoBackfill,
-    NotInMatch,
     Overloaded,
     StaleRoster,
     TooLate,
@@ -40,6 +39,12 @@ FILLS_MOST = 200
 """How often one match may be filled."""
 AUTOMATIC_LEASE = 60.0
 """Seconds for which a match is open that opened itself, unless its backend is heard of."""
+
+VOID_PAUSE = 10.0
+"""Seconds for which the players of a match that was called off are not the same match again.
+
+Without it two players alone in a queue would ask for one server after the other.
+"""
 
 
 class Backfill:
@@ -60,12 +65,13 @@ class Backfill:
 
         Raises:
             UnknownMatch, Forgotten, NotMade, ProposalOver: There is no such match.
-            NoBackfill: It is over, fills another one, or its queue has no backfill.
+            NoBackfill: It is over, everybody has left, or its queue has no backfill.
             StaleRoster: It was filled since.
-            NotInMatch: Somebody is said to have left who was not in it, or all have.
+            InvalidOpening: Somebody is said to have left who was not in it, or it has no such
+                seats.
             Overloaded: It, or its queue, is opened too often.
         """
-        roster = self._roster(given.match)
+        roster = self.roster(given.match)
         if given.roster_version != roster.version:
             raise StaleRoster(
                 f"match {given.match} was filled since version {given.roster_version}: its "
@@ -92,7 +98,7 @@ class Backfill:
             UnknownMatch, Forgotten, NotMade, ProposalOver: There is no such match.
             NoBackfill: Its queue has no backfill, or it is over.
         """
-        roster = self._roster(given.match)
+        roster = self.roster(given.match)
         if roster.open is not None:
             self._close(given.match, roster, "close")
 
@@ -122,7 +128,8 @@ class Backfill:
         if roster.open is not None:
             self._fills.close(given.match, roster.queue)
         elsewhere = [t.id for t in tickets if self._are_taken(given.match, roster, t.id)]
-        floor.emit(Voided(given.match, given.reason, tuple([t.id for t in tickets])))
+        again_at = given.now + VOID_PAUSE
+        floor.emit(Voided(given.match, given.reason, tuple(tickets), again_at, roster.fills))
         for ticket_id in elsewhere:
             floor.emit(Cancelled(ticket_id, "waits_elsewhere"))
         floor.come_back([t.id for t in tickets if t.id not in elsewhere])
@@ -160,7 +167,7 @@ class Backfill:
 
     # Steps
 
-    def _roster(self, match_id: str) -> Roster:
+    def roster(self, match_id: str) -> Roster:
         """Return the roster of a match that may be filled."""
         floor = self._floor
         kept = find_match(floor.tables, floor.shard, match_id)
@@ -187,7 +194,7 @@ class Backfill:
         seated = [player for team in roster.players for player in team]
         for at, player in enumerate(given.left):
             if player not in seated and player not in roster.left:
-                raise NotInMatch(
+                raise InvalidOpening(
                     f"player {player[:64]!r} is not in match {given.match}",
                     where=f"/left/{at}",
                     match=given.match,

@@ -30,6 +30,7 @@ from evenmatch.engine.lookup import find_match, find_ticket
 from evenmatch.engine.outcomes import Outcomes
 from evenmatch.engine.pool import Pool, in_turn, order_of_queues
 from evenmatch.engine.records import Record, changes_state
+from evenmatch.engine.rosters import Roster
 from evenmatch.engine.rows import KeptMatch, TicketView
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import MatchmakingError, PolicyError, TooLate
@@ -347,6 +348,10 @@ class Engine:
     def match(self, match_id: str) -> KeptMatch:
         """Return a match; see `lookup.find_match`."""
         return find_match(self.tables, self.shard, match_id)
+
+    def roster(self, match_id: str) -> Roster:
+        """Return who plays in a running match that may be filled; see `Backfill.roster`."""
+        return self._backfill.roster(match_id)
 
     def _meet_deadline(self, entry: Entry, now: float) -> None:
         """Apply a queue's `on_deadline` to a ticket that its policy left waiting."""

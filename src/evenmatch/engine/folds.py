@@ -167,7 +167,8 @@ def _dissolved(tables: Tables, given: Input, event: Dissolved) -> None:
     _claim(tables, event.tickets, None)
     tables.counters.dissolved += 1
     if proposal.queue.accept is not None:
-        tables.note_failed_set(proposal.match, given.now + proposal.queue.accept.again)
+        players = [player for team in proposal.match.players for player in team]
+        tables.note_failed_set(players, given.now + proposal.queue.accept.again)
     if proposal.version == 0:
         tables.counters.checks_failed += 1
 

@@ -180,19 +180,22 @@ def closed(tables: Tables, given: Input, event: Closed) -> None:
 
 
 def voided(tables: Tables, given: Input, event: Voided) -> None:
-    """Fold that a match is void: its tickets wait again, as if it had never been."""
+    """Fold that a match is void: its tickets wait again, as old as they were.
+
+    Who met whom in it stays remembered where queues ask for it.
+    """
     del given
-    roster = tables.rosters.pop(event.match)
+    del tables.rosters[event.match]
     changed = tables.sequence + 1
-    for match_id in (event.match, *roster.fills):
+    for match_id in (event.match, *event.fills):
         tables.finish(match_id)
         tables.matches[match_id] = replace(
             tables.matches[match_id], void=event.reason, voided=changed
         )
-    tickets = {ticket.id: ticket for team in roster.teams for ticket in team}
-    for ticket_id in event.tickets:
-        tables.wait_again(tickets[ticket_id])
-    tables.counters.voided += 1 + len(roster.fills)
+    for ticket in event.tickets:
+        tables.wait_again(ticket)
+    tables.note_failed_set([p.id for t in event.tickets for p in t.players], event.again_at)
+    tables.counters.voided += 1 + len(event.fills)
     tables.counters.returned += len(event.tickets)
 
 

@@ -196,9 +196,9 @@ class Tables(msgspec.Struct):
                 found.append(event)
         return tuple(found)
 
-    def note_failed_set(self, match: Match, until: float) -> None:
-        """Note that the players of a match are not proposed together again until an instant."""
-        key = _key_of_set([player for team in match.players for player in team])
+    def note_failed_set(self, players: Iterable[str], until: float) -> None:
+        """Note that players are not matched as the same set again until an instant."""
+        key = _key_of_set(list(players))
         self.dissolved.pop(key, None)
         self.dissolved[key] = until
 
@@ -305,9 +305,8 @@ class Tables(msgspec.Struct):
         Players who wait in a newer ticket by now stay with that one.
         """
         self.ended.pop(ticket.id, None)
-        queues = tuple([name for name in ticket.queues if name in self.queues]) or ticket.queues
-        self.waiting[ticket.id] = Waiting(ticket, queues, self.sequence + 1)
-        known = next((self.queues[name] for name in queues if name in self.queues), None)
+        self.waiting[ticket.id] = Waiting(ticket, ticket.queues, self.sequence + 1)
+        known = next((self.queues[name] for name in ticket.queues if name in self.queues), None)
         group = self.players.setdefault("default" if known is None else known.group, {})
         for player in ticket.players:
             group.setdefault(player.id, ticket.id)

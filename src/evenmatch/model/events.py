@@ -7,6 +7,7 @@ import msgspec
 from evenmatch.model.match import Match, OpenMatch
 from evenmatch.model.outcome import Result
 from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import Ticket
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag=str.lower):
@@ -161,12 +162,17 @@ class Closed(_Event, frozen=True):
     reason: str
 
 
-class Voided(_Event, frozen=True):
-    """A match was called off, and those that filled it with it; these tickets wait again."""
+class Voided(_Event, frozen=True, omit_defaults=True):
+    """A match was called off, and its `fills` with it; these tickets wait again.
+
+    Its players are not matched as the same set again before `again_at`.
+    """
 
     match: str
     reason: str
-    tickets: tuple[str, ...]
+    tickets: tuple[Ticket, ...]
+    again_at: float
+    fills: tuple[str, ...] = ()
 
 
 class Finished(_Event, frozen=True):

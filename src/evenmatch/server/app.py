@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.acceptance_routes import AcceptanceRoutes
+from evenmatch.server.backfill_routes import BackfillRoutes
 from evenmatch.server.explain_routes import ExplainRoutes
 from evenmatch.server.live_routes import LiveRoutes
 from evenmatch.server.openapi import openapi_document
@@ -191,6 +192,7 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
         Route("/v1/matches/{match}/accept", acceptance.accept, methods=["POST"]),
         Route("/v1/matches/{match}/decline", acceptance.decline, methods=["POST"]),
         *OperatorRoutes(parts).all(),
+        *BackfillRoutes(parts).all(),
         Route("/v1/matches/{match}/outcome", outcomes.report, methods=["POST"]),
         Route("/v1/players/{player}/rating", outcomes.get_rating, methods=["GET"]),
         *_later_routes(),
@@ -204,14 +206,7 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
 
 def _later_routes() -> list[BaseRoute]:
     """Return the routes that a later version brings; they answer 501."""
-    match_actions = ("open", "close")
-    return [
-        Route("/", later("the GameLift protocol"), methods=["POST"]),
-        *(
-            Route(f"/v1/matches/{{match}}/{action}", later(action), methods=["POST"])
-            for action in match_actions
-        ),
-    ]
+    return [Route("/", later("the GameLift protocol"), methods=["POST"])]
 
 
 async def _on_known_error(request: Request, error: Exception) -> Response:

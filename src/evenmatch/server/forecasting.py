@@ -20,6 +20,7 @@ from evenmatch.model.events import (
     LeftQueue,
     Matched,
     Updated,
+    Voided,
 )
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.wire import CellWait, Estimate
@@ -107,6 +108,9 @@ class WaitEstimates:
         elif isinstance(event, Matched):
             for ticket_id in event.match.tickets:
                 forecast.leave(ticket_id, now, event.match.queue)
+        elif isinstance(event, Voided):
+            for ticket in event.tickets:
+                forecast.enter(ticket.id, ticket, ticket.queues, ticket.enqueued_at, now)
         elif isinstance(event, Cancelled | Expired):
             forecast.leave(event.ticket, now)
         elif isinstance(event, LeftQueue):

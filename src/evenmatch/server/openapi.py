@@ -7,8 +7,9 @@ from functools import lru_cache
 import msgspec
 
 import evenmatch
-from evenmatch import wire, wire_live, wire_matches, wire_operate
+from evenmatch import wire, wire_backfill, wire_live, wire_matches, wire_operate
 from evenmatch.model.explanation import Explanation, LongestWaiting
+from evenmatch.server.backfill_routes import backfill_paths
 from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
 from evenmatch.server.operator_paths import operator_paths
 
@@ -22,6 +23,8 @@ _TYPES = (
     wire_matches.AnswerCheck,
     wire_matches.MatchState,
     wire_matches.ReportOutcome,
+    wire_backfill.OpenForBackfill,
+    wire_backfill.BackfillState,
     wire.PlayerRating,
     wire_matches.FeedPage,
     wire.QueueState,
@@ -58,6 +61,7 @@ def openapi_document() -> Json:
         "paths": {
             **_ticket_paths(),
             **_match_paths(),
+            **backfill_paths(),
             **_queue_paths(),
             **operator_paths(),
             **_figure_paths(),

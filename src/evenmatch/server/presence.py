@@ -20,7 +20,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.shard import Answer
 from evenmatch.errors import JournalUnavailable, Overloaded
-from evenmatch.model.events import Accepted, Cancelled, Configured, Expired, Matched
+from evenmatch.model.events import Accepted, Cancelled, Configured, Expired, Matched, Voided
 from evenmatch.model.inputs import Cancel
 from evenmatch.server.followers import TicketFeed
 from evenmatch.server.logs import log
@@ -87,6 +87,9 @@ class Presence:
             elif isinstance(event, Matched):
                 for ticket_id in event.match.tickets:
                     self._dismiss(ticket_id)
+            elif isinstance(event, Voided):
+                for ticket in event.tickets:
+                    self._expect(ticket.id)
             elif isinstance(event, Cancelled | Expired):
                 self._dismiss(event.ticket)
             elif isinstance(event, Configured) and self._engine is not None:

@@ -17,6 +17,7 @@ from evenmatch.errors import (
     NotSupported,
     Overloaded,
     Refusal,
+    StaleRoster,
 )
 from evenmatch.wire import InvalidRequest as InvalidRequest
 from evenmatch.wire import Problem
@@ -45,6 +46,8 @@ STATUS = {
     "too_late": 409,
     "cooldown": 409,
     "not_made": 409,
+    "no_backfill": 409,
+    "stale_roster": 409,
     "proposal_over": 410,
     "body_too_large": 413,
     "overloaded": 429,
@@ -92,9 +95,9 @@ def problem_of(error: MatchmakingError) -> tuple[int, Problem]:
     if isinstance(error, Refusal):
         status = STATUS.get(error.code, 400)
         following = error.next if isinstance(error, FeedForgotten) else None
-        return status, Problem(
-            error.code, error.message, error.where, error.ticket, error.match, following
-        )
+        version = error.version if isinstance(error, StaleRoster) else None
+        known = (error.where, error.ticket, error.match, following, version)
+        return status, Problem(error.code, error.message, *known)
     if isinstance(error, JournalError):
         return 503, Problem("unavailable", str(error))
     if isinstance(error, NotSupported):

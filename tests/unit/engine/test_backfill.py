@@ -12,7 +12,6 @@ from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore,
 from evenmatch.errors import (
     InvalidOpening,
     NoBackfill,
-    NotInMatch,
     Overloaded,
     StaleRoster,
     TooLate,
@@ -114,6 +113,13 @@ def fills(events: Sequence[Event]) -> list[Match]:
     return [e.match for e in events if isinstance(e, Matched) and e.match.extends is not None]
 
 
+def voided(event: Event) -> tuple[str, ...]:
+    """Return the ids of the tickets that wait again after match 1 was called off."""
+    assert isinstance(event, Voided)
+    assert (event.match, event.reason) == ("s0-m1", "no server")
+    return tuple(ticket.id for ticket in event.tickets)
+
+
 def running(house: House, now: float = 1.0) -> House:
     """Let four players start a match of two against two."""
     assert house.enter(now, "a", "b", "c", "d")
@@ -143,7 +149,7 @@ class TestOpening:
 
     def test_refuses_players_who_were_never_in_it(self) -> None:
         house = running(House())
-        with pytest.raises(NotInMatch) as refused:
+        with pytest.raises(InvalidOpening) as refused:
             house.open(5.0, "b", "z")
         assert refused.value.where == "/left/1"
         assert not house.roster().left
@@ -566,12 +572,13 @@ class TestVoid:
         house.enter(1.0, "a")
         house.enter(3.0, "b")
         events = house.hand(Void(9.0, "s0-m1", "no server"))
-        assert events[0] == Voided("s0-m1", "no server", ("s0-1", "s0-2"))
+        assert voided(events[0]) == ("s0-1", "s0-2")
         assert house.engine.match("s0-m1").void == "no server"
-        # They are matched again at once, in another match, with their age.
-        (again,) = [e.match for e in events if isinstance(e, Matched)]
+        # They play again in another match, with their age, but do not hammer at the hook.
+        assert (house.state(1), house.state(2)) == ("waiting", "waiting")
+        (again,) = [e.match for e in house.pass_to(19.0) if isinstance(e, Matched)]
         assert (again.id, again.tickets) == ("s0-m2", ("s0-1", "s0-2"))
-        assert again.cost == 8.0 + 6.0
+        assert again.cost == 18.0 + 16.0
         assert house.engine.tables.counters.returned == 2
 
     def test_arms_their_deadlines_anew(self) -> None:
@@ -607,13 +614,15 @@ class TestVoid:
         house.enter(2.0, "a")
         events = house.hand(Void(3.0, "s0-m1", "no server"))
         assert Cancelled("s0-1", "waits_elsewhere") in events
-        (again,) = [e.match for e in events if isinstance(e, Matched)]
+        (again,) = [e.match for e in house.pass_to(13.0) if isinstance(e, Matched)]
         assert again.tickets == ("s0-2", "s0-3")
 
     def test_frees_players_of_an_exclusive_match(self) -> None:
         house = self.house(exclusive_match=True)
         house.enter(1.0, "a", "b")
         house.hand(Void(3.0, "s0-m1", "no server"))
+        assert not house.engine.tables.busy["default"]
+        house.pass_to(13.0)
         assert set(house.engine.tables.busy["default"].values()) == {"s0-m2"}
 
     def test_takes_back_those_who_joined_the_match_too(self) -> None:
@@ -622,7 +631,7 @@ class TestVoid:
         house.open(2.0, "b")
         house.enter(3.0, "e")
         events = house.hand(Void(4.0, "s0-m1", "no server"))
-        assert events[0] == Voided("s0-m1", "no server", ("s0-1", "s0-3"))
+        assert voided(events[0]) == ("s0-1", "s0-3")
         assert house.engine.match("s0-m2").void == "no server"
 
     def test_lets_a_ticket_cancel_afterwards(self) -> None:
