@@ -55,8 +55,10 @@ load: ## put a running server under load
 mutants: ## test the tests by changing the code
 	@echo "make mutants comes with a later version of evenmatch." >&2; exit 1
 
-test-browser: ## test the dashboard in a browser
-	@echo "make test-browser comes with a later version of evenmatch." >&2; exit 1
+test-browser: $(STAMP_DEV) ## test the dashboard in a browser; screenshots go to build/screenshots
+	@$(BIN)/python -m tests.browser.browsing >/dev/null 2>&1 || $(BIN)/python -m playwright install chromium >&2 || true
+	@$(BIN)/python -m tests.browser.browsing >&2
+	@EVENMATCH_BROWSER=1 $(BIN)/python -m pytest tests/browser $(ARGS)
 
 lock: ## choose the newest versions of all dependencies and write constraints.txt
 	@$(call need_python,$(LOCK_PYTHON))

@@ -21,6 +21,7 @@ import msgspec
 
 import evenmatch
 from evenmatch import client, errors, testing
+from evenmatch.model import accept as accept_model
 from evenmatch.model import queue as queue_model
 from evenmatch.model import scenario as scenario_model
 from evenmatch.model import switchback as switchback_model
@@ -159,6 +160,7 @@ def http_page() -> str:
 def errors_page() -> str:
     """Return the tree of errors, with codes and HTTP statuses."""
     from evenmatch.server.app import CODES
+    from evenmatch.server.auth.refusals import Forbidden, TooManyRequests, Unauthenticated
     from evenmatch.server.responses import STATUS, BodyTooLarge, InvalidRequest
 
     tree = (errors.__doc__ or "").partition("\n\n")[2].rstrip()
@@ -172,7 +174,8 @@ def errors_page() -> str:
         lines.append(f"- `evenmatch.client.{kind.__name__}`: {_first(kind)}")
     lines += ["", "## Over HTTP", "", "| code | status | meaning |", "|---|---|---|"]
     refusals = [kind for kind in error_types() if issubclass(kind, errors.Refusal)]
-    for kind in [*refusals, InvalidRequest, BodyTooLarge]:
+    callers = (Unauthenticated, Forbidden, TooManyRequests)
+    for kind in [*refusals, InvalidRequest, BodyTooLarge, *callers]:
         if kind is not errors.Refusal:
             lines.append(f"| `{kind.code}` | {STATUS[kind.code]} | {_first(kind)} |")
     lines += [f"| `{code}` | {status} | {_HTTP_CODES[code]} |" for status, code in CODES.items()]
@@ -392,10 +395,20 @@ def _operation(method: str, path: str, operation: dict[str, Any], shared: list[A
         lines.append("")
     if "requestBody" in operation:
         lines += [f"Takes {_content(operation['requestBody'])}.", ""]
+    lines += _who(operation["x-rights"])
     for status, answer in operation["responses"].items():
-        if status != "default":
+        if status not in ("default", "401", "403", "429"):
             lines += [f"Answers {status} with {_content(answer)}.", ""]
     return lines
+
+
+def _who(rights: list[str]) -> list[str]:
+    """Return who may use an operation, by its line in the table of rights."""
+    if "anyone" in rights:
+        return ["Anyone may use it.", ""]
+    needed = " or ".join(f"`{right}`" for right in rights if right != "own")
+    players = ", or the token of a player, for what is his own" if "own" in rights else ""
+    return [f"Needs a key with the right {needed}{players}.", ""]
 
 
 def _content(body: dict[str, Any]) -> str:
@@ -455,10 +468,12 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "arrivals": "Who arrives when; absent where a recording is given with the call.",
         "attributes": "How each player's attributes are drawn, by name.",
         "server": "The settings of a server.",
+        "tenant": "Several games of one process; such a file has nothing else.",
         "answers": "How players answer ready-checks, by default all at once with yes.",
         "solve_time": "Seconds until the result of a job arrives; `rounds` solves by jobs.",
     },
     "ServerShape": {
+        "tokens": "What the tokens of players must be like; absent takes none.",
         "limits": "How much the server takes before it refuses.",
         "keep_days": "Days for which the journal keeps what has ended; this version keeps all.",
     },
@@ -496,6 +511,9 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "silent_after": "Seconds without a heartbeat or an open stream after which a server drops "
         "a ticket; without it no heartbeat is asked.",
         "accept": "The ready-check, with the keys below; without it matches are final at once.",
+        "commit_jitter": "Seconds for which a new ticket is held back at the most, each for a "
+        "random time of its own, so that two who press at the same second are not reliably put "
+        "together; its deadline stays.",
         "criteria": "Soft preferences; none means that only waiting counts.",
         "rules": "Hard constraints; a match that breaks one is never made.",
     },
@@ -524,15 +542,24 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "kind": "The comparison, as for criteria, or `same`: all values are equal; `rematch`: "
         "opponents of the last `matches` matches may not meet again until they were drawn anew "
         "`redraws` times; `overlap`: there is an element that all have; `avoid`: nobody meets a "
-        "player whom either lists.",
+        "player whom either lists; `pair_limit`: two players meet in so many matches at most "
+        "within `within` seconds; `household_limit`: so many players of one household at most are "
+        "in a match.",
         "attribute": "The value that is compared, as for criteria; for `avoid` a set of player ids "
-        "(default `avoid`). `rematch` needs none: the engine remembers.",
+        "(default `avoid`); for `household_limit` what its players share, or a set of such things "
+        "(default `household`). `rematch` and `pair_limit` need none: the engine remembers; for "
+        "the latter a ticket may bring `meetings`, a map from player id to matches.",
         "limit": "Largest gap accepted at once: for `latency` milliseconds of the worst pair, or "
         "of the worst off to the region; for `party_parity` the difference, 0 to 1; for "
-        "`host_options` the hosts missing to two. It does not go with `rematch`, `same`, `overlap` "
+        "`host_options` the hosts missing to two; for `pair_limit` matches, 1 to 20, and for "
+        "`household_limit` players, 1 to 100. It does not go with `rematch`, `same`, `overlap` "
         "and `avoid`; `expand = {steps = [[60, 1]]}` lifts the last three after 60 s.",
-        "pairs": "For `latency` as for criteria; for `avoid`: `all` (default), `enemies` or "
-        "`teammates`.",
+        "pairs": "For `latency` as for criteria; for `avoid` and `pair_limit`: `all` (default), "
+        "`enemies` or `teammates`. For `household_limit`: `all` counts its players in the match "
+        "(default), `teammates` in each team, `enemies` in the match if they are not all in one "
+        "team.",
+        "within": "For `pair_limit`: seconds for which a match counts, 1 to 604800 (default 86400, "
+        "a day).",
         "unit": "`difference` (points), `relative` (a fraction of one's own value) or `percentile` "
         "(a fraction of all players: 0.05 is five of a hundred).",
         "accept": "Whose limit must have reached the gap: that of `both` sides (of every ticket of "
@@ -569,7 +596,7 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("scale = {...} of a criterion", shapes.ScaleShape, queue_model.Scale),
     ("[[queue.rules]]", shapes.RuleShape, queue_model.Rule),
     ("handicap = {...} of a queue", shapes.HandicapShape, queue_model.Handicap),
-    ("accept = {...} of a queue", shapes.AcceptShape, queue_model.Accept),
+    ("accept = {...} of a queue", shapes.AcceptShape, accept_model.Accept),
     (
         "switchback = {...} of a queue",
         shapes.SwitchbackShape,
@@ -586,6 +613,8 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("[answers]", shapes.AnswersShape, scenario_model.Answers),
     ("[outcomes]", shapes.OutcomesShape, scenario_model.Outcomes),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
+    ("[server.tokens]", shapes.TokensShape, scenario_model.Tokens),
+    ("[[tenant]]", shapes.TenantShape, scenario_model.Tenant),
     ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
 ]
 _REQUIRED = {"CriterionShape": ("attribute",), "RuleShape": ("attribute", "limit")}
@@ -596,6 +625,7 @@ _ALLOWED: dict[str, dict[str, Any]] = {
         "side_choice": queue_model.SideChoice,
     },
     "CriterionShape": {"kind": queue_model.CriterionKind},
+    "TokensShape": {"algorithm": scenario_model.Algorithm},
     "RuleShape": {"kind": queue_model.RuleKind},
 }
 _MODEL_DEFAULTS = (

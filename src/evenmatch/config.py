@@ -7,7 +7,6 @@ the key and says what is allowed.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from evenmatch.cost.percentile import quantiles_of
 from evenmatch.cost.valid import check_queue
 from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import Answers, Limits, Outcomes, Scenario, ServerSettings
+from evenmatch.model.scenario import Answers, Outcomes, Scenario, ServerSettings, Tenant
 from evenmatch.policies.base import rules_of
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.tables import numbers_in
@@ -27,20 +26,11 @@ from evenmatch.toml.constraints import ReadTable
 from evenmatch.toml.decode import SECONDS, WAITS, Bounds, Place, decode
 from evenmatch.toml.distributions import locate_file
 from evenmatch.toml.queues import build_queues, queue_place
-from evenmatch.toml.shapes import (
-    AnswersShape,
-    LimitsShape,
-    OutcomesShape,
-    ScenarioShape,
-    ServerShape,
-)
+from evenmatch.toml.server import build_settings, build_tenants
+from evenmatch.toml.shapes import AnswersShape, OutcomesShape, ScenarioShape
 
 BYTES_MAX = 1_000_000
-SPEEDS = Bounds(1e-6, 1e6)
 SHARES = Bounds(0.0, 1.0)
-DAYS = Bounds(1e-6, 3650.0)
-LIMIT_MAX = 1_000_000_000
-ORIGIN = re.compile(r"\*|https?://[^\s/?#]+")
 ROOT = Place()
 SCALES = Bounds(1e-6, 1e9)
 DRAWS = Bounds(0.0, 1.0)
@@ -74,6 +64,28 @@ def load_server(path: str | Path) -> tuple[tuple[Queue, ...], ServerSettings, in
     """
     try:
         return parse_server(_read(path), Path(path).parent)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def load_tenants(path: str | Path) -> tuple[Tenant, ...]:
+    """Return the games that a server's TOML file names; none where it describes one itself.
+
+    Args:
+        path: The TOML file.
+
+    Raises:
+        ConfigError: The file cannot be read, or names games beside queues of its own.
+    """
+    try:
+        shape = _shape(read_document(_read(path)))
+        if not shape.tenant:
+            return ()
+        if shape != ScenarioShape(tenant=shape.tenant):
+            ROOT.at("tenant").refuse(
+                "stands alone: queues and settings are in the file that each one names"
+            )
+        return build_tenants(shape.tenant, Path(path).parent, ROOT.at("tenant"))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
@@ -119,6 +131,7 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
     """
     shape = _shape(read_document(text))
     folder = None if base_dir is None else Path(base_dir)
+    _refuse_tenants(shape)
     queues = _queues(shape, _table_reader(folder))
     until = None if shape.until is None else ROOT.at("until").within(shape.until, SECONDS)
     if shape.arrivals is None and shape.attributes:
@@ -167,8 +180,10 @@ def server_of(
         ConfigError: A server cannot run it.
     """
     shape = _shape(document)
-    queues = _queues(shape, _table_reader(None if base_dir is None else Path(base_dir)))
-    return queues, _settings(shape.server), _seed(shape)
+    folder = None if base_dir is None else Path(base_dir)
+    _refuse_tenants(shape)
+    queues = _queues(shape, _table_reader(folder))
+    return queues, build_settings(shape.server, folder, ROOT.at("server")), _seed(shape)
 
 
 def _read(path: str | Path) -> str:
@@ -191,6 +206,11 @@ def _shape(document: Mapping[str, object]) -> ScenarioShape:
         return decode(document, ScenarioShape, ROOT)
     except RecursionError:
         raise ConfigError("must not nest tables and lists this deep") from None
+
+
+def _refuse_tenants(shape: ScenarioShape) -> None:
+    if shape.tenant:
+        ROOT.at("tenant").refuse("is for evenmatch serve; name the file of one game")
 
 
 def _table_reader(folder: Path | None) -> ReadTable:
@@ -244,24 +264,6 @@ def _seed(shape: ScenarioShape) -> int:
     return shape.seed if shape.seed >= 0 else ROOT.at("seed").refuse_value(">= 0", shape.seed)
 
 
-def _settings(shape: ServerShape) -> ServerSettings:
-    at = ROOT.at("server")
-    for index, origin in enumerate(shape.origins):
-        if not ORIGIN.fullmatch(origin):
-            at.at("origins").at(index).refuse_value(
-                'an origin such as "https://example.com", or "*"', origin
-            )
-    return ServerSettings(
-        clock_speed=at.at("clock_speed").within(shape.clock_speed, SPEEDS),
-        keep_days=at.at("keep_days").within(shape.keep_days, DAYS),
-        origins=shape.origins,
-        drain_max=at.at("drain_max").within(shape.drain_max, WAITS),
-        log_tickets=shape.log_tickets,
-        log_lines_max=at.at("log_lines_max").between(shape.log_lines_max, 1, LIMIT_MAX),
-        limits=_limits(shape.limits, at.at("limits")),
-    )
-
-
 def _answers(shape: AnswersShape) -> Answers:
     at = ROOT.at("answers")
     decline = at.at("decline").within(shape.decline, SHARES)
@@ -269,15 +271,6 @@ def _answers(shape: AnswersShape) -> Answers:
     if decline + silent > 1.0:
         at.at("silent").refuse_value(f"at most 1 - decline = {1.0 - decline:g}", silent)
     return Answers(decline, silent, at.at("seconds").within(shape.seconds, WAITS))
-
-
-def _limits(shape: LimitsShape, at: Place) -> Limits:
-    given = {
-        key: value for key, value in msgspec.structs.asdict(shape).items() if value is not None
-    }
-    for key, value in given.items():
-        at.at(key).between(value, 1, LIMIT_MAX)
-    return Limits(**given)
 
 
 def queue_of(raw: Mapping[str, object], base_dir: str | Path | None = None) -> Queue:

@@ -11,6 +11,7 @@ import unicodedata
 from typing import TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from evenmatch.errors import InvalidTicket, Refusal
 from evenmatch.explain import BAD, explained
@@ -107,7 +108,7 @@ class Estimate(msgspec.Struct, frozen=True, gc=False):
 class TicketState(msgspec.Struct, frozen=True, gc=False):
     """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds.
 
-    While a match waits for acceptance, `answer_within` is how many seconds there are left for it.
+    Only while a match waits for acceptance, `answer_within` says how many seconds are left for it.
     """
 
     id: str
@@ -117,7 +118,7 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
     match: str | None = None
     assignment: dict[str, str] | None = None
     estimate: Estimate | None = None
-    answer_within: float | None = None
+    answer_within: float | UnsetType = UNSET
 
 
 class TicketCancelled(msgspec.Struct, frozen=True, gc=False):

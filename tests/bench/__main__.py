@@ -17,6 +17,7 @@ from tests.bench import (
     compiled,
     engine,
     explain,
+    followers,
     forecast,
     jobs,
     journal,
@@ -49,6 +50,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "journal": journal.run,
     "jobs": jobs.run,
     "server": server.run,
+    "followers": followers.run,
     "forecast": forecast.run,
 }
 WIDTH = 150

@@ -48,11 +48,13 @@ class Server:
         *,
         durable: bool = True,
         env: Mapping[str, str] = {},
+        port: int = 0,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / "config.toml"
         path.write_text(config, encoding="utf-8")
-        command = [sys.executable, "-m", "evenmatch.cli.main", "serve", str(path), "--port", "0"]
+        command = [sys.executable, "-m", "evenmatch.cli.main", "serve", str(path)]
+        command += ["--port", str(port)]
         command += ["--data", str(directory / "data")] if durable else []
         self.log = directory / "server.log"
         with self.log.open("a", encoding="utf-8") as errors:

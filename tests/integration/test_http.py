@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import http.client
 import json
+import re
 import sqlite3
 import threading
 import time
@@ -126,11 +127,11 @@ def test_extra_attribute_names_what_is_allowed(server: Server) -> None:
         ("PUT", "/v1/tickets", 405, "method_not_allowed"),
         ("GET", "/v1/tickets", 405, "method_not_allowed"),
         ("POST", "/v1/queues", 405, "method_not_allowed"),
-        ("PATCH", "/v1/tickets/s0-1", 501, "not_supported"),
-        ("POST", "/v1/tickets/s0-1/heartbeat", 501, "not_supported"),
-        ("POST", "/v1/matches/s0-m1/accept", 501, "not_supported"),
-        ("POST", "/v1/matches/s0-m1/outcome", 501, "not_supported"),
-        ("PUT", "/v1/config", 501, "not_supported"),
+        ("PATCH", "/v1/tickets/s0-1", 400, "invalid_request"),
+        ("POST", "/v1/tickets/s0-999999/heartbeat", 404, "unknown_ticket"),
+        ("POST", "/v1/matches/s0-m1/accept", 400, "invalid_request"),
+        ("POST", "/v1/matches/s0-m1/outcome", 400, "invalid_request"),
+        ("PUT", "/v1/config", 400, "config_error"),
         ("POST", "/", 501, "not_supported"),
     ],
 )  # fmt: skip
@@ -413,7 +414,13 @@ def test_page_for_people_loads_nothing_from_elsewhere(server: Server) -> None:
     reply = server.call("GET", "/")
     assert reply.status == 200
     assert "default-src 'none'" in reply.headers["content-security-policy"]
-    assert "//" not in reply.body.replace('"//', "").split("<style>")[0]
+    assert "unsafe" not in reply.headers["content-security-policy"]
+    loaded = re.findall(r'(?:src|href)="([^"#]+)"', reply.body)
+    assert len(loaded) > 5
+    for path in loaded:
+        assert path.startswith("/")
+        assert not path.startswith("//")
+        assert server.call("GET", path).status == 200
 
 
 def test_openapi_lists_the_routes_that_there_are(server: Server) -> None:

@@ -26,7 +26,8 @@ from evenmatch.model.inputs import (
     Input,
     Settle,
 )
-from evenmatch.model.queue import Criterion, Queue, redraw_rule
+from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.redraw import redraw_rule
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
@@ -51,6 +52,16 @@ QUEUES = (
         policy="greedy",
         criteria=(Criterion("rematch", "recent", matches=3),),
         rules=(redraw_rule(2, every=1.5, matches=2),),
+        wait_max=8.0,
+    ),
+    queue(
+        "fair",
+        *(2, 2),
+        policy="greedy",
+        rules=(
+            Rule("pair_limit", "meetings", 1.0, within=4.0),
+            Rule("household_limit", "household", 2.0),
+        ),
         wait_max=8.0,
     ),
     queue("shuffled", policy="tests.shuffles.Shuffles:every=2", wait_max=9.0),

@@ -18,6 +18,7 @@ INTERRUPTED = 130
 
 COMMANDS = {
     "serve": "Take tickets and make matches, over HTTP.",
+    "keys": "Make, list and revoke the keys of a server.",
     "demo": "Show a server at work on real arrivals.",
     "simulate": "Play a scenario in virtual time and print what came of it.",
     "compare": "Play a scenario under several policies, on the same arrivals.",
@@ -25,6 +26,8 @@ COMMANDS = {
     "reproduce": "Do a paper again, statement by statement.",
     "advise": "Say how many players a game needs, or how long those it has will wait.",
     "theory": "Compute figures from theory: formulas and small exact models.",
+    "backup": "Copy the journal of a running server, and check copies.",
+    "export": "Write a server's arrivals and matches as files that simulate reads.",
     "check": "Check a configuration and say in words what it means.",
 }
 

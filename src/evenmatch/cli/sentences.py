@@ -35,6 +35,11 @@ MET = {
     "teammates": "has as a teammate",
     "all": "meets",
 }
+COUNTED = {
+    "enemies": "as enemies",
+    "teammates": "in one team",
+    "all": "in one match",
+}
 GAPS_MAX = {
     "rematch": 1.0,
     "same": 1.0,
@@ -83,6 +88,11 @@ def describe(pool: Pool) -> Iterator[str]:
         yield (
             f"A ticket waits {_seconds(queue.wait_max)} at the most, "
             f"{DEADLINES[queue.on_deadline]}."
+        )
+    if queue.commit_jitter:
+        yield (
+            f"A new ticket is held back by chance, for up to {_seconds(queue.commit_jitter)}, so "
+            "that people who press at the same second are not put together for that."
         )
     if queue.exclusive_match:
         yield (
@@ -215,12 +225,33 @@ def _rule(rule: Rule) -> str:
         return _rematch(rule)
     if rule.kind in ("same", "overlap", "avoid"):
         return _kept(rule)
+    if rule.kind in ("pair_limit", "household_limit"):
+        return _widening(rule, _counted(rule))
     if rule.kind == "latency":
         what = f"the largest {rule.attribute} in ms {PAIRS[pairs_of(rule)]}"
     else:
         what = COMPARISONS[rule.kind].format(rule.attribute)
     unit = UNITS[rule.unit]
-    text = f"At first {what} may be {_number(rule.limit)}{unit}"
+    return _widening(rule, f"At first {what} may be {_number(rule.limit)}{unit}")
+
+
+def _counted(rule: Rule) -> str:
+    """Return a rule that counts matches or players, before it widens."""
+    limit, how = _number(rule.limit), COUNTED[pairs_of(rule)]
+    if rule.kind == "pair_limit":
+        within = _seconds(rule.within)
+        return f"Two players meet {how} at most {limit} times within {within}, by {rule.attribute}"
+    players = _count(int(rule.limit), "player")
+    if pairs_of(rule) == "enemies":
+        return (
+            f"Players who share a {rule.attribute} are in one team, or at most {limit} of them "
+            "play in one match"
+        )
+    return f"At most {players} who share a {rule.attribute} play {how}"
+
+
+def _widening(rule: Rule, text: str) -> str:
+    """Return the sentence about a rule with how it widens, and who must accept."""
     expand = rule.expand
     if expand is None:
         return f"{text}, and that never widens."

@@ -13,7 +13,8 @@ from evenmatch.cli.options import Whole
 from evenmatch.errors import ConfigError, JournalError, NotSupported
 
 if TYPE_CHECKING:
-    from evenmatch.server.recovery import Plan
+    from evenmatch.server.games import Game
+    from evenmatch.server.recovery import ConfigFrom
     from evenmatch.server.serving import Place
 
 
@@ -24,6 +25,8 @@ def serve(
     port: Whole = 8080,
     data: str | None = None,
     journal: str | None = None,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
     drop_queues: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     wait: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     config_from: Literal["auto", "file", "data"] = "auto",
@@ -32,6 +35,8 @@ def serve(
 
     Without --data everything is kept in memory and lost when the server ends.
     The page at / shows how the queues do; /openapi.json describes the interface.
+    Without keys it listens on this machine only; `evenmatch keys add` makes one.
+    A CONFIG of [[tenant]] tables names the configurations of several games.
 
     For example:
 
@@ -39,10 +44,12 @@ def serve(
 
     Args:
         config: Queues and [server] settings, TOML.
-        host: A loopback address.
+        host: The address to listen on; without keys a loopback address.
         port: 0 takes a free one.
         data: Directory of the journal; it is made if it is missing.
         journal: Reserved for a later version.
+        tls_cert: Certificate (PEM), for HTTPS; with --tls-key.
+        tls_key: Private key of the certificate (PEM).
         drop_queues: Let tickets expire whose queue CONFIG no longer has; else it does not start.
         wait: Wait until the server that runs on --data ends, and take over at once.
         config_from: Which configuration counts if it was changed over HTTP: CONFIG (file) or the
@@ -57,32 +64,46 @@ def serve(
     folder = _folder(data)
     # Imported here so that --help needs no server.
     needs_server()
-    from evenmatch.config import load_document, load_server
     from evenmatch.server import serving
+
+    place = serving.Place(host, port, folder, wait, tls_cert, tls_key)
+    _run(_games(config, folder, drop_queues=drop_queues, config_from=config_from), place)
+
+
+def _games(
+    config: Path, folder: Path | None, *, drop_queues: bool, config_from: ConfigFrom
+) -> list[Game]:
+    """Return the game that a file describes, or those that it names."""
+    from evenmatch.config import load_document, load_server, load_tenants
+    from evenmatch.server.games import game
     from evenmatch.server.recovery import Plan
     from evenmatch.server.versions import changeable
 
-    queues, settings, seed = load_server(config)
-    plan = Plan(
-        queues,
-        seed,
-        settings,
-        drop_queues=drop_queues,
-        file=config,
-        document=changeable(load_document(config)),
-        data=folder,
-        config_from=config_from,
-    )
-    _run(plan, serving.Place(host, port, folder, wait))
+    found = []
+    named = [(each.name, Path(each.config)) for each in load_tenants(config)]
+    for name, path in named or [("", config)]:
+        queues, settings, seed = load_server(path)
+        plan = Plan(
+            queues,
+            seed,
+            settings,
+            drop_queues=drop_queues,
+            file=path,
+            document=changeable(load_document(path)),
+            data=None if folder is None else folder / name,
+            config_from=config_from,
+        )
+        found.append(game(plan, name))
+    return found
 
 
-def _run(plan: Plan, place: Place) -> None:
+def _run(games: list[Game], place: Place) -> None:
     """Run the server; a journal that cannot be used at the start is bad input."""
     from evenmatch.server import serving
 
     listens = _Announced(is_kept=place.data is not None)
     try:
-        serving.serve(plan, place, listens)
+        serving.serve(games, place, listens)
     except JournalError as error:
         if listens.done:
             raise

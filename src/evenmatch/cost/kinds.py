@@ -5,8 +5,10 @@ from __future__ import annotations
 from evenmatch.cost.comparison import Comparison
 from evenmatch.cost.fullness import Fullness
 from evenmatch.cost.hosts import HostOptions
+from evenmatch.cost.household_limit import HouseholdLimit
 from evenmatch.cost.latency import Latency
 from evenmatch.cost.numeric import Numeric
+from evenmatch.cost.pair_limit import PairLimit
 from evenmatch.cost.parity import PartyParity
 from evenmatch.cost.rematch import Rematch
 from evenmatch.cost.role_rank import RoleRank
@@ -26,6 +28,8 @@ KINDS: dict[str, type[Comparison]] = {
     "role_rank": RoleRank,
     "overlap": Overlap,
     "avoid": Avoid,
+    "pair_limit": PairLimit,
+    "household_limit": HouseholdLimit,
 }
 
 

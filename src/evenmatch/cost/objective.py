@@ -95,6 +95,8 @@ class Objective:
             for attribute, problem in self._checks:
                 if wrong := problem(attribute_of(ticket, player, attribute)):
                     return f"attribute {attribute} {wrong}"
+        if wrong := self.rules.hopeless(ticket):
+            return wrong
         form = self.queue.format
         if wrong := _side_problem(ticket, form.sides):
             return wrong

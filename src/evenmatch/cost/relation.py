@@ -21,7 +21,7 @@ def pairs_of(given: Criterion | Rule) -> Pairs:
     """Return which pairs a criterion or rule looks at, where it says nothing by its kind."""
     if given.pairs is not None:
         return given.pairs
-    return "all" if given.kind == "avoid" else "enemies"
+    return "enemies" if given.kind == "latency" else "all"
 
 
 def pairs_within(given: Criterion | Rule, form: Format) -> Pairs:

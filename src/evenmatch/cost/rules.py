@@ -14,6 +14,7 @@ import numpy as np
 
 from evenmatch.cost.comparison import Comparison, Seats
 from evenmatch.cost.expansion import inverse
+from evenmatch.cost.household_limit import HouseholdLimit
 from evenmatch.cost.kinds import comparison_of
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.teams import Orders
@@ -61,7 +62,23 @@ class Rules:
         # Between two players every kind of gap is the plain difference.
         self._duel = [(c, c.rule.accept == "either", _is_plain(c.rule)) for c in self._rules]
         self.are_none = not (queue.rules or queue.format.sides or queue.format.roles)
+        self._households = [
+            (each, each.comparison)
+            for each in self._rules
+            if isinstance(each.comparison, HouseholdLimit)
+        ]
         self.limits = tuple(each for each in self._rules if _is_numeric(each.rule))
+
+    def hopeless(self, ticket: Ticket | NewTicket) -> str | None:
+        """Return why no match with this party is ever legal, or None: it is too many by itself."""
+        for each, comparison in self._households:
+            gap = comparison.gap_alone(ticket)
+            if gap > 1.0 and each.when(gap) == math.inf:
+                return (
+                    f"{gap:g} players of the party share {each.rule.attribute}, "
+                    f"a match takes {each.rule.limit:g}"
+                )
+        return None
 
     @property
     def known(self) -> tuple[Limit, ...]:

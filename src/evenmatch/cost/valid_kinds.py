@@ -24,6 +24,13 @@ UNSCALED = (
 )
 """Kinds of criteria that are in [0, 1] by themselves."""
 
+RELATED = ("latency", "avoid", "pair_limit", "household_limit")
+"""Kinds that look at enemies, at teammates or at all pairs."""
+COUNTED = {"pair_limit": 20, "household_limit": 100}
+"""Kinds whose limit is a number of matches or players, and the largest that makes sense."""
+WITHIN_MIN, WITHIN_MAX = 1.0, 604_800.0
+"""Seconds for which a meeting may count: at most a week."""
+
 Fault = tuple[str, str] | None
 """A key, and what is wrong with it; None if all is well."""
 
@@ -39,9 +46,10 @@ def fault_of_kind(each: Criterion | Rule, form: Format) -> Fault:
 
 def fault_of_pairs(each: Criterion | Rule, form: Format) -> Fault:
     """Return what is wrong with the pairs that a criterion or a rule looks at."""
-    if each.kind not in ("latency", "avoid"):
+    if each.kind not in RELATED:
         if each.pairs is not None:
-            return "pairs", 'goes only with kind = "latency" or "avoid"'
+            named = " or ".join(f'"{kind}"' for kind in RELATED)
+            return "pairs", f"goes only with kind = {named}"
         return None
     pairs = pairs_of(each)
     allowed = [word for word in get_args(Pairs) if word != "region" or each.kind == "latency"]
@@ -70,6 +78,12 @@ def fault_of_rule(rule: Rule) -> Fault:
     """Return what is wrong with a rule of one of these kinds."""
     if rule.unit != "difference":
         return "unit", f'does not go with kind = "{rule.kind}"'
+    if not _is_number(rule.within) or not WITHIN_MIN <= rule.within <= WITHIN_MAX:
+        return "within", f"must be between 1 and {WITHIN_MAX:g} s, got {rule.within!s:.40}"
+    if (counted := COUNTED.get(rule.kind)) is not None:
+        if not 1.0 <= rule.limit <= counted or rule.limit % 1.0:
+            return "limit", f"must be a whole number from 1 to {counted}, got {rule.limit:g}"
+        return None
     most = {"latency": MS_MAX, "host_options": 2.0}.get(rule.kind, PARTIES_MAX)
     if rule.limit > most:
         allowed = f'between 0 and {most:g} with kind = "{rule.kind}"'

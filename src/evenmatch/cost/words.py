@@ -10,21 +10,10 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 from typing import TypeVar
 
-import numpy as np
-
 from evenmatch.cost.comparison import Comparison, Seats
-from evenmatch.cost.relation import (
-    Seat,
-    are_surely,
-    is_by_team,
-    max_over_pairs,
-    pairs_within,
-    related,
-)
-from evenmatch.cost.scale import Floats
-from evenmatch.cost.teams import Orders
-from evenmatch.model.queue import Criterion, Queue, Rule
-from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
+from evenmatch.cost.relation import Seat
+from evenmatch.cost.worst_pair import WorstPair
+from evenmatch.model.ticket import Ticket, Value, attribute_of
 
 Each = TypeVar("Each")
 
@@ -83,13 +72,8 @@ class Overlap(Same):
         return 0.0 if set(values[0]).intersection(*values[1:]) else 1.0
 
 
-class Avoid(Comparison):
+class Avoid(WorstPair):
     """Whether nobody meets a player whom either of the two lists."""
-
-    def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
-        super().__init__(given, queue)
-        self.pairs = pairs_within(given, queue.format)
-        self.is_by_team = is_by_team(self.pairs)
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
@@ -98,42 +82,14 @@ class Avoid(Comparison):
             return "must be a set of player ids, got a map"
         return None
 
-    def gap(self, teams: Seats) -> float:
-        """Return 1 if two who stand in the relation avoid each other, else 0."""
-        if not any(elements(attribute_of(t, p, self.given.attribute)) for t, p in _people(teams)):
-            return 0.0
-        return float(any(self._avoid(one, two) for one, two in related(teams, self.pairs)))
-
-    def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
-        """Return `gap` of many divisions."""
-        if not self.is_by_team:
-            return super().gap_table(tickets, orders, layout)
-        seats: list[Seat] = [(0, ticket, player) for ticket, player in _people((tickets,))]
-        table = np.zeros((len(seats), len(seats)))
-        for (row, one), (column, two) in combinations(enumerate(seats), 2):
-            table[row, column] = table[column, row] = self._avoid(one, two)
-        return max_over_pairs(table, orders, layout, self.pairs)
-
-    def pair_gap(self, one: Ticket, two: Ticket) -> float:
-        """Return `gap` of the two where they surely stand in the relation."""
-        if not are_surely(self.pairs, self.queue.format, one, two):
-            return 0.0
-        seats = [[(0, ticket, player) for player in ticket.players] for ticket in (one, two)]
-        return float(any(self._avoid(first, second) for first in seats[0] for second in seats[1]))
-
-    def _avoid(self, first: Seat, second: Seat) -> bool:
-        """Return whether one lists the other; a party has chosen each other."""
+    def between(self, first: Seat, second: Seat) -> float:
+        """Return 1 if one lists the other, else 0."""
         (_, ticket, one), (_, other, two) = first, second
-        if ticket is other:
-            return False
         name = self.given.attribute
-        return two.id in elements(attribute_of(ticket, one, name)) or one.id in elements(
-            attribute_of(other, two, name)
+        return float(
+            two.id in elements(attribute_of(ticket, one, name))
+            or one.id in elements(attribute_of(other, two, name))
         )
-
-
-def _people(teams: Seats) -> list[tuple[Ticket, Player]]:
-    return [(ticket, player) for team in teams for ticket in team for player in ticket.players]
 
 
 def _share(values: Sequence[Each], is_apart: Callable[[Each, Each], bool]) -> float:

@@ -273,7 +273,7 @@ class Acceptance:
             ticket
             for ticket in pool.tickets.values()
             if ticket.sequence > after
-            and ticket.id not in pool.held
+            and not pool.is_kept(ticket.id)
             and not any(player.id in proposal.left for player in ticket.players)
         ]
         found = find_replacements(pool, self._vacancy(proposal, left), candidates, self._floor.now)

@@ -9,6 +9,7 @@ import msgspec
 
 from evenmatch.cost.valid import check_queue
 from evenmatch.engine.admission import fits
+from evenmatch.engine.played import memory_conflict
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import ConfigError
@@ -41,6 +42,8 @@ def check_configuration(given: Configure, tables: Tables) -> None:
     names = [queue.name for queue in given.queues]
     if not names or len(set(names)) != len(names):
         raise ConfigError("queues must have different names, and there must be at least one")
+    if conflict := memory_conflict(given.queues):
+        raise ConfigError(conflict)
     for name in given.pause:
         if name not in names:
             raise ConfigError(f"pause names queue {name!r}; there is {', '.join(names)}")

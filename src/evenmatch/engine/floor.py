@@ -57,7 +57,14 @@ class Floor:
         self.match_ends = Deadlines(self._is_live)
         self.answers = Deadlines(self._is_proposed)
         self.releases = Deadlines(self._is_held)
-        self.timers = [self.deadlines, self.match_ends, self.answers, self.releases]
+        self.commits = Deadlines(self._is_delayed)
+        self.timers = [
+            self.deadlines,
+            self.match_ends,
+            self.answers,
+            self.releases,
+            self.commits,
+        ]
         self.resolve = resolve
         # Running matches that compete for tickets, and who is told of each match that is made.
         self.fills: Fills | None = None
@@ -115,7 +122,9 @@ class Floor:
             pool = self.pools[name]
             if name not in same:
                 pool.enter(ticket, self.now)
-                if pool.held:
+                if (until := pool.delayed.get(ticket.id)) is not None:
+                    self.commits.add((until, ticket.sequence, 0, ticket.id, name))
+                elif pool.held:
                     pool.release(self.now)
             if pool.queue.wait_max is not None:
                 deadline = ticket.enqueued_at + pool.queue.wait_max
@@ -262,9 +271,12 @@ class Floor:
         self.dirty[pool.name] = None
 
     def release_due(self) -> None:
-        """Let tickets take part again that were kept aside for long enough."""
+        """Let tickets take part that were kept aside, or held back as newcomers, long enough."""
         for *_, name in self.releases.take_due(self.now):
             self.pools[name].release(self.now)
+            self.dirty[name] = None
+        for *_, ticket_id, name in self.commits.take_due(self.now):
+            self.pools[name].let_in(ticket_id, self.now)
             self.dirty[name] = None
 
     def waits(self, entry: Entry) -> bool:
@@ -275,6 +287,10 @@ class Floor:
     def _is_held(self, entry: Entry) -> bool:
         pool = self.pools.get(entry[4])
         return pool is not None and pool.held.get(entry[3]) == entry[0]
+
+    def _is_delayed(self, entry: Entry) -> bool:
+        pool = self.pools.get(entry[4])
+        return pool is not None and pool.delayed.get(entry[3]) == entry[0]
 
     def _is_live(self, entry: Entry) -> bool:
         kept = self.tables.matches.get(entry[3])

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from evenmatch.cost.percentile import parts_of
 from evenmatch.engine.meetings import forget_unasked
+from evenmatch.engine.played import forget_unlimited, with_counts
 from evenmatch.engine.ratings import OUTCOME_FOLDS
 from evenmatch.engine.refresh import refreshed
 from evenmatch.engine.rosters import closed, opened, voided, with_server
@@ -53,6 +54,7 @@ def _configured(tables: Tables, given: Input, event: Configured) -> None:
     for key in [key for key in tables.recent if parts_of(key)[0] not in tables.queues]:
         del tables.recent[key]
     forget_unasked(tables.met, given.queues)
+    forget_unlimited(tables.played, given.queues)
 
 
 def _cancelled(tables: Tables, given: Input, event: Cancelled) -> None:
@@ -76,6 +78,11 @@ def _updated(tables: Tables, given: Input, event: Updated) -> None:
     assert isinstance(given, Update)
     row = tables.waiting[event.ticket]
     ticket = refreshed(row.ticket, given, event.percentiles)
+    queues = [tables.queues[name] for name in row.queues]
+    if played := tables.played.get(queues[0].group):
+        # Newer facts do not undo what was counted when the ticket came.
+        players = with_counts(ticket, ticket.players, queues, played, ticket.enqueued_at)
+        ticket = replace(ticket, players=players)
     tables.waiting[event.ticket] = replace(row, ticket=ticket, changed=tables.sequence + 1)
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from evenmatch.cost.objective import Objective, Seating
 from evenmatch.engine.admission import fits
+from evenmatch.engine.jitter import let_in_at
 from evenmatch.engine.jobs import JobSlot, RunningJob
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Queue
@@ -53,6 +54,9 @@ class Pool:
         self.tickets: dict[str, Ticket] = {}
         # Tickets that wait here but are kept from the matcher, and until when.
         self.held: dict[str, float] = {}
+        # Newcomers whom `commit_jitter` keeps from the matcher, and until when.
+        self.delayed: dict[str, float] = {}
+        self._seed = seed
         self._newest = 0
         # The matches of the plan that is being settled, by their tickets in order of age.
         self.seated: dict[tuple[str, ...], Seating] = {}
@@ -74,7 +78,20 @@ class Pool:
         else:
             by_age = sorted(self.tickets.values(), key=lambda t: t.age_key)
             self.tickets = {t.id: t for t in by_age}
-        self.give(ticket, now)
+        until = let_in_at(ticket, self.queue, self._seed)
+        if until > now:
+            self.delayed[ticket.id] = until
+        else:
+            self.give(ticket, now)
+
+    def let_in(self, ticket_id: str, now: float) -> None:
+        """Let the matcher have a newcomer whose delay is over."""
+        del self.delayed[ticket_id]
+        self.give(self.tickets[ticket_id], now)
+
+    def is_kept(self, ticket_id: str) -> bool:
+        """Return whether a ticket waits here without the matcher's knowing of it."""
+        return ticket_id in self.held or ticket_id in self.delayed
 
     def give(self, ticket: Ticket, now: float) -> None:
         """Let the matcher have a ticket that waits here."""
@@ -93,7 +110,10 @@ class Pool:
     def leave(self, ticket_id: str, now: float) -> None:
         """Forget a ticket that ended or was matched elsewhere."""
         del self.tickets[ticket_id]
-        if self.held.pop(ticket_id, None) is None and self.fault is None:
+        was_kept = self.is_kept(ticket_id)
+        self.held.pop(ticket_id, None)
+        self.delayed.pop(ticket_id, None)
+        if not was_kept and self.fault is None:
             try:
                 self.matcher.leave(ticket_id, now)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
@@ -173,7 +193,11 @@ class Pool:
         """Return the age of the longest waiting ticket that may play with this one now."""
         ready_at = self.objective.rules.pair_ready_at
         for other in self.tickets.values():
-            if other.id != ticket.id and ready_at(other, ticket) <= now:
+            if (
+                other.id != ticket.id
+                and other.id not in self.delayed
+                and ready_at(other, ticket) <= now
+            ):
                 return other.age_key
         return (math.inf, 0)
 

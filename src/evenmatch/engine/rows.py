@@ -37,6 +37,7 @@ class Ended(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     changed: int
     reason: str | None = None
     match: str | None = None
+    players: tuple[str, ...] = ()
 
 
 class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -73,6 +73,15 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
     for name in ("periods", "closing"):
         periods: dict[str, Period] = getattr(tables, name)
         fields[name] = {ladder: _period_in_slices(period) for ladder, period in periods.items()}
+    fields["played"] = {
+        group: {
+            "rows": msgspec.Raw(_in_slices(played.rows)),
+            "of": msgspec.Raw(_in_slices(played.of)),
+            "first": played.first,
+            "seats": played.seats,
+        }
+        for group, played in tables.played.items()
+    }
     whole = {name: getattr(snapshot, name) for name in snapshot.__struct_fields__}
     return msgspec.json.encode({**whole, "tables": fields})
 

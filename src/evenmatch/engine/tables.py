@@ -24,6 +24,7 @@ from evenmatch.engine.counters import Counters
 from evenmatch.engine.folds import FOLDS
 from evenmatch.engine.forgetting import forget
 from evenmatch.engine.meetings import Meetings, note_meetings, with_meetings
+from evenmatch.engine.played import Played, note_played, with_counts
 from evenmatch.engine.ratings import Ladder, Period, seed_ratings, with_ratings
 from evenmatch.engine.records import Record
 from evenmatch.engine.rosters import Roster, begin_roster, over
@@ -83,6 +84,7 @@ class Tables(msgspec.Struct):
         forget_at: Instant from which old rows are looked for again.
         recent: The last values of accepted tickets, where percentiles are taken among them.
         met: Whom players met last, by group; only where a queue asks for it.
+        played: Who played with whom and when, by group; only where a queue limits that.
         proposals: Matches that wait for acceptance, by id.
         failed: Proposals that came to nothing, in order of their end.
         dissolved: Until when a set of players is not proposed again, by the set's digest.
@@ -110,6 +112,7 @@ class Tables(msgspec.Struct):
     forget_at: float = 0.0
     recent: dict[str, Recent] = {}
     met: Meetings = {}
+    played: dict[str, Played] = {}
     proposals: dict[str, Proposal] = {}
     failed: dict[str, Failed] = {}
     dissolved: dict[str, float] = {}
@@ -227,6 +230,7 @@ class Tables(msgspec.Struct):
             setattr(copied, name, {group: dict(rows) for group, rows in groups.items()})
         copied.periods = {name: period.copy() for name, period in self.periods.items()}
         copied.closing = {name: period.copy() for name, period in self.closing.items()}
+        copied.played = {group: played.copy() for group, played in self.played.items()}
         copied.recent = {key: recent.copy() for key, recent in self.recent.items()}
         return copied
 
@@ -236,6 +240,9 @@ class Tables(msgspec.Struct):
         players = new.players
         if self.met:
             players = with_meetings(new, [self.queues[name] for name in queues], self.met)
+        if played := self.played.get(self.queues[queues[0]].group):
+            asked = [self.queues[name] for name in queues]
+            players = with_counts(new, players, asked, played, given.now)
         ticket = Ticket(event.ticket, event.sequence, given.now, players, queues, new.attributes)
         if event.percentiles or self.recent:
             places = {key: placed.places for key, placed in event.percentiles.items()}
@@ -256,6 +263,8 @@ class Tables(msgspec.Struct):
         if queue.rating is not None:
             seed_ratings(self, match, queue)
         tickets = {ticket_id: self.waiting[ticket_id].ticket for ticket_id in match.tickets}
+        if queue.pair_limits:
+            note_played(self.played, match, self.waiting, (queue, *self.queues.values()))
         for ticket_id in match.tickets:
             self.end(now, ticket_id, "matched", None, match.id)
         self.matches[match.id] = KeptMatch(
@@ -297,6 +306,7 @@ class Tables(msgspec.Struct):
             self.sequence + 1,
             reason,
             match,
+            tuple([player.id for player in ticket.players]),
         )
 
     def wait_again(self, ticket: Ticket) -> None:

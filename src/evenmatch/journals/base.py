@@ -95,6 +95,14 @@ class Journal(Protocol):
         """Return the newest snapshot whose checksum holds, or None."""
         ...
 
+    async def forget(self, shard: str, before: float) -> int:
+        """Delete some records that were written before, Unix seconds, and that two snapshots cover.
+
+        Returns:
+            How many were deleted; call it again until that is 0. It never takes long.
+        """
+        ...
+
     async def segments(self, shard: str) -> list[Segment]:
         """Return the segments of a shard in order."""
         ...

@@ -43,6 +43,7 @@ from evenmatch.journals.head import (
     missing,
     sealer,
 )
+from evenmatch.journals.pruning import forget_slice
 from evenmatch.journals.sqlite_file import (
     Lane,
     connect,
@@ -202,6 +203,15 @@ class SqliteJournal:
     async def latest_snapshot(self, shard: str) -> StoredSnapshot | None:
         """Return the newest snapshot whose checksum holds, or None."""
         return await self._reader.run(partial(_latest_snapshot, shard=shard))
+
+    async def forget(self, shard: str, before: float) -> int:
+        """Delete a slice of what is older and no longer needed; see `pruning.py`."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            with transaction(connection):
+                return forget_slice(connection, shard, before)
+
+        return await self._writer.run(work)
 
     async def segments(self, shard: str) -> list[Segment]:
         """Return the segments of a shard in order."""

@@ -106,12 +106,12 @@ class Lane:
         self._pool.shutdown()
 
     def _guarded(self, work: Callable[[], _T]) -> _T:
-        with _advised(self._path):
+        with advised(self._path):
             return work()
 
 
 @contextmanager
-def _advised(path: Path) -> Iterator[None]:
+def advised(path: Path) -> Iterator[None]:
     """Turn what SQLite says into our errors, with advice."""
     try:
         yield
@@ -152,7 +152,7 @@ def examine(path: Path) -> None:
 
     if not path.exists():
         _check_ends(path, ends, {})
-    with _advised(path):
+    with advised(path):
         look(path, judge)
 
 

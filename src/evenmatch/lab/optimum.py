@@ -177,7 +177,11 @@ def _bound_figures(bound: float, cost: float, known: float) -> dict[str, float |
 def _is_pairing(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> bool:
     """Return whether the cheapest pairs are the optimum."""
     return all(
-        queue.format.is_duel and not queue.remembers and not _not_numeric(queue) for queue in queues
+        queue.format.is_duel
+        and not queue.remembers
+        and not queue.pair_limits
+        and not _not_numeric(queue)
+        for queue in queues
     ) and all(len(arrival.ticket.players) == 1 for arrival in arrivals)
 
 
@@ -193,10 +197,11 @@ def _check(queues: Sequence[Queue], arrivals: Sequence[Arrival]) -> None:
                 f"the optimum is known for one player against one; queue {queue.name} has"
                 f" {' against '.join(map(str, queue.format.players))}"
             )
-        if queue.remembers:
+        if queue.remembers or queue.pair_limits:
             raise NotSupported(
                 f"the optimum is known where pairs do not depend on earlier matches; queue "
-                f"{queue.name} has rematch; leave it out to compare the rest"
+                f"{queue.name} has {'rematch' if queue.remembers else 'pair_limit'}; leave it "
+                f"out to compare the rest"
             )
         if other := _not_numeric(queue):
             raise NotSupported(

@@ -29,6 +29,8 @@ RULES = (
     "same",
     "overlap",
     "avoid",
+    "pair_limit",
+    "household_limit",
     "fullness",
 )
 """Kinds that a batch knows. A search that did not know a rule would plan what it forbids."""
@@ -46,6 +48,11 @@ def batch_problem(queue: Queue) -> str | None:
     kinds += [r.kind for r in queue.rules if r.kind not in RULES]
     if kinds:
         return f"uses {kinds[0]}"
+    if any(
+        rule.kind == "household_limit" and (rule.limit >= 2.0 or rule.expand is not None)
+        for rule in queue.rules
+    ):
+        return "admits several players of a household"
     if any(c.scale.kind == "none" for c in queue.criteria):
         return "weighs raw gaps (scale none)"
     scales = {

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from evenmatch.model.accept import Accept
 from evenmatch.model.batchable import batch_problem
 from evenmatch.model.switchback import Switchback
 
@@ -35,6 +36,8 @@ RuleKind = Literal[
     "host_options",
     "overlap",
     "avoid",
+    "pair_limit",
+    "household_limit",
     "fullness",
     "role_rank",
 ]
@@ -46,6 +49,8 @@ Backfill = Literal["manual", "automatic"]
 SideChoice = Literal["insist", "prefer"]
 RECENT = "recent"
 """The attribute that says whom a player met last; the engine fills it in where a queue asks."""
+DAY = 86_400.0
+"""Seconds for which a meeting counts for `pair_limit` unless the queue says otherwise."""
 
 
 class Format(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -189,7 +194,8 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         attribute: The value that is compared; `party_parity` needs none.
         limit: Largest gap accepted at once: milliseconds for `latency`, the difference of party
             sizes for `party_parity`, hosts missing to two for `host_options`; where a rule is kept
-            or broken (`same`, `overlap`, `avoid`) 0, and 1 lifts it.
+            or broken (`same`, `overlap`, `avoid`) 0, and 1 lifts it; for `pair_limit` the matches
+            of a pair, for `household_limit` the players of a household.
         unit: `difference` (points), `relative` (a fraction of one's own value) or `percentile`
             (a fraction of all players: 0.05 is five of a hundred).
         expand: How the limit widens; None means never.
@@ -198,8 +204,9 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         accept: Whose limit must have reached the gap: that of `both` sides (of every ticket of
             the match), or of `either` (of one ticket).
         sample: Where percentiles are taken.
-        pairs: For `latency` and `avoid`: the pairs that count; None means `enemies` for the former
-            and `all` for the latter.
+        pairs: For `latency`, `avoid`, `pair_limit` and `household_limit`: the pairs that count;
+            None means `enemies` for the first and `all` for the others.
+        within: For `pair_limit`: seconds for which a match counts.
     """
 
     kind: RuleKind
@@ -212,35 +219,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     accept: Literal["both", "either"] = "both"
     sample: Sample = Sample()
     pairs: Pairs | None = None
-
-
-class Accept(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A ready-check: players confirm a match before it is made; see `engine.acceptance`.
-
-    Args:
-        seconds: How long players have to confirm.
-        loss_max: Quality that a repair may cost, against the match as it was first proposed.
-        cooldowns: Seconds for which a player may not queue after the second, third, ... check that
-            he failed within a day; the last one repeats, and the first failure costs nothing.
-        repair: Seconds for which replacements are sought; 0 sends everyone back at once.
-        again: Seconds for which a set of players whose check failed is not proposed again.
-        long_wait: Seconds of waiting after which a ticket is a long-waiting one; None = never.
-        long_seconds: How long the players of such a ticket have to confirm; None = as all.
-    """
-
-    seconds: float = 15.0
-    loss_max: float = 0.05
-    cooldowns: tuple[float, ...] = (60.0, 300.0, 900.0)
-    repair: float = 10.0
-    again: float = 30.0
-    long_wait: float | None = None
-    long_seconds: float | None = None
-
-    def answer_by(self, enqueued_at: float, now: float) -> float:
-        """Return until when a ticket that is asked now has to answer."""
-        if self.long_wait is not None and now - enqueued_at >= self.long_wait:
-            return now + (self.long_seconds or self.seconds)
-        return now + self.seconds
+    within: float = DAY
 
 
 class Handicap(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -292,6 +271,8 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             means that they change no rating.
         rating_period: Seconds whose outcomes are rated together; None rates each at once.
         ladder: Queues of one ladder share their ratings; empty means the queue's group.
+        commit_jitter: Seconds for which a new ticket is held back at the most, each for a time of
+            its own, so that two who press at once are not put together for that.
     """
 
     name: str = "main"
@@ -316,6 +297,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     rating: str | None = None
     rating_period: float | None = None
     ladder: str = ""
+    commit_jitter: float = 0.0
 
     @property
     def rated_in(self) -> str:
@@ -339,6 +321,11 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return _plain(self) == _plain(other)
 
     @property
+    def pair_limits(self) -> tuple[Rule, ...]:
+        """Return the rules for which the meetings of players are counted."""
+        return tuple([rule for rule in self.rules if rule.kind == "pair_limit"])
+
+    @property
     def price(self) -> float:
         """Return the cost of one player-second of waiting."""
         if self.wait_price is not None:
@@ -349,28 +336,6 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 def _plain(queue: Queue) -> Queue:
     """Return a queue without what only watches it or chooses its policy."""
     return msgspec.structs.replace(queue, shadow=None, switchback=None)
-
-
-def redraw_rule(redraws: int, *, every: float, matches: int = 1, attribute: str = RECENT) -> Rule:
-    """Return the rule that draws again, so many times, before it lets opponents meet again.
-
-    A ticket is drawn anew every `every` seconds of its wait. Each time, opponents of its last
-    `matches` matches are refused; after `redraws` refusals they are taken. So a rematch is allowed
-    from `redraws * every` seconds of both tickets' waits on, which is exact, never shrinks with the
-    wait, and leaves nobody without a match where the same two people are all there is.
-
-    Args:
-        redraws: How often, >= 1.
-        every: Seconds between two draws; the policy's own clock where it has one.
-        matches: How many of a player's last matches count.
-        attribute: The name of what players remember.
-
-    Source:
-        GameDev.net, "1v1 queuing" (2010): "force a redraw (or a few) if you match up players who
-        played against each other in the last X matches".
-    """
-    allowed = ((redraws * every, 1.0),)
-    return Rule("rematch", attribute, expand=Expansion(steps=allowed), matches=matches)
 
 
 def default_policy(queue: Queue) -> str:

@@ -195,6 +195,13 @@ class Limits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         id_length_max: Characters of a player's id.
         key_length_max: Characters of an idempotency key.
         followers_max: Connections that follow tickets or matches at the same time.
+        key_requests_max: Requests per second of one service key.
+        key_burst_max: Requests that a service key may send at once after a pause.
+        player_requests_max: Requests per second of one player.
+        player_burst_max: Requests that a player may send at once after a pause.
+        guests_max: Guests per hour from one address.
+        failures_max: Requests per minute from one address whose key or token is not valid; beyond,
+            the address is turned away without a look.
     """
 
     body_bytes_max: int = 2_000_000
@@ -205,6 +212,36 @@ class Limits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     id_length_max: int = 128
     key_length_max: int = 200
     followers_max: int = 10_000
+    key_requests_max: int = 10_000
+    key_burst_max: int = 20_000
+    player_requests_max: int = 10
+    player_burst_max: int = 50
+    guests_max: int = 60
+    failures_max: int = 600
+
+
+Algorithm = Literal["HS256", "RS256", "ES256", "EdDSA"]
+
+
+class Tokens(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What the tokens of players must be like.
+
+    Args:
+        algorithm: How they are signed.
+        key_files: Files with the secret (`HS256`: at least 32 bytes) or the public key (PEM); a
+            token counts if any of them verifies it.
+        audience: The `aud` that a token must name.
+        issuer: The `iss` that a token must name; None takes any.
+        lifetime_max: Most seconds from now until a token expires.
+        leeway: Seconds by which the clocks of login and server may differ.
+    """
+
+    algorithm: Algorithm
+    key_files: tuple[str, ...]
+    audience: str
+    issuer: str | None = None
+    lifetime_max: float = 86_400.0
+    leeway: float = 10.0
 
 
 class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -217,6 +254,11 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         drain_max: Seconds that a draining server lets tickets wait before it stops.
         log_tickets: Whether each event of a ticket's life is a line of the log.
         log_lines_max: Such lines a second; those beyond are counted and left out.
+        keys_file: The file of service keys; None means `keys.json` in the data directory.
+        guests: Whether `POST /v1/guests` gives anybody a player's token.
+        trusted_proxies: Networks of our own proxies, whose `X-Forwarded-For` counts.
+        player_attributes: Attributes that a player's own client may set.
+        tokens: What the tokens of players must be like; None takes none.
         limits: How much the server takes before it refuses.
     """
 
@@ -226,4 +268,21 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     drain_max: float = 300.0
     log_tickets: bool = False
     log_lines_max: int = 5_000
+    keys_file: str | None = None
+    guests: bool = False
+    trusted_proxies: tuple[str, ...] = ()
+    player_attributes: tuple[str, ...] = ("latency", "side", "code")
+    tokens: Tokens | None = None
     limits: Limits = Limits()
+
+
+class Tenant(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A game among several that one process serves, isolated from the others.
+
+    Args:
+        name: The game's; its data are in the folder of this name.
+        config: The file with its queues and settings.
+    """
+
+    name: str
+    config: str

@@ -7,7 +7,7 @@ import math
 import msgspec
 
 from evenmatch.cost.expansion import TICKS
-from evenmatch.cost.valid import GAPS, SECONDS
+from evenmatch.cost.valid_values import GAPS, SECONDS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.policies.base import Matcher, Memory

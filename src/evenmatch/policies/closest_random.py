@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from evenmatch.cost.rules import Rules
-from evenmatch.cost.valid import LIMITS, SECONDS
+from evenmatch.cost.valid_values import LIMITS, SECONDS
 from evenmatch.cost.values import number
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.cost.valid import WEIGHTS
+from evenmatch.cost.valid_values import WEIGHTS
 from evenmatch.model.queue import Queue
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.steps import SteppedPolicy, Steps, check_priced, check_solo

@@ -6,7 +6,7 @@ import math
 from typing import Literal
 
 from evenmatch.cost.objective import weights_of
-from evenmatch.cost.valid import POWERS, WAITS
+from evenmatch.cost.valid_values import POWERS, WAITS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.parts.rated import check_number

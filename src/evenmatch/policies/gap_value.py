@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.cost.valid import RATES
+from evenmatch.cost.valid_values import RATES
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.columns import Columns

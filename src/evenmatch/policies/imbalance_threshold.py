@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from evenmatch.cost.valid import LIMITS
+from evenmatch.cost.valid_values import LIMITS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenmatch.cost.scale import Floats
-from evenmatch.cost.valid import FACTORS, LIMITS, RATES, WEIGHTS
+from evenmatch.cost.valid_values import FACTORS, LIMITS, RATES, WEIGHTS
 from evenmatch.model.queue import Queue
 from evenmatch.policies.columns import Columns
 from evenmatch.policies.parts.rated import check_number

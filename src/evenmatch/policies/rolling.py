@@ -8,7 +8,7 @@ import msgspec
 
 from evenmatch.cost.expansion import round_up
 from evenmatch.cost.objective import Objective, weights_of
-from evenmatch.cost.valid import SECONDS, Bounds
+from evenmatch.cost.valid_values import SECONDS, Bounds
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket

@@ -12,7 +12,7 @@ import numpy as np
 
 from evenmatch.cost.expansion import round_up
 from evenmatch.cost.objective import Objective
-from evenmatch.cost.valid import SECONDS, Bounds
+from evenmatch.cost.valid_values import SECONDS, Bounds
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue

@@ -9,7 +9,7 @@ from collections import deque
 import msgspec
 
 from evenmatch.cost.expansion import inverse
-from evenmatch.cost.valid import LIMITS, RATES
+from evenmatch.cost.valid_values import LIMITS, RATES
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.policies.base import Matcher, Memory

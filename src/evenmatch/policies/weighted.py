@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evenmatch.cost.expansion import inverse
 from evenmatch.cost.rules import Rules
-from evenmatch.cost.valid import GAPS, SECONDS, Bounds
+from evenmatch.cost.valid_values import GAPS, SECONDS, Bounds
 from evenmatch.cost.values import number
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch

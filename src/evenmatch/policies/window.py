@@ -8,7 +8,8 @@ from typing import Literal, cast, get_args
 import msgspec
 
 from evenmatch.cost.rules import Rules
-from evenmatch.cost.valid import LAST_MAX, LIMITS, RATES, SECONDS
+from evenmatch.cost.valid import LAST_MAX
+from evenmatch.cost.valid_values import LIMITS, RATES, SECONDS
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule, Sample, Unit

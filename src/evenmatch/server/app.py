@@ -19,7 +19,13 @@ from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.acceptance_routes import AcceptanceRoutes
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.guard import guarded
+from evenmatch.server.auth.own import principal_of
+from evenmatch.server.auth.principal import LOCAL
+from evenmatch.server.auth.routes import AccountRoutes
 from evenmatch.server.backfill_routes import BackfillRoutes
+from evenmatch.server.dashboard.routes import dashboard_routes
 from evenmatch.server.explain_routes import ExplainRoutes
 from evenmatch.server.live_routes import LiveRoutes
 from evenmatch.server.openapi import openapi_document
@@ -27,6 +33,7 @@ from evenmatch.server.operator_routes import OperatorRoutes
 from evenmatch.server.outcome_routes import OutcomeRoutes
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import (
+    Asgi,
     Disconnected,
     Message,
     Receive,
@@ -35,13 +42,13 @@ from evenmatch.server.responses import (
     encode,
     header,
     headers_for,
+    headers_of,
     internal_problem,
     problem_of,
     send_body,
 )
 from evenmatch.server.routes import Routes, later
 from evenmatch.server.sockets import TicketStream, denying
-from evenmatch.server.status import status_page
 from evenmatch.server.streams import QueueMatches, TicketEvents
 from evenmatch.server.tickets import CreateTickets
 from evenmatch.wire import Problem
@@ -56,14 +63,25 @@ CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
 class App:
-    """The application of one server."""
+    """The application of one game.
 
-    def __init__(self, parts: Parts) -> None:
+    Args:
+        parts: What it works with.
+        accounts: Who may come in; left out, nobody needs a key, as on a server of one machine.
+    """
+
+    def __init__(self, parts: Parts, accounts: Accounts | None = None) -> None:
         self._parts = parts
-        self._create = CreateTickets(parts.runtime, parts.metrics)
-        self._origins = parts.runtime.plan.settings.origins
+        settings = parts.runtime.plan.settings
+        accounts = Accounts(settings) if accounts is None else accounts
+        self._create = CreateTickets(parts.runtime, parts.metrics, accounts)
+        self._origins = settings.origins
+        routes = [
+            guarded(route, parts.runtime, accounts.audit) for route in routes_of(parts, accounts)
+        ]
+        self._sockets = {route.path: route for route in routes if isinstance(route, WebSocketRoute)}
         self._starlette = Starlette(
-            routes=routes_of(parts),
+            routes=routes,
             exception_handlers={
                 MatchmakingError: _on_known_error,
                 HTTPException: _on_http_error,
@@ -79,28 +97,51 @@ class App:
         is_socket = scope["type"] == "websocket"
         if scope["type"] != "http" and not is_socket:
             return
+        # Keys and tokens are not sent by a browser unasked; without any, the machine is protected
+        # from the web pages that its owner looks at.
+        is_open = principal_of(scope) is LOCAL
         is_safe = not is_socket and scope["method"] in SAFE_METHODS
-        if not self._hosts.admit(header(scope, b"host")):
+        if is_open and not self._hosts.admit(header(scope, b"host")):
             problem = Problem(
                 "origin_not_allowed",
                 "this server answers to addresses of its own machine only; to be called by "
                 "another name, list it in [server] origins",
             )
             await send_body(denying(send) if is_socket else send, 403, encode(problem))
-        elif not is_safe and not self._is_welcome(scope):
+        elif is_open and not is_safe and not self._is_welcome(scope):
             problem = Problem(
                 "origin_not_allowed",
                 "this web page may not change anything here; see [server] origins",
             )
             await send_body(denying(send) if is_socket else send, 403, encode(problem))
-        elif scope["path"] == CREATE_PATH and scope.get("method") == "POST":
+        elif is_socket:
+            await self._socket(scope, receive, send)
+        elif scope["path"] == CREATE_PATH and scope["method"] == "POST":
             await self._create(scope, receive, send)
         else:
             await self._quiet(scope, receive, send)
 
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one WebSocket, past Starlette: of thousands, each layer would keep a frame."""
+        route = self._sockets.get(scope["path"])
+        if route is None:
+            problem = Problem(
+                "not_found", f"there is no WebSocket at this path, only {STREAM_PATH}"
+            )
+            await send_body(denying(send), 404, encode(problem))
+            return
+        scope["path_params"] = {}
+        try:
+            await route.app(scope, receive, send)
+        except MatchmakingError as error:
+            status, problem = problem_of(error)
+            await send_body(denying(send), status, encode(problem), headers_of(error))
+        except Exception as error:  # noqa: BLE001
+            self._parts.metrics.unexpected(error, f"WS {route.path}")
+
     async def _quiet(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is not hot, and count it."""
-        began, status, waits = perf_counter(), 500, scope["type"] == "websocket"
+        began, status, waits = perf_counter(), 500, False
 
         async def counted(message: Message) -> None:
             nonlocal status, waits
@@ -153,7 +194,7 @@ class Hosts:
         return True
 
 
-def with_cors(app: App, origins: tuple[str, ...]) -> App | CORSMiddleware:
+def with_cors(app: Asgi, origins: tuple[str, ...]) -> Asgi:
     """Let web pages of these origins call the server; without any, nothing is added."""
     if not origins:
         return app
@@ -161,14 +202,24 @@ def with_cors(app: App, origins: tuple[str, ...]) -> App | CORSMiddleware:
         app,
         allow_origins=origins,
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-        allow_headers=["content-type", "idempotency-key", "last-event-id"],
+        allow_headers=["authorization", "content-type", "idempotency-key", "last-event-id"],
+        expose_headers=["retry-after"],
     )
 
 
-def routes_of(parts: Parts) -> list[BaseRoute]:
+def account_routes(accounts: Accounts) -> list[BaseRoute]:
+    """Return the routes of guests and of the audit log."""
+    routes = AccountRoutes(accounts)
+    return [
+        Route("/v1/guests", routes.make_guest, methods=["POST"]),
+        Route("/v1/audit", routes.get_audit, methods=["GET"]),
+    ]
+
+
+def routes_of(parts: Parts, accounts: Accounts) -> list[BaseRoute]:
     """Return all routes but the hot one."""
     routes, acceptance = Routes(parts), AcceptanceRoutes(parts)
-    explain, live = ExplainRoutes(parts), LiveRoutes(parts)
+    explain, live = ExplainRoutes(parts), LiveRoutes(parts, accounts)
     outcomes = OutcomeRoutes(parts)
     openapi = Response(encode(openapi_document()), media_type="application/json")
     return [
@@ -195,12 +246,13 @@ def routes_of(parts: Parts) -> list[BaseRoute]:
         *BackfillRoutes(parts).all(),
         Route("/v1/matches/{match}/outcome", outcomes.report, methods=["POST"]),
         Route("/v1/players/{player}/rating", outcomes.get_rating, methods=["GET"]),
+        *account_routes(accounts),
         *_later_routes(),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/metrics", routes.metrics, methods=["GET"]),
         Route("/healthz", routes.healthz, methods=["GET"]),
         Route("/readyz", routes.readyz, methods=["GET"]),
-        Route("/", status_page, methods=["GET"]),
+        *dashboard_routes(parts),
     ]
 
 
@@ -213,7 +265,9 @@ async def _on_known_error(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, MatchmakingError)
     status, problem = problem_of(error)
-    return _response(status, encode(problem))
+    response = _response(status, encode(problem))
+    response.headers.update({key.decode(): value.decode() for key, value in headers_of(error)})
+    return response
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
@@ -255,8 +309,7 @@ def _route_name(scope: Scope) -> str:
     """Return the pattern of the route that answered, so that metrics stay few."""
     route = scope.get("route")
     path = getattr(route, "path", "unknown")
-    method = scope.get("method", "WS")
-    return f"{method if route is not None else ''} {path}".strip()
+    return f"{scope['method'] if route is not None else ''} {path}".strip()
 
 
 def _is_loopback(name: str | None) -> bool:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import msgspec
+from msgspec import UNSET
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
@@ -61,43 +62,69 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 class Follower:
     """One client's inbox.
 
+    Most inboxes are empty most of the time, and there are thousands: an empty one holds nothing.
+
     Args:
         most: Events that may wait in it.
+        wake: Called when there is something to send, or nothing any more; None where somebody
+            waits for `next`.
     """
 
-    __slots__ = ("_inbox", "_most", "_ready", "is_cut")
+    __slots__ = ("_inbox", "_most", "_waiter", "is_cut", "wake")
 
-    def __init__(self, most: int = INBOX_MAX) -> None:
+    def __init__(self, most: int = INBOX_MAX, wake: Callable[[], None] | None = None) -> None:
         self._most = most
-        self._inbox: deque[Event] = deque()
-        self._ready = asyncio.Event()
+        self._inbox: deque[Event] | None = None
+        self._waiter: asyncio.Future[None] | None = None
         self.is_cut = False
+        self.wake = wake
 
     def offer(self, event: Event) -> None:
         """Put an event into the inbox, or cut a client that reads too slowly."""
+        if self.is_cut:
+            return
+        if self._inbox is None:
+            self._inbox = deque()
         if len(self._inbox) >= self._most:
             self.cut()
-        elif not self.is_cut:
+        else:
             self._inbox.append(event)
-            self._ready.set()
+            self._rouse()
 
     def cut(self) -> None:
         """End the stream; what waits in the inbox is dropped."""
-        self.is_cut = True
-        self._inbox.clear()
-        self._ready.set()
+        if not self.is_cut:
+            self.is_cut = True
+            self._inbox = None
+            self._rouse()
+
+    def take(self) -> Event | None:
+        """Return the next event, None if there is none now."""
+        if self._inbox is None:
+            return None
+        event = self._inbox.popleft()
+        if not self._inbox:
+            self._inbox = None
+        return event
 
     async def next(self, timeout: float) -> Event | None:
         """Return the next event; None if none came in time or the stream was cut."""
-        try:
-            async with asyncio.timeout(timeout):
-                await self._ready.wait()
-        except TimeoutError:
-            return None
-        event = self._inbox.popleft() if self._inbox else None
-        if not self._inbox and not self.is_cut:
-            self._ready.clear()
-        return event
+        if self._inbox is None and not self.is_cut:
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                async with asyncio.timeout(timeout):
+                    await self._waiter
+            except TimeoutError:
+                return None
+            finally:
+                self._waiter = None
+        return self.take()
+
+    def _rouse(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+        if self.wake is not None:
+            self.wake()
 
 
 class Followers:
@@ -255,7 +282,7 @@ def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None)
     """Return a ticket as it goes over HTTP; `now` is engine time."""
     until = now if view.ended_at is None else view.ended_at
     wait = max(0.0, until - view.enqueued_at)
-    left = None if view.answer_by is None else max(0.0, view.answer_by - now)
+    left = UNSET if view.answer_by is None else max(0.0, view.answer_by - now)
     return TicketState(
         view.id, view.state, wait, view.reason, view.match, view.assignment, estimate, left
     )

@@ -7,6 +7,9 @@ from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
 from evenmatch.model.inputs import Update
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.creating import renewable
+from evenmatch.server.auth.own import principal_of
 from evenmatch.server.followers import ticket_state
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import json, read_body
@@ -19,9 +22,10 @@ UPDATE = 'an object such as {"attributes": {}, "players": [{"id": "p1", "rating"
 class LiveRoutes:
     """Handlers that answer with the ticket as it is now."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, accounts: Accounts) -> None:
         self._parts = parts
         self._runtime = parts.runtime
+        self._accounts = accounts
 
     async def heartbeat(self, request: Request) -> Response:
         """Note that a ticket's client is still there."""
@@ -33,8 +37,10 @@ class LiveRoutes:
         """Let a waiting ticket have new facts, without losing its place."""
         limit = self._runtime.plan.settings.limits.body_bytes_max
         body = await read_body(request.scope, request.receive, limit)
-        new = update_of(decode(body, UpdateTicket, UPDATE))
-        ticket_id = request.path_params["ticket"]
+        given, ticket_id = decode(body, UpdateTicket, UPDATE), request.path_params["ticket"]
+        row = self._runtime.engine.tables.waiting.get(ticket_id)
+        ticket = None if row is None else row.ticket
+        new = update_of(renewable(principal_of(request.scope), given, ticket, self._accounts))
         await self._runtime.ask(
             Update(self._runtime.now(), ticket_id, new.attributes, new.players, strict=True)
         )

@@ -9,7 +9,10 @@ import msgspec
 import evenmatch
 from evenmatch import wire, wire_backfill, wire_live, wire_matches, wire_operate
 from evenmatch.model.explanation import Explanation, LongestWaiting
+from evenmatch.server.auth import described
 from evenmatch.server.backfill_routes import backfill_paths
+from evenmatch.server.dashboard.openapi import dashboard_paths
+from evenmatch.server.dashboard.shown import MatchShown
 from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
 from evenmatch.server.operator_paths import operator_paths
 
@@ -29,6 +32,7 @@ _TYPES = (
     wire_matches.FeedPage,
     wire.QueueState,
     wire.QueueStats,
+    MatchShown,
     Explanation,
     LongestWaiting,
     wire.Problem,
@@ -42,6 +46,7 @@ _TYPES = (
     wire_operate.DrainState,
     wire_operate.SetPolicy,
     wire_operate.QueuePolicy,
+    *described.TYPES,
 )
 
 
@@ -51,6 +56,16 @@ def openapi_document() -> Json:
     _, components = msgspec.json.schema_components(
         _TYPES, ref_template="#/components/schemas/{name}"
     )
+    paths = {
+        **_ticket_paths(),
+        **_match_paths(),
+        **backfill_paths(),
+        **_queue_paths(),
+        **dashboard_paths(),
+        **operator_paths(),
+        **_figure_paths(),
+        **described.account_paths(),
+    }
     return {
         "openapi": "3.1.0",
         "info": {
@@ -58,15 +73,8 @@ def openapi_document() -> Json:
             "version": evenmatch.__version__,
             "description": "Tickets in, matches out. Times are engine time in seconds.",
         },
-        "paths": {
-            **_ticket_paths(),
-            **_match_paths(),
-            **backfill_paths(),
-            **_queue_paths(),
-            **operator_paths(),
-            **_figure_paths(),
-        },
-        "components": {"schemas": components},
+        "paths": described.with_security(paths, {"description": "", **body(ref(wire.Problem))}),
+        "components": {"schemas": components, "securitySchemes": described.SCHEMES},
     }
 
 

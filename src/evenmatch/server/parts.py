@@ -8,6 +8,8 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.journals.base import Journal
 from evenmatch.server.controls import Controls
+from evenmatch.server.dashboard.figures import Figures
+from evenmatch.server.dashboard.live import Live
 from evenmatch.server.drain import Drain
 from evenmatch.server.explanations import Explanations
 from evenmatch.server.feed import MatchFeed
@@ -32,6 +34,7 @@ class Parts(msgspec.Struct, frozen=True):
     tickets: TicketFeed
     matches: MatchFeed
     statistics: Statistics
+    live: Live
     explanations: Explanations
     waits: WaitEstimates
     presence: Presence
@@ -64,12 +67,13 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     followers = Followers(plan.settings.limits.followers_max)
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
+    shown = Figures(plan.settings.clock_speed)
     waits, presence = WaitEstimates(), Presence(tickets)
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, tickets, statistics, waits, presence, *_further(plan)),
+        listeners=(watch, matches, tickets, statistics, waits, presence, shown, *_further(plan)),
         commits=metrics,
         solved=metrics.solved,
         snapshot_every=snapshot_every,
@@ -82,6 +86,7 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         tickets,
         matches,
         statistics,
+        Live(runtime, shown),
         Explanations(runtime),
         waits,
         presence,

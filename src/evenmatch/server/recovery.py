@@ -23,7 +23,7 @@ from evenmatch.engine.tables import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.base import Journal, Segment, StoredSnapshot
 from evenmatch.model.inputs import Configure
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import DAY, Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import parse_policy
@@ -37,6 +37,8 @@ SNAPSHOT_EVERY = 50_000
 """Records between two snapshots."""
 LOOK_EVERY = 0.01
 """Seconds between two looks whether the journal has caught up."""
+FORGET_PAUSE = 0.02
+"""Seconds between two slices of old records that are deleted, for others to write in."""
 APPLIED_AT_ONCE = 200
 """Records folded before others may run."""
 
@@ -148,13 +150,18 @@ class Snapshots:
 
     Args:
         journal: Where they are stored.
-        name: The shard's.
+        plan: Of the shard; its `keep_days` says how old records get that recovery does not need.
         every: Records between two of them.
+        wall: The wall clock, Unix seconds.
     """
 
-    def __init__(self, journal: Journal, name: str, every: int) -> None:
+    def __init__(
+        self, journal: Journal, plan: Plan, every: int, wall: Callable[[], float] = time.time
+    ) -> None:
         self._journal = journal
-        self._name = name
+        self._keep = plan.settings.keep_days * DAY
+        self._wall = wall
+        self._name = plan.shard
         self._every = every
         self._shard: Shard | None = None
         self._durable = 0
@@ -202,6 +209,16 @@ class Snapshots:
         if self._shard is shard:
             await self._journal.snapshot(self._name, sequence, state)
             self._at, self._due = sequence, sequence + self._every
+            await self._forget_old()
+
+    async def _forget_old(self) -> None:
+        """Delete what is older than the operator keeps, a slice at a time."""
+        before, count = self._wall() - self._keep, 0
+        while found := await self._journal.forget(self._name, before):
+            count += found
+            await asyncio.sleep(FORGET_PAUSE)
+        if count:
+            log.info("records_deleted", shard=self._name, records=count, older_than=before)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._task = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -26,6 +27,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 STATUS = {
@@ -52,11 +54,15 @@ STATUS = {
     "body_too_large": 413,
     "overloaded": 429,
     "draining": 503,
+    "unauthenticated": 401,
+    "forbidden": 403,
+    "too_many_requests": 429,
 }
 """HTTP status by code of a refusal; 400 for codes that are not listed."""
 
 JSON: Headers = [(b"content-type", b"application/json")]
 RETRY_AFTER = (b"retry-after", b"1")
+AUTHENTICATE = (b"www-authenticate", b'Bearer realm="evenmatch"')
 BODY_SECONDS = 30.0
 """How long a client may take to send a body."""
 
@@ -114,7 +120,18 @@ def internal_problem() -> bytes:
 
 def headers_for(status: int) -> Headers:
     """Return the headers of a JSON answer with this status."""
+    if status == 401:
+        return [*JSON, AUTHENTICATE]
     return [*JSON, RETRY_AFTER] if status in (429, 503) else JSON
+
+
+def headers_of(error: MatchmakingError) -> Headers:
+    """Return the headers of the JSON answer that tells a client of an error."""
+    status, _ = problem_of(error)
+    seconds = getattr(error, "seconds", None)
+    if seconds is None:
+        return headers_for(status)
+    return [*JSON, (b"retry-after", str(max(1, math.ceil(seconds))).encode())]
 
 
 async def send_body(send: Send, status: int, body: bytes, headers: Headers | None = None) -> None:

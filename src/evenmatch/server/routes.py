@@ -15,6 +15,7 @@ from evenmatch.engine.rows import TicketView
 from evenmatch.errors import NotHost, NotSupported
 from evenmatch.model.inputs import Assign, Cancel, Finish
 from evenmatch.server.acceptance_routes import state_of_match
+from evenmatch.server.auth.own import principal_of
 from evenmatch.server.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.metrics import CONTENT_TYPE
 from evenmatch.server.parts import Parts
@@ -201,9 +202,10 @@ class Routes:
         return json({"status": "ok"})
 
     async def readyz(self, request: Request) -> Response:
-        """Say whether inputs are taken and every queue makes matches."""
-        del request
+        """Say whether inputs are taken and every queue makes matches; why not, not to anyone."""
         if (reason := self._runtime.unready) is not None:
+            if principal_of(request.scope).kind == "nobody":
+                return json({"status": "not ready"}, 503)
             return json({"status": "not ready", "reason": reason}, 503)
         if self._runtime.draining:
             reason = "the server is about to stop and takes no new tickets"

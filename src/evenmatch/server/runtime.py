@@ -94,7 +94,7 @@ class Runtime:
         self._durable = 0
         self._commit_began: float | None = None
         self.versions = Versions(plan.data)
-        self._snapshots = Snapshots(journal, plan.shard, snapshot_every)
+        self._snapshots = Snapshots(journal, plan, snapshot_every, wall)
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None

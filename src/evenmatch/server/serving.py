@@ -8,8 +8,9 @@ import ipaddress
 import os
 import signal
 import socket
+import ssl
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,14 +19,13 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from evenmatch.errors import ConfigError, JournalUnavailable, MatchmakingError
-from evenmatch.journals.base import Journal
-from evenmatch.journals.memory import MemoryJournal
-from evenmatch.journals.sqlite import SqliteJournal
-from evenmatch.server.app import App, with_cors
+from evenmatch.errors import ConfigError, MatchmakingError
+from evenmatch.server.app import with_cors
+from evenmatch.server.auth.gate import check_apart
 from evenmatch.server.datadir import DataLock
+from evenmatch.server.games import Game, Games
 from evenmatch.server.logs import log
-from evenmatch.server.parts import Parts, assemble
+from evenmatch.server.patience import http_protocol
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan, pools_of
 
 BACKLOG = 2_048
@@ -47,35 +47,41 @@ class Place(msgspec.Struct, frozen=True):
     """Where a server listens and where it keeps its journal; without `data`, in memory.
 
     With `wait`, it takes over from the server that holds the data directory, as soon as that ends.
+    With a certificate and its private key, both files in PEM, it speaks TLS.
     """
 
     host: str = "127.0.0.1"
     port: int = 8080
     data: Path | None = None
     wait: bool = False
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
 
 
-def serve(plan: Plan, place: Place, announce: Callable[[str], None]) -> None:
+def serve(games: Sequence[Game], place: Place, announce: Callable[[str], None]) -> None:
     """Run a server until it is told to stop.
 
     Args:
-        plan: What to run.
+        games: What to run.
         place: Where.
         announce: Called with the server's address when it listens.
 
     Raises:
         MatchmakingError: The address, the journal or the configuration cannot be used.
     """
-    check_host(place.host)
+    check_apart([each.accounts for each in games])
+    check_host(place.host, is_keyed=any(each.accounts.is_keyed for each in games))
+    check_certificate(place)
     raise_file_limit()
     if place.wait:
-        warm_up(plan)
+        for each in games:
+            warm_up(each.plan)
     with (
         DataLock(place.data, wait=place.wait),
         listen(place) as listening,
         asyncio.Runner(loop_factory=_loop_factory()) as runner,
     ):
-        runner.run(_serve(plan, place, listening, announce))
+        runner.run(_serve(games, place, listening, announce))
 
 
 def warm_up(plan: Plan) -> None:
@@ -86,13 +92,13 @@ def warm_up(plan: Plan) -> None:
             make(queue)
 
 
-def check_host(host: str) -> None:
-    """Refuse an address that others can reach: there are no accounts yet.
+def check_host(host: str, *, is_keyed: bool) -> None:
+    """Refuse an address that others can reach while there are no keys.
 
     Raises:
         ConfigError: The host is not a loopback address.
     """
-    if host == "localhost":
+    if is_keyed or host == "localhost":
         return
     try:
         is_loopback = ipaddress.ip_address(host).is_loopback
@@ -100,9 +106,30 @@ def check_host(host: str) -> None:
         is_loopback = False
     if not is_loopback:
         raise ConfigError(
-            f"--host must be a loopback address such as 127.0.0.1, got {host}: this version has no "
-            f"accounts, so anyone who reaches the server could play; put a proxy in front of it"
+            f"--host must be a loopback address such as 127.0.0.1 while no keys are configured, "
+            f"got {host}: anyone who reaches the server could play and operate it; make a key "
+            f"with: evenmatch keys add NAME --data DIR, and start with --data DIR"
         )
+
+
+def check_certificate(place: Place) -> None:
+    """Refuse a certificate that cannot be used.
+
+    Raises:
+        ConfigError: The certificate or its key is missing, unreadable, or they do not fit.
+    """
+    if (place.tls_cert is None) != (place.tls_key is None):
+        raise ConfigError("--tls-cert and --tls-key go together: give both, or none")
+    if place.tls_cert is None or place.tls_key is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(place.tls_cert, place.tls_key)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(
+            f"--tls-cert {place.tls_cert} and --tls-key {place.tls_key} cannot be used: {reason}; "
+            f"give a certificate and its private key, both in PEM"
+        ) from None
 
 
 def listen(place: Place) -> socket.socket:
@@ -174,33 +201,38 @@ def share_interpreter() -> None:
 
 
 async def _serve(
-    plan: Plan, place: Place, listening: socket.socket, announce: Callable[[str], None]
+    games: Sequence[Game],
+    place: Place,
+    listening: socket.socket,
+    announce: Callable[[str], None],
 ) -> None:
-    every = snapshot_every(os.environ)
-    parts = assemble(plan, _open_journal(place), snapshot_every=every)
-    await parts.runtime.start()
+    running = Games(games, snapshot_every=snapshot_every(os.environ))
+    await running.start()
     calm_collector()
     share_interpreter()
-    server = _Server(_config(parts), parts)
+    server = _Server(_config(running, place), running)
     host, port = listening.getsockname()[:2]
-    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    _log_start(place, address)
+    scheme = "http" if place.tls_cert is None else "https"
+    address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    _log_start(place, address, is_keyed=running.gate.is_keyed)
     announce(address)
-    watch = asyncio.create_task(_stop_when_over(server))
+    watches = (
+        asyncio.create_task(_stop_when_over(server)),
+        asyncio.create_task(running.gate.watch()),
+    )
     try:
         await server.serve(sockets=[listening])
     finally:
-        watch.cancel()
-        parts.presence.close()
-        await parts.runtime.stop()
-    if parts.runtime.given_up.is_set():
-        raise JournalUnavailable(parts.runtime.failure or "the journal belongs to another server")
+        for watch in watches:
+            watch.cancel()
+        await running.stop()
+    running.check_given_up()
 
 
-def _config(parts: Parts) -> uvicorn.Config:
+def _config(games: Games, place: Place) -> uvicorn.Config:
     return uvicorn.Config(
-        with_cors(App(parts), parts.runtime.plan.settings.origins),
-        http="httptools" if find_spec("httptools") else "h11",
+        with_cors(games.gate, games.origins),
+        http=http_protocol(),
         # Compression would keep a window of kilobytes for each follower.
         ws="websockets-sansio",
         ws_max_size=MESSAGE_BYTES_MAX,
@@ -212,6 +244,8 @@ def _config(parts: Parts) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        ssl_certfile=place.tls_cert,
+        ssl_keyfile=place.tls_key,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
@@ -220,9 +254,9 @@ def _config(parts: Parts) -> uvicorn.Config:
 class _Server(uvicorn.Server):
     """Ends streams and long polls first, so that shutting down waits for nobody."""
 
-    def __init__(self, config: uvicorn.Config, parts: Parts) -> None:
+    def __init__(self, config: uvicorn.Config, games: Games) -> None:
         super().__init__(config)
-        self.parts = parts
+        self.games = games
         self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
@@ -237,9 +271,8 @@ class _Server(uvicorn.Server):
             with suppress(NotImplementedError):  # Windows
                 loop.add_signal_handler(number, self.handle_exit, number, None)
         with suppress(NotImplementedError, AttributeError):
-            loop.add_signal_handler(signal.SIGHUP, self._begin, self.parts.controls.reload)
-            limit = self.parts.runtime.plan.settings.drain_max
-            loop.add_signal_handler(signal.SIGUSR1, self.parts.drain.begin, limit)
+            loop.add_signal_handler(signal.SIGHUP, self._begin, self.games.reload)
+            loop.add_signal_handler(signal.SIGUSR1, self.games.drain)
         yield
 
     def _begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -250,31 +283,23 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, end what stays open, let the rest finish."""
-        self.parts.followers.close()
+        self.games.close()
         await super().shutdown(sockets)
 
 
 async def _stop_when_over(server: _Server) -> None:
-    """Let the server end when its shard was given up or its drain is over."""
-    ends = (server.parts.runtime.given_up, server.parts.drain.over)
-    tasks = [asyncio.create_task(end.wait()) for end in ends]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
+    """Let the server end when a game was given up or all have drained."""
+    await server.games.over()
     server.should_exit = True
 
 
-def _open_journal(place: Place) -> Journal:
-    return MemoryJournal() if place.data is None else SqliteJournal.open(place.data)
-
-
-def _log_start(place: Place, address: str) -> None:
+def _log_start(place: Place, address: str, *, is_keyed: bool) -> None:
     log.info(
         "listening",
         address=address,
-        access="this machine only, because no keys are configured",
+        access="with keys and tokens"
+        if is_keyed
+        else "this machine only, because no keys are configured",
         journal=str(place.data) if place.data else "in memory: all is lost when the server ends",
     )
 

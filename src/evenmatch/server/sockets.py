@@ -17,6 +17,8 @@ import asyncio
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.rows import TicketView
 from evenmatch.errors import MatchmakingError, Refusal
+from evenmatch.server.auth.own import check_ticket, principal_of
+from evenmatch.server.auth.principal import Principal
 from evenmatch.server.followers import FINAL, SEND_SECONDS, Event, Follower, event_of
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import (
@@ -35,8 +37,6 @@ FOLLOWED_MAX = 1_000
 """Tickets that one connection may follow."""
 INBOX_MAX = 2 * FOLLOWED_MAX
 """Events that may wait for one connection: one record can change all its tickets."""
-IDLE_SECONDS = 3_600.0
-"""An idle connection is looked at this often; pings keep it alive in between."""
 CUT = 1013
 """Close code: try again later; the client was too slow, or the server stops."""
 PROBLEM = "problem"
@@ -51,30 +51,75 @@ class TicketStream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client until it leaves or is cut."""
-        follower = self._parts.followers.admit(INBOX_MAX)
-        desk = _Desk(self._parts, follower, scope)
+        principal = principal_of(scope)
+        del scope
+        followers = self._parts.followers
+        follower = followers.admit(INBOX_MAX)
+        writer, desk = _Writer(follower, send), _Desk(self._parts, follower, principal)
         try:
             if (await receive())["type"] != "websocket.connect":
                 return
             await send({"type": "websocket.accept"})
-            reading = asyncio.create_task(_read(receive, follower, desk))
-            try:
-                await _write(send, follower)
-            finally:
-                reading.cancel()
-                await asyncio.gather(reading, return_exceptions=True)
+            follower.wake = writer.wake
+            if follower.is_cut:
+                writer.wake()
+            # When the client is cut, the server closes, and the end of it is received too.
+            while (message := await receive())["type"] != "websocket.disconnect":
+                await desk.take(message)
         finally:
+            follower.wake = None
+            writer.stop()
             desk.clear()
-            self._parts.followers.dismiss(follower)
+            followers.dismiss(follower)
+
+
+class _Writer:
+    """Sends what is in a client's inbox; there is a task only while there is something to send."""
+
+    __slots__ = ("_follower", "_send", "_task")
+
+    def __init__(self, follower: Follower, send: Send) -> None:
+        self._follower = follower
+        self._send = send
+        self._task: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        """Send what there is to send, if that is not being done already."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._write())
+
+    def stop(self) -> None:
+        """Send nothing any more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _write(self) -> None:
+        follower, send = self._follower, self._send
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                while (event := follower.take()) is not None:
+                    await send({"type": "websocket.send", "text": _text(event)})
+        except TimeoutError:
+            follower.cut()
+        except OSError:
+            # It has left; that is received as well.
+            return
+        self._task = None
+        if follower.is_cut:
+            await send({"type": "websocket.close", "code": CUT})
+            # Nobody is left to wake it.
+            follower.wake = None
 
 
 class _Desk:
     """What one client follows."""
 
-    def __init__(self, parts: Parts, follower: Follower, scope: Scope) -> None:
+    __slots__ = ("_followed", "_follower", "_parts", "_principal")
+
+    def __init__(self, parts: Parts, follower: Follower, principal: Principal) -> None:
         self._parts = parts
         self._follower = follower
-        self._scope = scope
+        self._principal = principal
         self._followed: set[str] = set()
 
     async def take(self, message: Message) -> None:
@@ -137,6 +182,7 @@ class _Desk:
 
     def _view(self, engine: Engine, ticket_id: str) -> TicketView | tuple[str, Refusal]:
         try:
+            check_ticket(self._principal, engine, ticket_id)
             return engine.view(ticket_id)
         except Refusal as refusal:
             return ticket_id, refusal
@@ -153,32 +199,6 @@ def denying(send: Send) -> Send:
         await send({**message, "type": f"websocket.{message['type']}"})
 
     return deny
-
-
-async def _read(receive: Receive, follower: Follower, desk: _Desk) -> None:
-    """Take a client's messages one by one until it leaves."""
-    try:
-        while True:
-            message = await receive()
-            if message["type"] == "websocket.disconnect":
-                return
-            await desk.take(message)
-    finally:
-        follower.cut()
-
-
-async def _write(send: Send, follower: Follower) -> None:
-    """Send events until the client is cut."""
-    while not follower.is_cut:
-        event = await follower.next(IDLE_SECONDS)
-        if event is None:
-            continue
-        try:
-            async with asyncio.timeout(SEND_SECONDS):
-                await send({"type": "websocket.send", "text": _text(event)})
-        except TimeoutError:
-            break
-    await send({"type": "websocket.close", "code": CUT})
 
 
 def _text(event: Event) -> str:

@@ -17,6 +17,9 @@ from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.ticket import NewTicket
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.creating import allowed, check_may_create
+from evenmatch.server.auth.own import principal_of
 from evenmatch.server.metrics import Metrics
 from evenmatch.server.responses import (
     STATUS,
@@ -27,6 +30,7 @@ from evenmatch.server.responses import (
     Send,
     encode,
     header,
+    headers_of,
     internal_problem,
     problem_of,
     read_body,
@@ -49,31 +53,39 @@ Result = TicketView | Refused
 class CreateTickets:
     """`POST /v1/tickets`."""
 
-    def __init__(self, runtime: Runtime, metrics: Metrics) -> None:
+    def __init__(self, runtime: Runtime, metrics: Metrics, accounts: Accounts) -> None:
         self._runtime = runtime
         self._metrics = metrics
+        self._accounts = accounts
         self._limits = runtime.plan.settings.limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         began = perf_counter()
+        headers = None
         try:
             status, body = await self._answer(scope, receive)
         except MatchmakingError as error:
             status, problem = problem_of(error)
-            body = encode(problem)
+            body, headers = encode(problem), headers_of(error)
         except Disconnected:
             return
         except Exception as error:  # noqa: BLE001
             self._metrics.unexpected(error, "POST /v1/tickets")
             status, body = 500, internal_problem()
-        await send_body(send, status, body)
+        await send_body(send, status, body, headers)
         self._metrics.created(status, perf_counter() - began)
 
     async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
+        principal = principal_of(scope)
+        check_may_create(principal)
         body = await read_body(scope, receive, self._limits.body_bytes_max)
         key = self._key(scope)
         created = decode_create(body, batch_max=self._limits.batch_max)
+        if principal.is_player or principal.queues:
+            created = allowed(principal, created, self._runtime.engine, self._accounts)
+            # A key that a player made up must not meet that of anybody else.
+            key = f"{principal.name}\n{key}" if key is not None and principal.is_player else key
         digest = blake2b(body, digest_size=16).hexdigest() if key is not None else ""
         if isinstance(created, tuple):
             return 200, await self._create_many(created, key, digest)

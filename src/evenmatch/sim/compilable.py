@@ -67,6 +67,8 @@ def why_not(queue: Queue, policy: Policy) -> str:
         return "handicaps are stated by the engine"
     if queue.accept is not None:
         return "ready-checks are kept by the engine"
+    if queue.commit_jitter:
+        return "newcomers are held back by the engine"
     if any(criterion.kind not in ("spread", "mean_gap") for criterion in queue.criteria):
         return "not all criteria are spreads of numbers"
     if any(criterion.scale.kind == "percentile" for criterion in queue.criteria):
@@ -84,6 +86,8 @@ def why_no_parties(queue: Queue, policy: Policy) -> str:
         return "matches of fewer players are started by the engine"
     if queue.handicap is not None:
         return "handicaps are stated by the engine"
+    if queue.commit_jitter:
+        return "newcomers are held back by the engine"
     if queue.criteria:
         return "criteria are weighed by the engine"
     if queue.format.sides != queue.format.insisted:

@@ -123,25 +123,30 @@ class History:
     def match_rows(self) -> Iterator[dict[str, Any]]:
         """Yield the lines of the matches' JSONL file."""
         for match in self.matches:
-            row = {
-                "match": match.id,
-                "queue": match.queue,
-                "at": match.at + self.offset,
-                "tickets": list(match.tickets),
-                "teams": [list(team) for team in match.teams],
-                "bots": match.bots,
-                "cost": match.cost,
-                "quality": match.quality,
-            }
-            if match.handicap is not None:
-                row["handicap"] = list(match.handicap)
-            if match.roles is not None:
-                row["roles"] = [list(team) for team in match.roles]
-            if match.region is not None and match.latency_delta is not None:
-                row["region"] = match.region
-                row["latency_delta"] = [list(team) for team in match.latency_delta]
-            if match.hosts is not None:
-                row["hosts"] = list(match.hosts)
-            if match.off_side is not None:
-                row["off_side"] = list(match.off_side)
-            yield row
+            yield match_row(match, self.offset)
+
+
+def match_row(match: Match, offset: float = 0.0) -> dict[str, Any]:
+    """Return the line of a match in a JSONL file; `offset` is added to its instant."""
+    row = {
+        "match": match.id,
+        "queue": match.queue,
+        "at": match.at + offset,
+        "tickets": list(match.tickets),
+        "teams": [list(team) for team in match.teams],
+        "bots": match.bots,
+        "cost": match.cost,
+        "quality": match.quality,
+    }
+    if match.handicap is not None:
+        row["handicap"] = list(match.handicap)
+    if match.roles is not None:
+        row["roles"] = [list(team) for team in match.roles]
+    if match.region is not None and match.latency_delta is not None:
+        row["region"] = match.region
+        row["latency_delta"] = [list(team) for team in match.latency_delta]
+    if match.hosts is not None:
+        row["hosts"] = list(match.hosts)
+    if match.off_side is not None:
+        row["off_side"] = list(match.off_side)
+    return row

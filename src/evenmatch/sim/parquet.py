@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from evenmatch.errors import ArrivalsError
 
@@ -56,3 +57,29 @@ def _cell(name: str, row: int, column: str, value: object) -> str:
         return repr(value)
     kind = type(value).__name__
     raise ArrivalsError(f"{name}, row {row}, column {column}: must be a number or text, got {kind}")
+
+
+def write_parquet(path: Path, columns: dict[str, list[Any]]) -> None:
+    """Write columns of equal length: of texts, of whole numbers, or of numbers with gaps.
+
+    Raises:
+        ArrivalsError: pyarrow is missing, or the file cannot be written.
+    """
+    try:
+        pyarrow = importlib.import_module("pyarrow")
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise ArrivalsError(
+            f'{path}: Parquet needs pyarrow; install it with: pip install "evenmatch[parquet]"'
+        ) from None
+    kinds = {"at": pyarrow.float64(), "leaves_at": pyarrow.float64(), "size": pyarrow.int64()}
+    table = pyarrow.table(
+        {
+            name: pyarrow.array(values, kinds.get(name, pyarrow.string()))
+            for name, values in columns.items()
+        }
+    )
+    try:
+        parquet.write_table(table, path)
+    except OSError as error:
+        raise ArrivalsError(f"{path}: cannot be written: {error}") from None

@@ -114,6 +114,7 @@ def _last_change(pool: Pool) -> float:
     latest = max(ticket.enqueued_at for ticket in tickets)
     wait_max = pool.queue.wait_max
     at = -math.inf if wait_max is None else latest + wait_max
+    at = max([at, *pool.delayed.values()])
     for rule in pool.queue.rules:
         if rule.expand is not None:
             at = max(at, latest + _growth_ends(rule, tickets, pool.queue))

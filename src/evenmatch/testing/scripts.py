@@ -13,18 +13,9 @@ import random
 import msgspec
 
 from evenmatch.cost.roles import Roles, role_problem
-from evenmatch.model.queue import (
-    NUMERIC,
-    Criterion,
-    Expansion,
-    Format,
-    Queue,
-    Rule,
-    Sample,
-    Scale,
-    redraw_rule,
-)
+from evenmatch.model.queue import NUMERIC, Criterion, Expansion, Format, Queue, Rule, Sample, Scale
 from evenmatch.model.rating import Rating
+from evenmatch.model.redraw import redraw_rule
 from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 from evenmatch.testing.builders import rule
 
@@ -88,6 +79,15 @@ QUEUES: tuple[Queue, ...] = (
             Rule("latency", "latency", 90.0, expand=Expansion(rate=10.0, max=200.0)),
             Rule("avoid", "avoid", expand=Expansion(steps=((8.0, 1.0),))),
             Rule("overlap", "words"),
+        ),
+        wait_max=24.0,
+    ),
+    Queue(
+        "fair",
+        Format((2, 2)),
+        rules=(
+            Rule("pair_limit", "meetings", 2.0, expand=Expansion(steps=((8.0, 3.0),))),
+            Rule("household_limit", "household", 1.0, pairs="teammates"),
         ),
         wait_max=24.0,
     ),
@@ -227,6 +227,8 @@ def _draw_other(
     name = given.attribute
     if given.kind == "same":
         attributes[name] = rng.choice(("red", "blue"))
+    elif given.kind == "household_limit":
+        attributes[name] = rng.choice("abcdefgh")
     elif given.kind == "overlap":
         attributes[name] = rng.choice((("de",), ("de", "en"), ("en",), ("en", "fr")))
     elif given.kind == "latency":
@@ -241,6 +243,8 @@ def _draw_other(
         met = _some_others(rng, player_id)
         if given.kind == "avoid":
             attributes[name] = met[:2]
+        elif given.kind == "pair_limit":
+            attributes[name] = {each: rng.choice((1.0, 2.0, 3.0)) for each in met}
         else:
             attributes[name] = {each: rng.choice((-1.0, 1.0, 1.0, 2.0, 3.0)) for each in met}
 

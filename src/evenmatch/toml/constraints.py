@@ -30,7 +30,6 @@ from evenmatch.toml.kinds import (
 from evenmatch.toml.rematch import build_rematch_criterion, build_rematch_rule, refuse_rematch_keys
 from evenmatch.toml.shapes import CriterionShape, ExpandShape, RuleShape, ScaleShape
 
-RULES_LATER = ("pair_limit", "household_limit")
 MEASURES = ("mean", "sum")
 ACCEPTS = ("both", "either")
 SCALE_KEYS: dict[str, tuple[str, ...]] = {
@@ -124,7 +123,7 @@ def build_rule(
     Raises:
         ConfigError: A key does not fit the kind.
     """
-    kind = at.at("kind").one_of(shape.kind, get_args(RuleKind), RULES_LATER)
+    kind = at.at("kind").one_of(shape.kind, get_args(RuleKind))
     if kind == "rematch":
         return build_rematch_rule(shape, at, wait_end)
     refuse_rematch_keys(shape, at)

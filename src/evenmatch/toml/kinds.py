@@ -10,11 +10,25 @@ from typing import Any, Literal, NoReturn, cast, get_args
 
 import msgspec
 
-from evenmatch.model.queue import Criterion, CriterionKind, Expansion, Pairs, Rule, RuleKind
+from evenmatch.model.queue import (
+    DAY,
+    Criterion,
+    CriterionKind,
+    Expansion,
+    Pairs,
+    Rule,
+    RuleKind,
+)
 from evenmatch.toml.decode import Place
 from evenmatch.toml.shapes import CriterionShape, RuleShape
 
-ATTRIBUTES = {"latency": "latency", "host_options": "connect", "avoid": "avoid"}
+ATTRIBUTES = {
+    "latency": "latency",
+    "host_options": "connect",
+    "avoid": "avoid",
+    "pair_limit": "meetings",
+    "household_limit": "household",
+}
 """Attributes of kinds that need not name one."""
 WITHOUT_ATTRIBUTE = ("party_parity", "fullness", "role_rank")
 CRITERIA: dict[str, tuple[str, ...]] = {
@@ -34,16 +48,20 @@ RULES: dict[str, tuple[str, ...]] = {
     "same": (),
     "overlap": (),
     "avoid": ("pairs",),
+    "pair_limit": ("limit", "within", "pairs"),
+    "household_limit": ("limit", "pairs"),
     "fullness": ("limit",),
     "role_rank": ("limit",),
 }
 """The keys of each kind of rule beside kind, attribute, expand and accept."""
-OWN_KEYS = ("pairs", "best", "worst")
+OWN_KEYS = ("pairs", "best", "worst", "within")
 """Keys that no other kind has."""
 
 LIMITS = {
     "latency": "the largest ping in milliseconds that is accepted at once",
     "party_parity": "the largest difference of the teams' party sizes, from 0 to 1",
+    "pair_limit": "how many matches two players may have within a day, or within `within` seconds",
+    "household_limit": "how many players of one household a match may have",
     "fullness": "the share of the seats beyond the minimum that may stay free, from 0 to 1",
     "role_rank": "the mean rank of the roles that players get, over the last, from 0 to 1",
     "host_options": "how many hosts may be missing to two: 0 asks for two, 1 for one",
@@ -91,6 +109,7 @@ def build_rule_of_kind(shape: RuleShape, kind: str, at: Place, expand: Expansion
         expand=expand,
         accept=cast(Literal["both", "either"], accept),
         pairs=_pairs(shape.pairs, kind, at),
+        within=DAY if shape.within is None else shape.within,
     )
 
 

@@ -11,8 +11,8 @@ from typing import cast, get_args
 import msgspec
 from msgspec.structs import asdict
 
+from evenmatch.model.accept import Accept
 from evenmatch.model.queue import (
-    Accept,
     Backfill,
     Format,
     Handicap,
@@ -103,6 +103,7 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         rating=shape.rating,
         rating_period=shape.rating_period,
         ladder=shape.ladder,
+        commit_jitter=shape.commit_jitter,
     )
     if switchback is not None and switchback.policies:
         return msgspec.structs.replace(queue, policy=switchback.policies[0])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evenmatch.model.queue import RECENT, Criterion, Rule, redraw_rule
+from evenmatch.model.queue import RECENT, Criterion, Rule
+from evenmatch.model.redraw import redraw_rule
 from evenmatch.toml.decode import Place
 from evenmatch.toml.shapes import CriterionShape, RuleShape
 
@@ -11,7 +12,10 @@ EVERY = 10.0
 """Seconds between two draws where neither `every` nor a deadline says more."""
 REMATCH_KEYS = ("matches", "redraws", "every")
 CRITERION_KEYS = ("scale", "measure", "step", "pairs", "best", "worst")
-RULE_KEYS = ("limit", "unit", "expand", "measure", "accept", "file", "column", "last", "pairs")
+RULE_KEYS = (
+    *("limit", "unit", "expand", "measure", "accept"),
+    *("file", "column", "last", "pairs", "within"),
+)
 
 
 def build_rematch_criterion(shape: CriterionShape, at: Place) -> Criterion:

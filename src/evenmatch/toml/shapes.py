@@ -91,6 +91,7 @@ class RuleShape(_Shape, frozen=True, kw_only=True):
     redraws: Whole | None = None
     every: Number | None = None
     pairs: Text | None = None
+    within: Number | None = None
 
 
 class HandicapShape(_Shape, frozen=True, kw_only=True):
@@ -164,6 +165,7 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     rating: Text | None = None
     rating_period: Number | None = None
     ladder: Text = ""
+    commit_jitter: Number = 0.0
 
 
 class DistributionShape(_Shape, frozen=True, kw_only=True):
@@ -273,12 +275,34 @@ class LimitsShape(_Shape, frozen=True, kw_only=True):
     id_length_max: Whole | None = None
     key_length_max: Whole | None = None
     followers_max: Whole | None = None
+    key_requests_max: Whole | None = None
+    key_burst_max: Whole | None = None
+    player_requests_max: Whole | None = None
+    player_burst_max: Whole | None = None
+    guests_max: Whole | None = None
+    failures_max: Whole | None = None
+
+
+class TokensShape(_Shape, frozen=True, kw_only=True):
+    """`[server.tokens]`."""
+
+    algorithm: Text
+    key_files: Texts
+    audience: Text
+    issuer: Text | None = None
+    lifetime_max: Number = 86_400.0
+    leeway: Number = 10.0
+
+
+class TenantShape(_Shape, frozen=True, kw_only=True):
+    """`[[tenant]]`."""
+
+    name: Text
+    config: Text
 
 
 class ServerShape(_Shape, frozen=True, kw_only=True):
     """`[server]`."""
-
-    LATER_KEYS: ClassVar[tuple[str, ...]] = ("keys",)
 
     clock_speed: Number = 1.0
     keep_days: Number = 30.0
@@ -286,6 +310,11 @@ class ServerShape(_Shape, frozen=True, kw_only=True):
     drain_max: Number = 300.0
     log_tickets: Flag = False
     log_lines_max: Whole = 5_000
+    keys_file: Text | None = None
+    guests: Flag = False
+    trusted_proxies: Texts = ()
+    player_attributes: Texts = ("latency", "side", "code")
+    tokens: TokensShape | None = None
     limits: LimitsShape = LimitsShape()
 
 
@@ -302,3 +331,4 @@ class ScenarioShape(_Shape, frozen=True, kw_only=True):
     answers: AnswersShape = AnswersShape()
     outcomes: OutcomesShape | None = None
     server: ServerShape = ServerShape()
+    tenant: tuple[TenantShape, ...] = ()

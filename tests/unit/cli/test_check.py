@@ -268,7 +268,9 @@ def test_kinds_that_compare_no_numbers_are_told(
         'rules = [{kind = "latency", pairs = "region", limit = 90}, {kind = "party_parity", '
         'limit = 0.5, expand = {steps = [[30, 1]]}}, {kind = "avoid", pairs = "teammates"}, '
         '{kind = "same", attribute = "pool", expand = {steps = [[60, 1]]}, accept = "either"}, '
-        '{kind = "overlap", attribute = "words"}]\n'
+        '{kind = "overlap", attribute = "words"}, {kind = "pair_limit", limit = 3}, '
+        '{kind = "household_limit", limit = 1, pairs = "enemies"}, {kind = "household_limit", '
+        'limit = 2, attribute = "party", expand = {steps = [[60, 3]]}}]\n'
     )
     told = check(capsys, tmp_path, text)
     for sentence in (
@@ -287,6 +289,18 @@ def test_kinds_that_compare_no_numbers_are_told(
         "Nobody has as a teammate a player whom either lists in avoid.",
         "All players of a match have the same pool, until one ticket has waited 60 s.",
         "All players of a match have an element of words in common.",
+        (
+            "Two players meet in one match at most 3 times within 86400 s, by meetings, and that "
+            "never widens."
+        ),
+        (
+            "Players who share a household are in one team, or at most 1 of them play in one "
+            "match, and that never widens."
+        ),
+        (
+            "At most 2 players who share a party play in one match; after waiting it widens to 3 "
+            "from 60 s."
+        ),
         "warning: queue duel: no deadline, and the limit on latency does not widen",
         "warning: queue duel: no deadline, and the rule avoid is never lifted",
     ):

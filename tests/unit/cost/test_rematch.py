@@ -12,7 +12,8 @@ from evenmatch.cost.divisions import Room, divisions, tabulated
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.rematch import duel_gap, freshness, met, rematch, rematch_table, rule_gap
 from evenmatch.cost.rules import Rules
-from evenmatch.model.queue import Criterion, Format, Queue, Rule, redraw_rule
+from evenmatch.model.queue import Criterion, Format, Queue, Rule
+from evenmatch.model.redraw import redraw_rule
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.testing import player, ticket
 

@@ -8,18 +8,9 @@ from msgspec.structs import replace
 
 from evenmatch.cost.valid import check_queue
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import (
-    Accept,
-    Criterion,
-    Expansion,
-    Format,
-    Handicap,
-    Queue,
-    Rule,
-    Sample,
-    Scale,
-    redraw_rule,
-)
+from evenmatch.model.accept import Accept
+from evenmatch.model.queue import Criterion, Expansion, Format, Handicap, Queue, Rule, Sample, Scale
+from evenmatch.model.redraw import redraw_rule
 
 
 def unchecked(**keys: Any) -> Queue:
@@ -97,6 +88,8 @@ BAD = [
     (unchecked(on_deadline="bots"), 'on_deadline = "bots" needs wait_max, the instant at which'),
     (unchecked(on_deadline="bot"), 'on_deadline must be one of bots, expire, keep, got "bot"'),
     (unchecked(group="a b"), 'group must be 1 to 64 letters, digits, `_`, `-` or `.`, got "a b"'),
+    (unchecked(commit_jitter=-1.0), "commit_jitter must be between 0 and 1e9 s, got -1.0"),
+    (unchecked(commit_jitter=5.0, wait_max=5.0), "commit_jitter must be below wait_max = 5 s, at"),
     (unchecked(policy=" "), 'policy must be a SPEC of 1 to 500 characters such as "greedy", got'),
     (unchecked(attributes=("a", "a")), 'attributes[1] repeats "a"; names must be different'),
     (unchecked(attributes=("",)), 'attributes[0] must be a name of 1 to 100 characters, got ""'),
@@ -165,7 +158,7 @@ BAD = [
     (scaled(kind="log", knee=5e-324), "criteria[0].scale.knee must be between 1e-9 and 1e15"),
     (scaled(kind="none", cap=math.nan), "scale.cap must be between -1e15 and 1e15, got nan"),
     (
-        ruled(kind="pair_limit"),
+        ruled(kind="friendship"),
         "rules[0].kind must be one of spread, mean_gap, imbalance, same, rematch, latency",
     ),
     (ruled(limit=-1.0), "rules[0].limit must be between 0 and 1e15, got -1.0"),

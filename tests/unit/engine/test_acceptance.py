@@ -9,6 +9,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
 from evenmatch.errors import NotInMatch, NotMade, ProposalOver, TooLate, UnknownMatch
+from evenmatch.model import accept as accept_model
 from evenmatch.model import queue as q
 from evenmatch.model.events import (
     Cancelled,
@@ -39,11 +40,11 @@ from evenmatch.model.ticket import NewTicket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule
 
-CHECK = q.Accept(seconds=15.0, repair=10.0, again=30.0)
+CHECK = accept_model.Accept(seconds=15.0, repair=10.0, again=30.0)
 NEAR = Criterion("spread", "rating", scale=Scale("linear", 1000.0, 2000.0))
 
 
-def checked(*players: int, accept: q.Accept = CHECK, **keys: object) -> Queue:
+def checked(*players: int, accept: accept_model.Accept = CHECK, **keys: object) -> Queue:
     """Return a queue whose matches are proposed first."""
     return replace(queue("main", *players, **keys), accept=accept)  # type: ignore[arg-type]
 

@@ -13,7 +13,8 @@ from evenmatch.errors import InvalidTicket
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Advance, Configure, Enqueue
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Criterion, Handicap, Queue, redraw_rule
+from evenmatch.model.queue import Criterion, Handicap, Queue
+from evenmatch.model.redraw import redraw_rule
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, player, queue

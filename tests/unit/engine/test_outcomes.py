@@ -19,10 +19,11 @@ from evenmatch.errors import (
     Overloaded,
     UnknownMatch,
 )
+from evenmatch.model.accept import Accept
 from evenmatch.model.events import Counted, Disputed, Event, Finished, PeriodEnded, Rated, Refused
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Finish, Input, Outcome
 from evenmatch.model.outcome import Aged
-from evenmatch.model.queue import Accept, Queue
+from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy

@@ -68,6 +68,7 @@ def people(rng: np.random.Generator, name: str, size: int, others: list[str]) ->
             latency={"eu": float(rng.integers(5, 400)), "us": float(rng.integers(5, 400))},
             connect=str(rng.choice(["open", "moderate", "strict"])),
             mode=str(rng.choice(["a", "b"])),
+            house=f"h{(7 * sequence + number) % 5}",
             words=tuple(sorted({str(each) for each in rng.choice(["de", "en", "fr"], 2)})),
             **met_by(rng, others),
         )
@@ -236,6 +237,10 @@ def test_cost_on_the_kits_queues_equals_the_objective(name: str, seed: int) -> N
         (Rule("overlap", "words", expand=Expansion(steps=((20.0, 1.0),))),),
         (Rule("rematch", "recent", expand=Expansion(steps=((30.0, 1.0),))),),
         (Rule("avoid", "recent"), Rule("avoid", "recent", pairs="teammates")),
+        (Rule("pair_limit", "recent", 1.0),),
+        (Rule("household_limit", "house", 1.0),),
+        (Rule("household_limit", "house", 1.0, pairs="enemies"),),
+        (Rule("household_limit", "house", 1.0, pairs="teammates"),),
         (Rule("imbalance", "skill", 3_000.0, expand=Expansion(rate=50.0), measure="sum"),),
         (Rule("mean_gap", "skill", 3_000.0, expand=Expansion(rate=50.0)),),
     ],

@@ -4,8 +4,8 @@ import msgspec
 from msgspec.structs import replace
 
 from evenmatch.engine.engine import Engine
+from evenmatch.model.accept import Accept as Check
 from evenmatch.model.inputs import Accept, Advance, Cancel, Configure, Decline, Enqueue, Input
-from evenmatch.model.queue import Accept as Check
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy

@@ -7,10 +7,11 @@ import msgspec
 import pytest
 
 from evenmatch.engine.explanation import parts as told
+from evenmatch.model.accept import Accept
 from evenmatch.model.explanation import Explanation, LongestWaiting
 from evenmatch.model.inputs import Accept as Accepting
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
-from evenmatch.model.queue import Accept, Expansion, Queue, Rule
+from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.explain_routes import WAITING_MOST

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -13,6 +12,7 @@ from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.app import App
+from evenmatch.server.auth.principal import Principal
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
 from evenmatch.server.responses import Message
@@ -21,12 +21,9 @@ DUEL = Queue(name="duel", rating="glicko2", exclusive_match=True)
 CALM = Queue(name="calm", group="other")
 
 
-@dataclass
-class Holder:
-    """Who calls, as far as these routes ask."""
-
-    name: str
-    is_player: bool = True
+def player(name: str) -> Principal:
+    """Return a player who has shown his token."""
+    return Principal("player", name, frozenset({"anyone", "own"}))
 
 
 class Scene:
@@ -52,7 +49,7 @@ class Scene:
             "query_string": query.encode(), "headers": [], "root_path": "",
         }  # fmt: skip
         if by is not None:
-            scope["principal"] = Holder(by)
+            scope["principal"] = player(by)
         await App(self.parts)(scope, receive, send)
         whole = b"".join(message.get("body", b"") for message in sent[1:])
         return sent[0]["status"], msgspec.json.decode(whole)

@@ -13,18 +13,18 @@ from evenmatch.server import sockets
 from evenmatch.server.app import App
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import Message
-from tests.unit.server.test_app import DUEL, pair, play, started
+from tests.unit.server.test_app import DUEL, call, pair, play, started
 
 
 class Socket:
     """A client of the stream; `said` is what the server sent, as JSON."""
 
-    def __init__(self, parts: Parts, **headers: str) -> None:
+    def __init__(self, parts: Parts, path: str = "/v1/stream", **headers: str) -> None:
         self._given: asyncio.Queue[Message] = asyncio.Queue()
         self.sent: list[Message] = []
         self._heard = asyncio.Event()
         scope = {
-            "type": "websocket", "path": "/v1/stream", "raw_path": b"/v1/stream",
+            "type": "websocket", "path": path, "raw_path": path.encode(),
             "query_string": b"", "root_path": "", "extensions": {"websocket.http.response": {}},
             "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
         }  # fmt: skip
@@ -34,6 +34,8 @@ class Socket:
     async def _send(self, message: Message) -> None:
         self.sent.append(message)
         self._heard.set()
+        if message["type"] == "websocket.close":
+            self.leave()
 
     def say(self, **command: Any) -> None:
         text = msgspec.json.encode(command).decode()
@@ -241,6 +243,19 @@ def test_stranger_web_page_gets_no_stream() -> None:
         assert welcome.sent[0]["type"] == "websocket.accept"
         welcome.leave()
         await welcome.task
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_other_paths_and_plain_http_are_told_where_the_stream_is() -> None:
+    async def scene() -> None:
+        parts = await started(QUIET)
+        socket = Socket(parts, path="/v1/streams")
+        await socket.task
+        assert socket.sent[0]["status"] == 404
+        status, problem = await call(parts, "GET", "/v1/stream")
+        assert (status, problem["error"]) == (426, "upgrade_required")
         await parts.runtime.stop()
 
     play(scene)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from evenmatch.cost.expansion import TICKS, limit_at
+from evenmatch.cost.pair_limit import met_before
 from evenmatch.cost.relation import pairs_within
 from evenmatch.cost.rematch import freshness, known_of, met
 from evenmatch.cost.rules import Limit, Rules
@@ -27,6 +28,8 @@ from evenmatch.solvers.batch.batch import (
 )
 
 ROWS_FIRST = 64
+LISTED = ("avoid", "rematch", "pair_limit")
+"""Kinds of rules for which players name others."""
 FLAGS = {"all": APART, "enemies": NOT_ENEMIES, "teammates": NOT_MATES}
 
 Seat = tuple[Ticket, Player]
@@ -49,7 +52,8 @@ class RuleFacts:
             if each.rule.kind in ("same", "overlap") and each.rule.expand is not None
         ]
         self._seats = [each for each in known if each.rule.kind == "fullness"]
-        self._lists = [each for each in known if each.rule.kind in ("avoid", "rematch")]
+        self._lists = [each for each in known if each.rule.kind in LISTED]
+        self._homes = [each for each in known if each.rule.kind == "household_limit"]
         self._pings = [each for each in known if each.rule.kind == "latency"]
         self._columns: Floats = np.zeros((len(self._numeric), ROWS_FIRST))
 
@@ -101,13 +105,15 @@ class RuleFacts:
         Complexity:
             O(n^2) bits for words that a rule still compares, else O(what players list).
         """
-        if not self._words and not self._lists:
+        if not self._words and not self._lists and not self._homes:
             return np.zeros((0, 3), dtype=np.int64)
         people = [(t, p) for t in tickets for p in t.players]
         rows = [row for each in self._words for row in _apart(each, people, now)]
         place = {player.id: at for at, (_, player) in enumerate(people)}
         for each in self._lists:
             rows += self._listed(each, people, place, now)
+        for each in self._homes:
+            rows += self._at_home(each, people)
         return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
 
     def _listed(
@@ -121,10 +127,32 @@ class RuleFacts:
                 other = place.get(name)
                 if other is None or people[other][0] is ticket:
                     continue
-                gap = 1.0 if rule.kind == "avoid" else _fresh(each, people[at], people[other])
+                gap = self._gap(each, people[at], people[other])
                 if gap > 0.0 and not _accept(each, ticket, people[other][0], gap, now):
                     found[min(at, other), max(at, other)] = None
         relation = "all" if rule.kind == "rematch" else pairs_within(rule, self._form)
+        return [(one, two, FLAGS[relation]) for one, two in found]
+
+    def _gap(self, each: Limit, one: Seat, two: Seat) -> float:
+        """Return the gap between two of whom one lists the other."""
+        if each.rule.kind == "avoid":
+            return 1.0
+        if each.rule.kind == "rematch":
+            return _fresh(each, one, two)
+        name = each.rule.attribute
+        return 1.0 + max(met_before(*one, two[1].id, name), met_before(*two, one[1].id, name))
+
+    def _at_home(self, each: Limit, people: Sequence[Seat]) -> list[tuple[int, int, int]]:
+        """Return the pairs of parties that share a household, of which a match takes one player."""
+        found: dict[tuple[int, int], None] = {}
+        homes: dict[str, list[int]] = {}
+        for at, (ticket, player) in enumerate(people):
+            for key in elements(attribute_of(ticket, player, each.rule.attribute)):
+                same = homes.setdefault(key, [])
+                others = [other for other in same if people[other][0] is not ticket]
+                found.update(dict.fromkeys((other, at) for other in others))
+                same.append(at)
+        relation = pairs_within(each.rule, self._form)
         return [(one, two, FLAGS[relation]) for one, two in found]
 
 

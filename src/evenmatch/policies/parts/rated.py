@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evenmatch.cost.expansion import inverse
-from evenmatch.cost.valid import LIMITS, Bounds
+from evenmatch.cost.valid_values import LIMITS, Bounds
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import NUMERIC, Queue, Rule
 

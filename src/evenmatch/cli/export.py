@@ -1,0 +1,98 @@
+"""`evenmatch export`: a server's arrivals and matches as files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from evenmatch.cli.progress import progress
+from evenmatch.errors import ConfigError
+from evenmatch.lab.export import Trace, anonymised, columns_of, read_trace
+from evenmatch.sim.history import match_row
+from evenmatch.sim.parquet import write_parquet
+
+STEPS = 100
+KINDS = (".parquet", ".csv")
+
+
+def export(
+    data: Path | None = None,
+    /,
+    *,
+    out: Path | None = None,
+    anonymise: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    shard: str = "s0",
+) -> None:
+    """Write the arrivals of a server as a file that simulate plays, and its matches beside it.
+
+    The server may run meanwhile. What keep_days let go is not there any more.
+
+    For example:
+
+        evenmatch export data --out friday.parquet --anonymise
+        evenmatch simulate my.toml --arrivals friday.parquet
+
+    Args:
+        data: The server's data directory.
+        out: The file of arrivals, .parquet or .csv; T.parquet gets T.matches.jsonl beside it.
+        anonymise: Put hashes under a random key in the place of ids and texts, and drop attributes
+            that no queue compares. Instants, sizes, queues, sides, roles, regions and numbers stay.
+        shard: Which shard of the journal.
+    """
+    if data is None or out is None:
+        raise ConfigError("name a data directory and a file: evenmatch export DATA --out T.parquet")
+    if out.suffix not in KINDS:
+        raise ConfigError(f"--out must end in {' or '.join(KINDS)}, got {out.name}")
+    beside = out.with_suffix(".matches.jsonl")
+    for path in (out, beside):
+        if path.exists():
+            raise ConfigError(f"{path} is there already: name another file")
+    trace = _read(data, shard)
+    if anonymise:
+        trace = anonymised(trace)
+    columns = columns_of(trace)
+    try:
+        _write(out, columns)
+        with beside.open("w", encoding="utf-8") as file:
+            for match in trace.matches:
+                file.write(json.dumps(match_row(match)) + "\n")
+    except OSError as error:
+        raise ConfigError(f"{error.filename} cannot be written: {error.strerror}") from error
+    print(
+        f"{out} holds {len(trace.arrived):,} tickets in {len(columns)} columns, "
+        f"{beside} {len(trace.matches):,} matches."
+    )
+    if anonymise:
+        print(
+            "Ids and texts are hashes under a key that nobody has; attributes that no queue "
+            "compares and all assignments are left out. Instants, party sizes, queues, sides, "
+            "roles, regions and numbers are as they were."
+        )
+
+
+def _read(data: Path, shard: str) -> Trace:
+    done = 0
+    with progress("Reading the journal", STEPS) as step:
+
+        def say(read: int, total: int) -> None:
+            nonlocal done
+            while done < STEPS * read // max(1, total):
+                done += 1
+                step()
+
+        return read_trace(data, shard, say)
+
+
+def _write(out: Path, columns: dict[str, list[Any]]) -> None:
+    if out.suffix == ".parquet":
+        write_parquet(out, columns)
+        return
+    with out.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        for row in zip(*columns.values(), strict=True):
+            writer.writerow(["" if cell is None else cell for cell in row])

@@ -1,0 +1,207 @@
+"""`evenmatch keys`: who may call a server."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from evenmatch.cli.options import WholeOrNone
+from evenmatch.errors import ConfigError
+
+if TYPE_CHECKING:
+    from evenmatch.server.auth.keys import Key
+
+ACTIONS = ("add", "list", "revoke", "rotate")
+DAY = 86_400.0
+HOUR = 3_600.0
+DAYS_MAX = 3_650
+HOURS_MAX = 8_760
+KEEP_HOURS = 24
+
+
+def keys(
+    action: str,
+    name: str | None = None,
+    /,
+    *,
+    data: Path | None = None,
+    file: Path | None = None,
+    rights: str = "tickets,matches,read",
+    queues: str | None = None,
+    days: WholeOrNone = None,
+    keep_hours: WholeOrNone = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Make, list and revoke the keys of a server; a running one takes changes at once.
+
+    `add` makes a key and shows it once: only its hash is kept.
+    `list` shows all keys, and what became of them.
+    `rotate` makes another key like the newest of that name; the old ones count for a while yet.
+    `revoke` ends a key by its id, or all keys of a name.
+
+    For example:
+
+        evenmatch keys add backend --data ./data --rights tickets,matches
+
+    Args:
+        action: add, list, revoke or rotate.
+        name: Who uses the key; to revoke, a name or an id.
+        data: The server's data directory; the keys are in keys.json there.
+        file: The file of keys, where the server's configuration names one (keys_file).
+        rights: Of tickets, matches, operate and read: what a new key may do.
+        queues: Of a new key: the queues that it is for, with commas; all if it is left out.
+        days: Of a new key: days until it expires; never if it is left out.
+        keep_hours: How long `rotate` lets the old keys count, 24 if it is left out.
+        json: Print one JSON object and nothing else.
+    """
+    from evenmatch.server.auth.keys import editing, read_keys
+
+    if action not in ACTIONS:
+        raise ConfigError(f"keys can {', '.join(ACTIONS)}, got {action!r} (see --help)")
+    if action != "list" and not name:
+        raise ConfigError(f"name whose key it is: evenmatch keys {action} NAME (see --help)")
+    path = _path(data, file)
+    if action == "list":
+        _show(read_keys(path), is_json=json)
+        return
+    assert name is not None
+    with editing(path):
+        if action == "add":
+            words = tuple(word.strip() for word in rights.split(","))
+            own = () if queues is None else tuple(word.strip() for word in queues.split(","))
+            _add(path, (name, words, own), days, is_json=json)
+        elif action == "rotate":
+            hours = KEEP_HOURS if keep_hours is None else keep_hours
+            _rotate(path, name, _within(hours, 0, HOURS_MAX, "--keep-hours"), is_json=json)
+        else:
+            _revoke(path, name, is_json=json)
+
+
+def _add(
+    path: Path, wanted: tuple[str, tuple[str, ...], tuple[str, ...]], days: int | None,
+    *, is_json: bool,
+) -> None:  # fmt: skip
+    from evenmatch.server.auth.keys import new_key
+
+    name, rights, queues = wanted
+    now = time.time()
+    expires = None if days is None else now + _within(days, 1, DAYS_MAX, "--days") * DAY
+    key, text = new_key(name, rights, queues=queues, now=now, expires=expires)
+    _write(path, (*_present(path), key))
+    _tell(key, text, path, is_json=is_json)
+
+
+def _rotate(path: Path, name: str, keep_hours: int, *, is_json: bool) -> None:
+    from evenmatch.server.auth.keys import new_key
+
+    now = time.time()
+    present = _present(path)
+    live = [key for key in present if key.name == name and key.state(now) == "live"]
+    if not live:
+        raise ConfigError(f"no live key is called {name!r}; evenmatch keys list shows all")
+    last = live[-1]
+    lifetime = None if last.expires is None else now + last.expires - last.created
+    key, text = new_key(name, last.rights, queues=last.queues, now=now, expires=lifetime)
+    end = now + keep_hours * HOUR
+    ids = {each.id for each in live}
+    kept = tuple(
+        msgspec.structs.replace(each, expires=min(end, each.expires or end))
+        if each.id in ids
+        else each
+        for each in present
+    )
+    _write(path, (*kept, key))
+    _tell(key, text, path, is_json=is_json)
+
+
+def _revoke(path: Path, name: str, *, is_json: bool) -> None:
+    from evenmatch.server.auth.keys import read_keys
+
+    now = time.time()
+    present = read_keys(path)
+    ended = [key for key in present if name in (key.id, key.name) and key.revoked is None]
+    if not ended:
+        raise ConfigError(f"no key has the id or name {name!r}; evenmatch keys list shows all")
+    ids = {key.id for key in ended}
+    _write(
+        path,
+        tuple(
+            msgspec.structs.replace(key, revoked=now) if key.id in ids else key for key in present
+        ),
+    )
+    if is_json:
+        print(msgspec.json.encode({"revoked": sorted(ids)}).decode())
+    else:
+        for key in ended:
+            print(f"revoked {key.id} ({key.name})")
+
+
+def _present(path: Path) -> tuple[Key, ...]:
+    from evenmatch.server.auth.keys import read_keys
+
+    return read_keys(path) if path.exists() else ()
+
+
+def _write(path: Path, keys: tuple[Key, ...]) -> None:
+    from evenmatch.server.auth.keys import KEYS_MAX, write_keys
+
+    if len(keys) > KEYS_MAX:
+        raise ConfigError(f"{path} holds {KEYS_MAX} keys already; start a new file")
+    try:
+        write_keys(path, keys)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _path(data: Path | None, file: Path | None) -> Path:
+    from evenmatch.server.auth.keys import FILE_NAME
+
+    if (data is None) == (file is None):
+        raise ConfigError("say where the keys are: --data DIR of the server, or --file KEYS.json")
+    return data / FILE_NAME if data is not None else file or Path(FILE_NAME)
+
+
+def _tell(key: Key, text: str, path: Path, *, is_json: bool) -> None:
+    if is_json:
+        print(msgspec.json.encode({"id": key.id, "name": key.name, "key": text}).decode())
+        return
+    print(text)
+    print(
+        f"\nThis is the only time that the key is shown; {path} keeps its hash.\n"
+        f"It may do: {', '.join(key.rights)}; queues: {', '.join(key.queues) or 'all'}; "
+        f"expires: {_day(key.expires)}.\n"
+        f"Send it as: Authorization: Bearer {text[:6]}..."
+    )
+
+
+def _show(found: tuple[Key, ...], *, is_json: bool) -> None:
+    now = time.time()
+    if is_json:
+        rows = [
+            {**msgspec.to_builtins(key), "state": key.state(now)} for key in found
+        ]  # the hash tells nobody the key
+        for row in rows:
+            del row["sha256"]
+        print(msgspec.json.encode({"keys": rows}).decode())
+        return
+    for key in found:
+        print(
+            f"{key.id}  {key.state(now):8}  {key.name}  {','.join(key.rights)}  "
+            f"queues: {','.join(key.queues) or 'all'}  made {_day(key.created)}, "
+            f"expires: {_day(key.expires)}"
+        )
+
+
+def _day(at: float | None) -> str:
+    return "never" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _within(value: int, low: int, high: int, option: str) -> int:
+    if not low <= value <= high:
+        raise ConfigError(f"{option} must be from {low} to {high}, got {value}")
+    return value

@@ -1,0 +1,202 @@
+"""Who played with whom, and when: kept where a queue limits how often two players meet.
+
+A match is one row, and each player has the numbers of his rows, so that noting a match of k players
+costs O(k). The counts that a ticket carries are worked out once, when it is accepted: nobody can
+play in a match of the group while he waits, so they are never too low later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from evenmatch.model.match import Match
+from evenmatch.model.queue import Queue, Rule
+from evenmatch.model.ticket import NewTicket, Player, Ticket, Value, attribute_of
+
+Parties = tuple[tuple[str, ...], ...]
+"""The player ids of a team, party by party."""
+
+SEATS_MOST = 1_000_000
+"""Players of kept matches of a group, counted once a match; beyond, the oldest are forgotten."""
+MATCHES_MOST = 200
+"""Matches that are kept of one player; beyond, his oldest are forgotten."""
+FORGOTTEN_AT_ONCE = 8
+"""Rows that are dropped for one that is added: old ones go faster than new ones come."""
+
+
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """A match: when it was made, and who was in it."""
+
+    at: float
+    teams: tuple[Parties, ...]
+
+
+class Played(msgspec.Struct):
+    """The matches of one group in order, and where to find a player's.
+
+    Args:
+        rows: By number, which ascends, written as a text so that they can be sorted as JSON.
+        of: The numbers of each player's rows, oldest first.
+        first: The lowest number that may still be there.
+        seats: The players of all rows.
+    """
+
+    rows: dict[str, Row] = {}
+    of: dict[str, tuple[int, ...]] = {}
+    first: int = 1
+    seats: int = 0
+
+    def copy(self) -> Played:
+        """Return a copy that later matches do not touch."""
+        return Played(dict(self.rows), dict(self.of), self.first, self.seats)
+
+    def add(self, row: Row, within: float) -> None:
+        """Note a match, and forget a few that count no more after `within` seconds."""
+        number = self.first + len(self.rows)
+        self.rows[str(number)] = row
+        for player in _players(row):
+            self.of[player] = (*self.of.get(player, ())[1 - MATCHES_MOST :], number)
+            self.seats += 1
+        for _ in range(FORGOTTEN_AT_ONCE):
+            if self.seats <= SEATS_MOST and self.rows[str(self.first)].at + within > row.at:
+                break
+            self._forget_first()
+
+    def _forget_first(self) -> None:
+        number, row = self.first, self.rows.pop(str(self.first))
+        self.first += 1
+        for player in _players(row):
+            self.seats -= 1
+            left = tuple([other for other in self.of[player] if other != number])
+            if left:
+                self.of[player] = left
+            else:
+                del self.of[player]
+
+    def counts(self, player: str, rule: Rule, now: float) -> dict[str, float]:
+        """Return how many matches a player has had with others, as a `pair_limit` counts them.
+
+        Complexity:
+            O(matches of the player within the window * k).
+        """
+        found: dict[str, float] = {}
+        for number in reversed(self.of.get(player, ())):
+            row = self.rows[str(number)]
+            if row.at + rule.within <= now:
+                break
+            for other in _met(row, player, rule.pairs or "all"):
+                found[other] = found.get(other, 0.0) + 1.0
+        return found
+
+
+class _Live(Protocol):
+    @property
+    def ticket(self) -> Ticket: ...
+
+
+def note_played(
+    played: dict[str, Played], match: Match, waiting: Mapping[str, _Live], queues: Iterable[Queue]
+) -> None:
+    """Note a match, of a queue with such a limit, while its tickets are still waiting.
+
+    Args:
+        played: What is known so far, by group; it is changed.
+        match: The match.
+        waiting: The live tickets.
+        queues: That of the match, then all; it is kept for as long as any of its group asks.
+    """
+    known = list(queues)
+    group = known[0].group
+    within = max(rule.within for each in known if each.group == group for rule in each.pair_limits)
+    teams = tuple(
+        [
+            tuple([tuple([p.id for p in waiting[ticket].ticket.players]) for ticket in team])
+            for team in match.teams
+        ]
+    )
+    played.setdefault(group, Played()).add(Row(match.at, teams), within)
+
+
+def with_counts(
+    new: NewTicket | Ticket,
+    players: tuple[Player, ...],
+    queues: Sequence[Queue],
+    known: Played,
+    now: float,
+) -> tuple[Player, ...]:
+    """Return the players of a new ticket with how often they met whom.
+
+    Only those are named whom a limit concerns: a pair that has not reached it yet is not refused.
+    What the caller says adds to that; of two numbers the larger counts.
+    """
+    rules: dict[str, Rule] = {}
+    for queue in queues:
+        for rule in queue.pair_limits:
+            least = rules.setdefault(rule.attribute, rule)
+            if rule.limit < least.limit:
+                rules[rule.attribute] = rule
+    return tuple([_with(new, player, list(rules.values()), known, now) for player in players])
+
+
+def forget_unlimited(played: dict[str, Played], queues: Iterable[Queue]) -> None:
+    """Forget the matches of groups in which no queue limits pairs any more."""
+    asked = {queue.group for queue in queues if queue.pair_limits}
+    for group in [group for group in played if group not in asked]:
+        del played[group]
+
+
+def memory_conflict(queues: Iterable[Queue]) -> str | None:
+    """Return why two rules cannot read one attribute, or None.
+
+    A ticket carries one count for each pair under each attribute, so all rules of a group that
+    read it must count the same matches.
+    """
+    seen: dict[tuple[str, str], tuple[str, Rule]] = {}
+    for queue in queues:
+        for rule in queue.pair_limits:
+            name, other = seen.setdefault((queue.group, rule.attribute), (queue.name, rule))
+            if (rule.within, rule.pairs or "all") != (other.within, other.pairs or "all"):
+                return (
+                    f"rules pair_limit of queues {name} and {queue.name} count different matches "
+                    f"under the attribute {rule.attribute}: give them the same within and pairs, "
+                    f"or another attribute"
+                )
+    return None
+
+
+def _with(
+    new: NewTicket | Ticket, player: Player, rules: list[Rule], known: Played, now: float
+) -> Player:
+    if player.id not in known.of:
+        return player
+    attributes: dict[str, Value] = dict(player.attributes)
+    for rule in rules:
+        counts = known.counts(player.id, rule, now)
+        reached = {other: count for other, count in counts.items() if count >= rule.limit}
+        if not reached:
+            continue
+        said = attribute_of(new, player, rule.attribute)
+        own = dict(said) if isinstance(said, dict) else {}
+        for other, count in reached.items():
+            own[other] = max(count, own.get(other, 0.0))
+        attributes[rule.attribute] = own
+    if attributes == player.attributes:
+        return player
+    return msgspec.structs.replace(player, attributes=attributes)
+
+
+def _met(row: Row, player: str, pairs: str) -> list[str]:
+    """Return whom a player met in a match: enemies, teammates or all, but not his own party."""
+    own = next(team for team in row.teams if any(player in party for party in team))
+    found = []
+    for team in row.teams:
+        if pairs == "all" or (team is own) == (pairs == "teammates"):
+            found += [other for party in team if player not in party for other in party]
+    return found
+
+
+def _players(row: Row) -> list[str]:
+    return [player for team in row.teams for party in team for player in party]

@@ -1,0 +1,185 @@
+"""A copy of a journal that a server may be writing to, and the check that a copy is whole.
+
+The copy is one moment of the journal: SQLite's own backup reads under one transaction, so a server
+that writes on is neither held up nor copied by halves. The copy is judged before it gets its name:
+every page, every checksum, and that nothing is missing. What it then is, byte by byte, stands in
+`backup.json` beside it, so that a flipped bit is found years later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from evenmatch.errors import ConfigError, JournalCorrupt
+from evenmatch.journals.head import is_intact, missing, sealer
+from evenmatch.journals.reading import first_of, journal_of, kept_records, read_only, shards_of
+from evenmatch.journals.sqlite import FILE_NAME
+from evenmatch.journals.sqlite_file import advised, make_directory
+
+MANIFEST = "backup.json"
+PART = FILE_NAME + ".part"
+PAGES = 1_024
+"""Pages copied between two calls of `say`: 4 MiB."""
+BYTES = 2**20
+SAY_EVERY = 1_000
+"""Records checked between two calls of `say`."""
+
+Say = Callable[[str, int, int], None]
+"""Told what goes on, how much of it is done, and how much there is."""
+
+
+class Copied(msgspec.Struct, frozen=True):
+    """What a backup holds.
+
+    Args:
+        file: Name of the file.
+        bytes: Its size.
+        sha256: Its digest.
+        shards: The last record by shard.
+    """
+
+    file: str
+    bytes: int
+    sha256: str
+    shards: dict[str, int]
+
+
+def back_up(data: Path, out: Path, say: Say) -> Copied:
+    """Copy the journal of a data directory into a new directory.
+
+    Args:
+        data: The data directory; its server may run.
+        out: Where the copy goes; it may not hold anything yet.
+        say: Told of the progress.
+
+    Raises:
+        ConfigError: There is no journal, or something is at `out` already.
+        JournalUnavailable: The copy cannot be written.
+        JournalCorrupt: The journal is damaged; nothing is left at `out` then.
+    """
+    source = journal_of(data)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigError(f"{out} is not empty: name a directory that is not there yet")
+    make_directory(out)
+    part = out / PART
+    try:
+        _copy(source, part, say)
+        shards = _judge(part, say)
+        copied = Copied(FILE_NAME, part.stat().st_size, _digest(part, say), shards)
+        part.rename(out / FILE_NAME)
+        _write(out / MANIFEST, msgspec.json.format(msgspec.json.encode(copied), indent=1))
+    except BaseException:
+        for left in out.glob(f"{PART}*"):
+            left.unlink()
+        raise
+    return copied
+
+
+def check_backup(out: Path, say: Say) -> Copied:
+    """Check that a backup is byte for byte what was written.
+
+    Raises:
+        ConfigError: There is no backup.
+        JournalCorrupt: It has changed since.
+    """
+    manifest, path = out / MANIFEST, out / FILE_NAME
+    try:
+        copied = msgspec.json.decode(manifest.read_bytes(), type=Copied)
+        size = path.stat().st_size
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no backup at {out}: {error.filename} is missing") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise JournalCorrupt(f"{manifest} is damaged: restore another copy") from None
+    if copied.file != FILE_NAME:
+        raise JournalCorrupt(f"{manifest} is damaged: restore another copy")
+    if size != copied.bytes or _digest(path, say) != copied.sha256:
+        raise JournalCorrupt(
+            f"{path} is not what was written, or a server has run on it since: restore another copy"
+        )
+    if _judge(path, say) != copied.shards:
+        raise JournalCorrupt(f"{manifest} is damaged: restore another copy")
+    return copied
+
+
+def _copy(source: Path, part: Path, say: Say) -> None:
+    with read_only(source) as connection, advised(part), closing(sqlite3.connect(part)) as target:
+        # One transaction for all pages: without it, each commit of the server would begin the
+        # copy anew, and under load it would never end.
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM heads").fetchone()
+        connection.backup(
+            target, pages=PAGES, progress=lambda _, left, all_: say("copying", all_ - left, all_)
+        )
+        # A copy needs no log of its own: it is one file, and nobody writes to it.
+        target.execute("PRAGMA journal_mode = DELETE")
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _judge(path: Path, say: Say) -> dict[str, int]:
+    """Return the last record by shard of a journal that is whole.
+
+    Raises:
+        JournalCorrupt: It is not; the sentence says where.
+    """
+    with read_only(path) as connection:
+        found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if found != "ok":
+            raise JournalCorrupt(f"{path} is damaged ({found}): restore another copy")
+        shards = shards_of(connection)
+        for shard, last in shards.items():
+            _judge_shard(connection, shard, last, say)
+    return shards
+
+
+def _judge_shard(connection: sqlite3.Connection, shard: str, last: int, say: Say) -> None:
+    """Check every record, snapshot and segment of a shard."""
+    seal, readable = sealer(shard), -1
+    for table in ("snapshots", "segments"):
+        for seq, wall, crc, body in connection.execute(
+            f"SELECT seq, wall, crc, body FROM {table} WHERE shard = ? ORDER BY seq DESC", (shard,)
+        ):
+            if not is_intact(seal, seq, wall, crc=crc, body=body):
+                raise JournalCorrupt(
+                    f"in {table} of shard {shard!r}, what begins at record {seq} fails its "
+                    "checksum: restore another copy"
+                )
+            readable = seq if table == "snapshots" else readable
+    first = first_of(connection, shard)
+    if first is None:
+        if last and readable < last:
+            raise missing(shard, 1, last)
+        return
+    if first > max(readable, 0) + 1 and last:
+        raise missing(shard, first - 1, last)
+    seq = first - 1
+    for record in kept_records(connection, shard, last):
+        seq = record.sequence
+        if seq % SAY_EVERY == 0:
+            say("checking", seq - first, last - first + 1)
+    if seq != last:
+        raise missing(shard, seq + 1, last)
+
+
+def _digest(path: Path, say: Say) -> str:
+    found, total, done = hashlib.sha256(), path.stat().st_size, 0
+    with path.open("rb") as file:
+        while block := file.read(BYTES):
+            found.update(block)
+            done += len(block)
+            say("reading", done, total)
+    return found.hexdigest()
+
+
+def _write(path: Path, body: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(body + b"\n")
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,81 @@
+"""A journal file read by somebody who is not its server: nothing is written, nobody is held up."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from evenmatch.engine.records import Record
+from evenmatch.errors import ConfigError
+from evenmatch.journals.head import Opener, is_intact, sealer
+from evenmatch.journals.sqlite import FILE_NAME
+from evenmatch.journals.sqlite_file import advised, examine
+
+
+def journal_of(data: Path) -> Path:
+    """Return the journal of a data directory, after a look that changes nothing.
+
+    Raises:
+        ConfigError: There is none.
+        JournalCorrupt: It is damaged.
+    """
+    path = data / FILE_NAME
+    if not path.is_file():
+        raise ConfigError(f"there is no journal at {path}: check the path")
+    examine(path)
+    return path
+
+
+@contextmanager
+def read_only(path: Path) -> Iterator[sqlite3.Connection]:
+    """Give a connection that cannot write; what SQLite says becomes our errors."""
+    with advised(path):
+        uri = f"{path.resolve().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+            # Damaged text must reach the checksum instead of stopping in the decoder.
+            connection.text_factory = lambda text: text.decode(errors="replace")
+            yield connection
+
+
+def shards_of(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the last record by shard."""
+    return dict(connection.execute("SELECT shard, last_seq FROM heads").fetchall())
+
+
+def first_of(connection: sqlite3.Connection, shard: str) -> int | None:
+    """Return the first record that is still kept; None if there is none."""
+    statement = "SELECT min(seq) FROM records WHERE shard = ?"
+    found: int | None = connection.execute(statement, (shard,)).fetchone()[0]
+    return found
+
+
+def kept_records(connection: sqlite3.Connection, shard: str, last: int) -> Iterator[Record]:
+    """Yield the records that are still kept, in order.
+
+    Raises:
+        JournalCorrupt: A checksum fails, or a record in between is missing.
+    """
+    first = first_of(connection, shard)
+    if first is None:
+        return
+    opener = Opener(shard, first, last)
+    rows = connection.execute(
+        "SELECT seq, wall, crc, body FROM records WHERE shard = ? AND seq <= ? ORDER BY seq",
+        (shard, last),
+    )
+    for seq, wall, crc, body in rows:
+        yield opener.open(seq, wall, crc, body).record
+
+
+def newest_snapshot(connection: sqlite3.Connection, shard: str) -> bytes | None:
+    """Return the newest snapshot that is intact."""
+    seal = sealer(shard)
+    rows = connection.execute(
+        "SELECT seq, wall, crc, body FROM snapshots WHERE shard = ? ORDER BY seq DESC", (shard,)
+    ).fetchall()
+    return next(
+        (body for seq, wall, crc, body in rows if is_intact(seal, seq, wall, crc=crc, body=body)),
+        None,
+    )

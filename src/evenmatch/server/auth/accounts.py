@@ -1,0 +1,198 @@
+"""Who may come in to one game: its keys, its players' tokens, its guests, its limits.
+
+Files of keys are looked at once a second, beside the requests; a change counts from then on. A file
+that has become unreadable changes nothing, so that a slip of an editor locks nobody out and lets
+nobody in.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.scenario import ServerSettings, Tokens
+from evenmatch.server.auth.audit import AuditLog
+from evenmatch.server.auth.keys import FILE_NAME, Key, KeyRing, read_keys
+from evenmatch.server.auth.limits import Buckets
+from evenmatch.server.auth.measured import Measured
+from evenmatch.server.auth.principal import Principal
+from evenmatch.server.auth.tokens import Verifier, random_player, read_token_keys, sign
+from evenmatch.server.logs import log
+
+SECRET_NAME = "guests.secret"
+SECRET_BYTES = 32
+GUEST_AUDIENCE = "evenmatch guests"
+GUEST_SECONDS = 30 * 86_400.0
+HOUR = 3_600.0
+MINUTE = 60.0
+
+Stamp = tuple[tuple[str, int, int, int] | None, ...]
+
+
+class GuestToken(msgspec.Struct, frozen=True, gc=False):
+    """What a guest gets: who he is here, and what proves it until `expires_at` (Unix time)."""
+
+    player: str
+    token: str
+    expires_at: float
+
+
+class Accounts:
+    """Who may come in to one game.
+
+    Args:
+        settings: The game's.
+        folder: Its data directory; None keeps everything in memory.
+        tenant: Its name; "" where it is the only one.
+        wall: Unix time.
+
+    Raises:
+        ConfigError: A file cannot be used.
+    """
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        folder: Path | None = None,
+        tenant: str = "",
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.tenant = tenant
+        self.settings = settings
+        self.audit = AuditLog(folder, wall=wall)
+        self.measured = Measured()
+        self.free_attributes = frozenset(settings.player_attributes)
+        self.ring = KeyRing(())
+        self.verifiers: dict[str, Verifier] = {}
+        limits = settings.limits
+        self.service_buckets = Buckets(limits.key_requests_max, limits.key_burst_max)
+        self.player_buckets = Buckets(limits.player_requests_max, limits.player_burst_max)
+        self._wall = wall
+        self._newcomers = Buckets(limits.guests_max / HOUR, limits.guests_max)
+        self._keys_file = _keys_file(settings, folder)
+        self._has_keys = False
+        self._guest_secret = _guest_secret(folder) if settings.guests else None
+        self._trouble = ""
+        self._stamp = self._look()
+        self._read(self._stamp)
+
+    @property
+    def is_keyed(self) -> bool:
+        """Return whether callers need a credential."""
+        return self._has_keys or bool(self.verifiers)
+
+    # Files
+
+    def reload(self) -> bool:
+        """Read files anew that have changed; return whether anything is different now."""
+        stamp = self._look()
+        if stamp == self._stamp:
+            return False
+        before = self.ring.keys
+        try:
+            self._read(stamp)
+        except ConfigError as error:
+            if str(error) != self._trouble:
+                self._trouble = str(error)
+                log.error("keys_unreadable", error=self._trouble, consequence="the old ones count")
+                self.audit.note_server("keys unreadable", self._trouble)
+            return False
+        self._stamp, self._trouble = stamp, ""
+        self.audit.note_server("keys changed", _changes(before, self.ring.keys))
+        return True
+
+    def _look(self) -> Stamp:
+        names = [] if self._keys_file is None else [str(self._keys_file)]
+        names += self.settings.tokens.key_files if self.settings.tokens is not None else ()
+        return tuple(_stamp_of(name) for name in names)
+
+    def _read(self, stamp: Stamp) -> None:
+        """Take in what the files hold; all of it or, where one is bad, nothing."""
+        # A server that had keys never goes back to having none.
+        must_be = self.settings.keys_file is not None or self._has_keys
+        ring, has_keys = KeyRing((), self.tenant), self._has_keys
+        if self._keys_file is not None and (must_be or stamp[0] is not None):
+            ring, has_keys = KeyRing(read_keys(self._keys_file), self.tenant), True
+        verifiers: dict[str, Verifier] = {}
+        if (tokens := self.settings.tokens) is not None:
+            if tokens.audience == GUEST_AUDIENCE:
+                raise ConfigError(f"server.tokens.audience must be another than {GUEST_AUDIENCE!r}")
+            verifiers[tokens.audience] = Verifier(tokens, read_token_keys(tokens), self.tenant)
+        if (secret := self._guest_secret) is not None:
+            guests = Tokens("HS256", (), GUEST_AUDIENCE, lifetime_max=GUEST_SECONDS)
+            verifiers[GUEST_AUDIENCE] = Verifier(guests, (secret,), self.tenant, is_guest=True)
+        self.ring, self.verifiers, self._has_keys = ring, verifiers, has_keys
+
+    # Guests
+
+    def wait_of_newcomer(self, address: str, now: float) -> float:
+        """Return 0 if an address may have another guest, else the seconds until it may.
+
+        Args:
+            address: Of a household.
+            now: A clock that never falls, seconds.
+        """
+        return self._newcomers.take(address, now)
+
+    def guest(self, known: Principal | None = None) -> GuestToken:
+        """Return a new guest's token, or a fresh one for a guest who is known."""
+        assert self._guest_secret is not None
+        now = self._wall()
+        player = random_player() if known is None else known.name
+        claims: dict[str, object] = {
+            "sub": player, "aud": GUEST_AUDIENCE, "iat": int(now), "exp": int(now + GUEST_SECONDS),
+        }  # fmt: skip
+        return GuestToken(player, sign(claims, self._guest_secret), float(int(now + GUEST_SECONDS)))
+
+
+def _keys_file(settings: ServerSettings, folder: Path | None) -> Path | None:
+    if settings.keys_file is not None:
+        return Path(settings.keys_file)
+    return None if folder is None else folder / FILE_NAME
+
+
+def _guest_secret(folder: Path | None) -> bytes:
+    """Return the secret that signs guests' tokens; it is made once and stays in the folder."""
+    if folder is None:
+        return secrets.token_bytes(SECRET_BYTES)
+    path = folder / SECRET_NAME
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(SECRET_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
+    secret = path.read_bytes()
+    if len(secret) != SECRET_BYTES:
+        raise ConfigError(f"{path} is damaged; delete it, and guests become new players")
+    return secret
+
+
+def _stamp_of(name: str) -> tuple[str, int, int, int] | None:
+    try:
+        found = Path(name).stat()
+    except OSError:
+        return None
+    return (name, found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _changes(before: dict[str, Key], after: dict[str, Key]) -> str:
+    """Return in words what became of which key; secrets are in neither."""
+    words = [
+        f"{'added' if old is None else 'revoked' if new.revoked and not old.revoked else 'changed'}"
+        f" {new.name} ({key_id}): {', '.join(new.rights)}"
+        for key_id, new in after.items()
+        if (old := before.get(key_id)) != new
+    ]
+    words += [f"removed {old.name} ({key})" for key, old in before.items() if key not in after]
+    return "; ".join(words) or "keys of player tokens"

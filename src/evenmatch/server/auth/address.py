@@ -1,0 +1,76 @@
+"""Where a request comes from, where proxies that we trust stand in between."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+
+from evenmatch.server.responses import Scope
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+HOPS_MAX = 16
+"""Addresses of a forwarding header that are looked at."""
+V6_PREFIX = 64
+"""An IPv6 subscriber has this many bits of network; what follows is his to choose."""
+
+
+def networks_of(texts: Sequence[str]) -> tuple[Network, ...]:
+    """Return networks such as `10.0.0.0/8`, or single addresses; they were checked before."""
+    return tuple(ipaddress.ip_network(text) for text in texts)
+
+
+def caller_address(scope: Scope, trusted: Sequence[Network]) -> str:
+    """Return the address of whoever sent a request.
+
+    `X-Forwarded-For` counts only as far as trusted proxies wrote it: it is read from its end, and
+    the first address that is not a trusted proxy's is the caller's. Anything before it may be
+    made up.
+
+    Args:
+        scope: The request.
+        trusted: Networks of our own proxies.
+    """
+    client = scope.get("client")
+    near = str(client[0]) if client else ""
+    if not trusted or not _is_among(near, trusted):
+        return near
+    hops = [
+        hop.strip()
+        for name, value in scope["headers"]
+        if name == b"x-forwarded-for"
+        for hop in value.decode("latin-1").split(",")
+    ]
+    for hop in reversed(hops[-HOPS_MAX:]):
+        if _parsed(hop) is None:
+            break
+        near = hop
+        if not _is_among(hop, trusted):
+            break
+    return near
+
+
+def household_of(address: str) -> str:
+    """Return what one subscriber cannot change of his address.
+
+    >>> household_of("2001:db8:1:2:3:4:5:6"), household_of("192.0.2.7")
+    ('2001:db8:1:2::/64', '192.0.2.7')
+    """
+    parsed = _parsed(address)
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ipaddress.ip_network((parsed, V6_PREFIX), strict=False))
+    return address
+
+
+def _is_among(address: str, trusted: Sequence[Network]) -> bool:
+    parsed = _parsed(address)
+    return parsed is not None and any(parsed in network for network in trusted)
+
+
+def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None

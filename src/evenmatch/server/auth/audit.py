@@ -1,0 +1,196 @@
+"""The audit log: who did what when, as lines of JSON that are only ever appended.
+
+One file of the data directory, `audit.jsonl`; when it is full it becomes `audit.1.jsonl`, and the
+oldest of them is deleted. It names keys by their ids and never holds a key or a token. Failed
+authentications come in floods, so an address and reason is written once a minute, with a count.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from evenmatch.server.auth.principal import Principal
+from evenmatch.server.logs import log
+
+FILE_NAME = "audit.jsonl"
+FILE_BYTES_MAX = 10_000_000
+FILES_MAX = 5
+"""Full files that are kept beside the one that is written."""
+KEPT_IN_MEMORY = 1_000
+PAGE_MAX = 500
+FAILURE_PAUSE = 60.0
+"""Seconds for which failures of one address and reason are only counted."""
+FAILURES_MAX = 100
+"""Addresses and reasons that are written of in that time; what is beyond is counted together."""
+TEXT_MAX = 256
+
+
+class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that somebody did.
+
+    Args:
+        seq: The number of the entry; they rise by one.
+        at: Unix time.
+        who: The name of the key or the player, or the address of an unknown caller.
+        action: What was done: `METHOD pattern` of a route, or a word of our own.
+        kind: What the caller is: `service`, `player`, `local`, `nobody` or `server`.
+        key: The id of the key.
+        target: What it was done to: the path.
+        status: The HTTP status of the answer.
+        address: Where the request came from.
+        detail: What else is worth knowing.
+        count: How often, where several are told of together.
+    """
+
+    seq: int
+    at: float
+    who: str
+    action: str
+    kind: str = ""
+    key: str = ""
+    target: str = ""
+    status: int = 0
+    address: str = ""
+    detail: str = ""
+    count: int = 1
+
+
+class AuditPage(msgspec.Struct, frozen=True):
+    """Entries in order; ask again with `after` = `next`."""
+
+    entries: tuple[AuditEntry, ...]
+    next: int
+
+
+class AuditLog:
+    """The audit log of one game.
+
+    Args:
+        folder: Its data directory; None keeps the last entries in memory.
+        wall: Unix time.
+        bytes_max: Size from which the file is put aside.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        *,
+        wall: Callable[[], float] = time.time,
+        bytes_max: int = FILE_BYTES_MAX,
+    ) -> None:
+        self._path = None if folder is None else folder / FILE_NAME
+        self._wall = wall
+        self._bytes_max = bytes_max
+        self._recent: deque[AuditEntry] = deque(maxlen=KEPT_IN_MEMORY)
+        # Pages are read in threads.
+        self._lock = threading.Lock()
+        self._failures: dict[tuple[str, str], int] = {}
+        self._failures_since = 0.0
+        self._is_broken = False
+        # Found at the first entry: until then another server may still write.
+        self._last: int | None = None
+
+    def note(self, principal: Principal, action: str, **more: object) -> None:
+        """Write down what a known caller did; `more` are fields of `AuditEntry`."""
+        self._write(principal.name, action, kind=principal.kind, key=principal.key, **more)
+
+    def note_server(self, action: str, detail: str) -> None:
+        """Write down what the server noticed itself, such as a change of its keys."""
+        self._write("server", action, kind="server", detail=detail[:4096])
+
+    def note_failure(self, address: str, reason: str) -> None:
+        """Write down that an address showed a credential that is not valid."""
+        now = self._wall()
+        if not 0.0 <= now - self._failures_since < FAILURE_PAUSE:
+            self.flush()
+            self._failures_since = now
+        seen = (address, reason)
+        if seen in self._failures:
+            self._failures[seen] += 1
+            return
+        if len(self._failures) >= FAILURES_MAX:
+            others = ("others", "various")
+            self._failures[others] = self._failures.get(others, 0) + 1
+            return
+        self._failures[seen] = 0
+        self._write(address, "authentication failed", kind="nobody", detail=reason)
+
+    def flush(self) -> None:
+        """Write down how often the failures of the last minute came again."""
+        for (address, reason), count in self._failures.items():
+            if count:
+                self._write(
+                    address, "authentication failed", kind="nobody", detail=reason, count=count
+                )
+        self._failures.clear()
+
+    def page(self, after: int | None, most: int = PAGE_MAX) -> AuditPage:
+        """Return the entries after a number; without one, the last ones.
+
+        Complexity:
+            O(bytes of the files), so it runs in a thread.
+        """
+        with self._lock:
+            entries = list(self._kept())
+            last = entries[-1].seq if entries else 0
+        if after is None:
+            return AuditPage(tuple(entries[-most:]), last)
+        found = [entry for entry in entries if entry.seq > after][:most]
+        return AuditPage(tuple(found), found[-1].seq if found else max(after, last))
+
+    def _write(self, who: str, action: str, **more: object) -> None:
+        with self._lock:
+            if self._last is None:
+                self._last = max((entry.seq for entry in self._kept()), default=0)
+            entry = msgspec.convert(
+                {"seq": self._last + 1, "at": round(self._wall(), 3), "who": who[:TEXT_MAX],
+                 "action": action, **more},
+                AuditEntry,
+            )  # fmt: skip
+            self._last = entry.seq
+            self._recent.append(entry)
+            if self._path is None:
+                return
+            try:
+                self._append(msgspec.json.encode(entry) + b"\n")
+                self._is_broken = False
+            except OSError as error:
+                if not self._is_broken:
+                    log.error("audit_failed", error=str(error), consequence="entries are lost")
+                self._is_broken = True
+
+    def _append(self, line: bytes) -> None:
+        assert self._path is not None
+        if self._path.exists() and self._path.stat().st_size + len(line) > self._bytes_max:
+            for number in range(FILES_MAX - 1, 0, -1):
+                older = self._aside(number)
+                if older.exists():
+                    older.replace(self._aside(number + 1))
+            self._path.replace(self._aside(1))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        with os.fdopen(os.open(self._path, flags, 0o600), "ab", buffering=0) as file:
+            file.write(line)
+
+    def _aside(self, number: int) -> Path:
+        assert self._path is not None
+        return self._path.with_name(f"audit.{number}.jsonl")
+
+    def _kept(self) -> Iterator[AuditEntry]:
+        """Yield all entries that are kept, oldest first; torn and foreign lines are passed over."""
+        if self._path is None:
+            yield from self._recent
+            return
+        for path in (*(self._aside(number) for number in range(FILES_MAX, 0, -1)), self._path):
+            if path.exists():
+                for line in path.read_bytes().splitlines():
+                    try:
+                        yield msgspec.json.decode(line, type=AuditEntry)
+                    except (msgspec.MsgspecError, UnicodeDecodeError):
+                        continue

@@ -1,0 +1,91 @@
+"""The guard of a route: may this caller do that, is it his, and is it to be written down?"""
+
+from __future__ import annotations
+
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+
+from evenmatch.server.auth.audit import AuditLog
+from evenmatch.server.auth.creating import lacks
+from evenmatch.server.auth.own import check_match, check_queue, check_ticket, principal_of
+from evenmatch.server.auth.principal import Principal
+from evenmatch.server.auth.refusals import Forbidden, no_credential
+from evenmatch.server.auth.rights import Line, line_of
+from evenmatch.server.responses import Asgi, Message, Receive, Scope, Send
+from evenmatch.server.runtime import Runtime
+
+WEBSOCKET = "WS"
+
+
+class Guard:
+    """Stands before one route.
+
+    Args:
+        pattern: The route's path.
+        inner: What answers those who may.
+        runtime: Knows whose is what.
+        audit: Where it is written down.
+    """
+
+    def __init__(self, pattern: str, inner: Asgi, runtime: Runtime, audit: AuditLog) -> None:
+        self._pattern = pattern
+        self._inner = inner
+        self._runtime = runtime
+        self._audit = audit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a caller through who may.
+
+        Raises:
+            Unauthenticated: He must show a key or a token first.
+            Forbidden: He may not do this.
+            UnknownTicket: It is not his ticket.
+            UnknownMatch: It is not his match.
+        """
+        method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
+        line, principal = line_of(method, self._pattern), principal_of(scope)
+        self._check(scope, line, principal)
+        if not line.is_audited or principal.is_player:
+            await self._inner(scope, receive, send)
+            return
+        status = 500
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._inner(scope, receive, noted)
+        finally:
+            client = scope.get("client")
+            self._audit.note(
+                principal,
+                f"{method} {self._pattern}",
+                target=scope["path"][:256],
+                status=status,
+                address=str(client[0]) if client else "",
+            )
+
+    def _check(self, scope: Scope, line: Line, principal: Principal) -> None:
+        if not principal.rights & line.rights:
+            raise no_credential() if principal.kind == "nobody" else lacks(principal, line.rights)
+        if not (principal.is_player or principal.queues):
+            return
+        parameters, engine = scope["path_params"], self._runtime.engine
+        if "ticket" in parameters:
+            check_ticket(principal, engine, parameters["ticket"])
+        elif "match" in parameters:
+            check_match(principal, engine, parameters["match"])
+        elif "queue" in parameters:
+            check_queue(principal, (parameters["queue"],))
+        elif principal.queues and line.rights <= {"operate", "read"}:
+            own = ", ".join(sorted(principal.queues))
+            raise Forbidden(f"this concerns the whole server, and the key is for {own} only")
+
+
+def guarded(route: BaseRoute, runtime: Runtime, audit: AuditLog) -> BaseRoute:
+    """Return a route that lets in only whom the table of rights allows."""
+    assert isinstance(route, Route | WebSocketRoute)
+    route.app = Guard(route.path, route.app, runtime, audit)
+    return route

@@ -1,0 +1,188 @@
+"""Service keys: what a game's backend shows to be let in.
+
+A key is 256 random bits and is shown once; the file holds its SHA-256 and what it may do. Random
+bits need no salt and no slow hash: whoever steals the file cannot guess them. Keys are never
+deleted from the file, only revoked, so that the file says who could do what when.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from evenmatch.errors import ConfigError
+from evenmatch.server.auth.principal import SERVICE_RIGHTS, Principal
+
+try:
+    import fcntl
+except ImportError:  # Windows: whoever writes last wins.
+    fcntl = None  # type: ignore[assignment]
+
+FILE_NAME = "keys.json"
+PREFIX = "em"
+ID_BYTES = 6
+SECRET_BYTES = 32
+KEYS_MAX = 1_000
+NAME_MAX = 64
+FILE_BYTES_MAX = 2_000_000
+
+
+class Key(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One service key, without its secret.
+
+    Args:
+        id: The part of the key that may be shown.
+        name: Who uses it; several keys may have one name while they are rotated.
+        sha256: Of the whole key, in hexadecimal.
+        rights: What it may do, of `SERVICE_RIGHTS`.
+        queues: The queues that it is for; empty means all.
+        created: Unix time.
+        expires: Unix time from which it counts no more; None means never.
+        revoked: Unix time at which it was revoked; None means that it was not.
+    """
+
+    id: str
+    name: str
+    sha256: str
+    rights: tuple[str, ...]
+    queues: tuple[str, ...] = ()
+    created: float = 0.0
+    expires: float | None = None
+    revoked: float | None = None
+
+    def state(self, now: float) -> str:
+        """Return `live`, `expired` or `revoked`; `now` is Unix time."""
+        if self.revoked is not None:
+            return "revoked"
+        return "expired" if self.expires is not None and self.expires <= now else "live"
+
+
+class KeyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the file holds."""
+
+    keys: tuple[Key, ...] = ()
+
+
+def new_key(
+    name: str, rights: tuple[str, ...], *, queues: tuple[str, ...] = (), now: float,
+    expires: float | None = None,
+) -> tuple[Key, str]:  # fmt: skip
+    """Return a new key and its text, which nobody can find out later.
+
+    Args:
+        name: Who will use it.
+        rights: What it may do.
+        queues: The queues that it is for; empty means all.
+        now: Unix time.
+        expires: Unix time from which it counts no more.
+
+    Raises:
+        ConfigError: The name is empty or too long, or there is no such right.
+    """
+    if not (1 <= len(name) <= NAME_MAX and name.isprintable() and not name.isspace()):
+        raise ConfigError(f"a key's name has 1 to {NAME_MAX} printable characters, got {name!r}")
+    unknown = [right for right in rights if right not in SERVICE_RIGHTS]
+    if unknown or not rights:
+        allowed = ", ".join(SERVICE_RIGHTS)
+        raise ConfigError(f"--rights must be some of {allowed}, got {', '.join(unknown) or 'none'}")
+    key_id = secrets.token_hex(ID_BYTES)
+    text = f"{PREFIX}_{key_id}_{secrets.token_urlsafe(SECRET_BYTES)}"
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return Key(key_id, name, digest, tuple(dict.fromkeys(rights)), queues, now, expires), text
+
+
+class KeyRing:
+    """The keys of one game, by id."""
+
+    def __init__(self, keys: tuple[Key, ...], tenant: str = "") -> None:
+        self._tenant = tenant
+        self._keys = {key.id: key for key in keys}
+        self._digests = {key.id: bytes.fromhex(key.sha256) for key in keys}
+
+    @property
+    def keys(self) -> dict[str, Key]:
+        """Return the keys by id, whatever their state."""
+        return self._keys
+
+    def principal(self, text: str, now: float) -> Principal | None:
+        """Return whom a key belongs to, None if it counts nothing here.
+
+        Args:
+            text: The whole key.
+            now: Unix time.
+        """
+        prefix, _, rest = text.partition("_")
+        key = self._keys.get(rest.partition("_")[0]) if prefix == PREFIX else None
+        if key is None:
+            return None
+        given = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        if not hmac.compare_digest(given, self._digests[key.id]) or key.state(now) != "live":
+            return None
+        until = float("inf") if key.expires is None else key.expires
+        rights = frozenset(("anyone", *key.rights))
+        queues = frozenset(key.queues)
+        return Principal("service", key.name, rights, self._tenant, key.id, queues, until)
+
+
+def read_keys(path: Path) -> tuple[Key, ...]:
+    """Return the keys in a file.
+
+    Raises:
+        ConfigError: The file cannot be read, or is not one that `evenmatch keys` wrote.
+    """
+    try:
+        if path.stat().st_size > FILE_BYTES_MAX:
+            raise ConfigError(f"{path} must have at most {FILE_BYTES_MAX:,} bytes")
+        found = msgspec.json.decode(path.read_bytes(), type=KeyFile)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}; make it with: evenmatch keys add"
+        ) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path} is not a file of keys: {error}") from None
+    for key in found.keys:
+        _check(key, path)
+    if len({key.id for key in found.keys}) != len(found.keys):
+        raise ConfigError(f"{path} names a key twice")
+    return found.keys
+
+
+def write_keys(path: Path, keys: tuple[Key, ...]) -> None:
+    """Put keys in the place of those in a file, at once and for its owner's eyes only."""
+    fresh = path.with_name(f"{path.name}.new")
+    with suppress(FileNotFoundError):
+        fresh.unlink()
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(KeyFile(keys)), indent=1) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+@contextmanager
+def editing(path: Path) -> Iterator[None]:
+    """Let nobody else change a file of keys meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(f"{path.name}.lock").open("w") as lock:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _check(key: Key, path: Path) -> None:
+    try:
+        is_digest = len(bytes.fromhex(key.sha256)) == 32
+    except ValueError:
+        is_digest = False
+    if not is_digest or "_" in key.id or not key.id:
+        raise ConfigError(f"{path}: key {key.id[:64]!r} is damaged; revoke it and add another")
+    for right in key.rights:
+        if right not in SERVICE_RIGHTS:
+            raise ConfigError(f"{path}: key {key.id}: there is no right {right[:64]!r}")

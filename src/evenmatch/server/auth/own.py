@@ -1,0 +1,113 @@
+"""What belongs to whom: players see their own tickets and matches, keys those of their queues.
+
+What is not his looks to a caller exactly as if there were no such thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.tables import Tables
+from evenmatch.errors import UnknownMatch, UnknownTicket
+from evenmatch.server.auth.principal import LOCAL, Principal
+from evenmatch.server.auth.refusals import Forbidden
+from evenmatch.server.responses import Scope
+
+
+def principal_of(scope: Scope) -> Principal:
+    """Return who sent a request."""
+    found: Principal = scope.get("principal", LOCAL)
+    return found
+
+
+def check_ticket(principal: Principal, engine: Engine, ticket_id: str) -> None:
+    """Refuse a ticket that is not the caller's, as if it had never been.
+
+    A ticket that is no longer kept, or never was, is left to whoever looks it up next.
+
+    Raises:
+        UnknownTicket: It belongs to somebody else.
+    """
+    if not (principal.is_player or principal.queues):
+        return
+    tables = engine.tables
+    if ticket_id not in tables.waiting and ticket_id not in tables.ended:
+        return
+    if principal.is_player:
+        is_his = principal.name in _players_of(tables, ticket_id)
+    else:
+        is_his = not principal.queues.isdisjoint(_queues_of(tables, ticket_id))
+    if not is_his:
+        raise UnknownTicket(f"no ticket has the id {ticket_id[:64]!r}")
+
+
+def check_match(principal: Principal, engine: Engine, match_id: str) -> None:
+    """Refuse a match that is not the caller's, as if it had never been.
+
+    Raises:
+        UnknownMatch: It belongs to others.
+    """
+    if not (principal.is_player or principal.queues):
+        return
+    tables = engine.tables
+    kept = tables.matches.get(match_id) or tables.proposals.get(match_id)
+    if kept is None:
+        return
+    if principal.is_player:
+        is_his = any(principal.name in team for team in kept.match.players)
+    else:
+        is_his = kept.match.queue in principal.queues
+    if not is_his:
+        raise UnknownMatch(f"no match has the id {match_id[:64]!r}")
+
+
+def speaks_for(
+    principal: Principal, engine: Engine, ticket_id: str, players: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return for which players of a ticket a caller answers: a player for himself.
+
+    Args:
+        principal: The caller.
+        engine: Knows whose the ticket is.
+        ticket_id: The ticket.
+        players: Whom he names; empty means whomever he speaks for.
+
+    Raises:
+        UnknownTicket: It is not his.
+        Forbidden: He names somebody else.
+    """
+    check_ticket(principal, engine, ticket_id)
+    if not principal.is_player:
+        return players
+    if any(player != principal.name for player in players):
+        raise Forbidden("a player answers for himself only", where="/players")
+    return (principal.name,)
+
+
+def check_queue(principal: Principal, queues: Iterable[str]) -> None:
+    """Refuse queues that the caller's key is not for.
+
+    Raises:
+        Forbidden: One of them is not among its own.
+    """
+    if not principal.queues:
+        return
+    for name in queues:
+        if name not in principal.queues:
+            own = ", ".join(sorted(principal.queues))
+            raise Forbidden(
+                f"this key is for the queues {own}, not for {name[:64]!r}", where="/queues"
+            )
+
+
+def _players_of(tables: Tables, ticket_id: str) -> tuple[str, ...]:
+    row = tables.waiting.get(ticket_id)
+    if row is not None:
+        return tuple(player.id for player in row.ticket.players)
+    return tables.ended[ticket_id].players
+
+
+def _queues_of(tables: Tables, ticket_id: str) -> tuple[str, ...]:
+    row = tables.waiting.get(ticket_id)
+    return row.ticket.queues if row is not None else tables.ended[ticket_id].queues

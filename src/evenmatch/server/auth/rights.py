@@ -1,0 +1,93 @@
+"""Who may use which route: one line each, and nothing that is not written down.
+
+A line names the method, the pattern of the path, and the rights of which one is enough. `own` means
+a player, who then sees only his ticket (`{ticket}` in the pattern) or a match that he is in
+(`{match}`); everything else looks to him as if it were not there. Other routes for players see to
+that themselves. `anyone` needs no credential. A line that ends in `audited` goes into the audit
+log.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+TABLE = """
+POST   /v1/tickets                       tickets own
+GET    /v1/tickets/{ticket}              tickets own
+PATCH  /v1/tickets/{ticket}              tickets own
+DELETE /v1/tickets/{ticket}              tickets own operate    audited
+GET    /v1/tickets/{ticket}/events       tickets own
+GET    /v1/tickets/{ticket}/explain      tickets own read operate
+POST   /v1/tickets/{ticket}/heartbeat    tickets own
+GET    /v1/stream                        tickets own
+WS     /v1/stream                        tickets own
+
+GET    /v1/queues                        tickets own matches read operate
+GET    /v1/queues/{queue}/stats          read operate
+GET    /v1/queues/{queue}/waiting        read operate
+GET    /v1/queues/{queue}/matches        matches
+POST   /v1/queues/{queue}/pause          operate    audited
+POST   /v1/queues/{queue}/resume         operate    audited
+PUT    /v1/queues/{queue}/policy         operate    audited
+
+GET    /v1/matches/{match}               tickets matches own read operate
+POST   /v1/matches/{match}/accept        tickets own
+POST   /v1/matches/{match}/decline       tickets own
+PUT    /v1/matches/{match}/assignment    matches own
+POST   /v1/matches/{match}/open          matches
+GET    /v1/matches/{match}/open          matches
+POST   /v1/matches/{match}/close         matches
+POST   /v1/matches/{match}/finish        matches
+POST   /v1/matches/{match}/outcome       matches own
+
+GET    /v1/players/{player}/rating       tickets matches own read operate
+POST   /v1/guests                        anyone
+GET    /v1/config                        operate
+PUT    /v1/config                        operate    audited
+GET    /v1/audit                         operate
+GET    /v1/drain                         operate
+POST   /v1/drain                         operate    audited
+DELETE /v1/drain                         operate    audited
+GET    /v1/dashboard/events              read operate
+GET    /v1/dashboard/matches/{match}     read operate
+GET    /dashboard/{file}                 anyone
+POST   /                                 tickets
+
+GET    /openapi.json                     anyone
+GET    /metrics                          read operate
+GET    /healthz                          anyone
+GET    /readyz                           anyone
+GET    /                                 anyone
+"""
+
+AUDITED = "audited"
+
+
+class Line(msgspec.Struct, frozen=True):
+    """Who may use a route.
+
+    Args:
+        rights: One of them is enough.
+        is_audited: Its use goes into the audit log.
+    """
+
+    rights: frozenset[str]
+    is_audited: bool = False
+
+
+def _read(table: str) -> dict[tuple[str, str], Line]:
+    lines: dict[tuple[str, str], Line] = {}
+    for row in filter(None, table.splitlines()):
+        method, pattern, *words = row.split()
+        lines[method, pattern] = Line(frozenset(words) - {AUDITED}, AUDITED in words)
+    return lines
+
+
+LINES = _read(TABLE)
+UNLISTED = Line(frozenset({"operate"}), is_audited=True)
+"""What holds for a route that nobody wrote down; a test finds it."""
+
+
+def line_of(method: str, pattern: str) -> Line:
+    """Return who may use a route; `WS` is the method of a WebSocket."""
+    return LINES.get(("GET" if method == "HEAD" else method, pattern), UNLISTED)

@@ -1,0 +1,50 @@
+"""The routes of accounts: tokens for guests, and the audit log."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from evenmatch.errors import NotSupported
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.address import caller_address, household_of, networks_of
+from evenmatch.server.auth.audit import PAGE_MAX
+from evenmatch.server.auth.own import principal_of
+from evenmatch.server.auth.refusals import TooManyRequests
+from evenmatch.server.responses import InvalidRequest, encode
+from evenmatch.server.routes import check_parameters, record_of
+
+
+class AccountRoutes:
+    """Handlers that answer with one JSON body."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts = accounts
+        self._trusted = networks_of(accounts.settings.trusted_proxies)
+
+    async def make_guest(self, request: Request) -> Response:
+        """Give a device a player's token; a guest who shows his gets a fresh one."""
+        accounts = self._accounts
+        if not accounts.settings.guests:
+            raise NotSupported("this server takes no guests; [server] guests = true lets them in")
+        principal = principal_of(request.scope)
+        known = principal if principal.vouched.is_guest else None
+        address = household_of(caller_address(request.scope, self._trusted))
+        if wait := accounts.wait_of_newcomer(address, monotonic()):
+            raise TooManyRequests("too many guests come from this address", wait)
+        guest = accounts.guest(known)
+        return Response(encode(guest), 201, media_type="application/json")
+
+    async def get_audit(self, request: Request) -> Response:
+        """Return entries of the audit log: the last ones, or those after a number."""
+        check_parameters(request, ("after", "most"))
+        after = request.query_params.get("after")
+        most = record_of(request.query_params.get("most", str(PAGE_MAX)), "most")
+        if not 1 <= most <= PAGE_MAX:
+            raise InvalidRequest(f"most must be 1 to {PAGE_MAX}, got {most}", where="/most")
+        number = None if after is None else record_of(after)
+        page = await asyncio.to_thread(self._accounts.audit.page, number, most)
+        return Response(encode(page), media_type="application/json")

@@ -1,0 +1,220 @@
+"""Player tokens: JWTs that the game's own login signs, one a player.
+
+The algorithm is fixed by the configuration; what a token's header says of it is compared and never
+followed, so neither `none` nor a public key used as a secret gets in. A token must expire, must be
+meant for us, and must name its player. Its claims are read strictly, like any other input.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jwt
+import msgspec
+from jwt.api_jws import PyJWS
+from jwt.utils import base64url_decode, base64url_encode
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.rating import Rating
+from evenmatch.model.scenario import Tokens
+from evenmatch.model.ticket import Value
+from evenmatch.server.auth.principal import ANYONE, OWN, Member, Principal, Vouched
+from evenmatch.server.auth.refusals import Unauthenticated, unknown_credential
+
+TOKEN_BYTES_MAX = 8_192
+"""Longest token; a header line of uvicorn has 64 KB."""
+SECRET_BYTES_MIN = 32
+KEY_BYTES_MAX = 16_384
+PARTY_MAX = 100
+ID_LENGTH_MAX = 128
+BAD_CLAIMS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError)
+
+
+class Claims(msgspec.Struct, frozen=True):
+    """What a player's token says; claims of others are ignored.
+
+    Args:
+        sub: The player's id.
+        aud: Whom the token is for.
+        exp: Unix time from which it counts no more.
+        iss: Who made it.
+        nbf: Unix time from which it counts.
+        iat: Unix time at which it was made.
+        rating: The player's rating.
+        household: A key that accounts of one household share.
+        party: Whom he may bring along.
+        attributes: Facts of the player.
+    """
+
+    sub: str
+    aud: str | tuple[str, ...]
+    exp: float
+    iss: str = ""
+    nbf: float | None = None
+    iat: float | None = None
+    rating: Rating | None = None
+    household: str | None = None
+    party: tuple[str | Member, ...] = ()
+    attributes: dict[str, Value] = {}
+
+
+class _Audience(msgspec.Struct, frozen=True):
+    aud: str | tuple[str, ...] = ()
+
+
+_claims = msgspec.json.Decoder(Claims)
+_audience = msgspec.json.Decoder(_Audience)
+
+
+class Verifier:
+    """Checks the tokens of one game.
+
+    Args:
+        settings: What a token must be like.
+        keys: Secrets, or public keys in PEM; any of them may have signed.
+        tenant: The game.
+        is_guest: The tokens are those that this server makes for guests.
+    """
+
+    def __init__(
+        self, settings: Tokens, keys: Sequence[bytes], tenant: str = "", *, is_guest: bool = False
+    ) -> None:
+        self.settings = settings
+        self._tenant = tenant
+        self._is_guest = is_guest
+        self._jws = PyJWS(algorithms=[settings.algorithm])
+        algorithm = self._jws.get_algorithm_by_name(settings.algorithm)
+        self._keys: list[Any] = [algorithm.prepare_key(key) for key in keys]
+
+    def principal(self, token: bytes, now: float) -> Principal:
+        """Return the player whom a token stands for.
+
+        Args:
+            token: The whole token.
+            now: Unix time.
+
+        Raises:
+            Unauthenticated: It is not valid, or not now.
+        """
+        try:
+            claims = _claims.decode(self._payload(token))
+        except BAD_CLAIMS:
+            raise unknown_credential("bad_claims") from None
+        self._check(claims, now)
+        vouched = Vouched(
+            claims.rating, claims.household, _members(claims.party), claims.attributes,
+            self._is_guest,
+        )  # fmt: skip
+        rights = frozenset((ANYONE, OWN))
+        return Principal("player", claims.sub, rights, self._tenant, until=claims.exp,
+                         vouched=vouched)  # fmt: skip
+
+    def _payload(self, token: bytes) -> bytes:
+        """Return what a token carries if one of our keys signed it."""
+        if not _is_canonical(token):
+            raise unknown_credential("malformed")
+        for key in self._keys:
+            try:
+                found = self._jws.decode_complete(token, key, algorithms=[self.settings.algorithm])
+            except jwt.InvalidSignatureError:
+                continue
+            except (jwt.PyJWTError, RecursionError, ValueError, TypeError):
+                raise unknown_credential("malformed") from None
+            payload: bytes = found["payload"]
+            return payload
+        raise unknown_credential("bad_signature")
+
+    def _check(self, claims: Claims, now: float) -> None:
+        settings = self.settings
+        audiences = (claims.aud,) if isinstance(claims.aud, str) else claims.aud
+        if settings.audience not in audiences:
+            raise unknown_credential("foreign_audience")
+        if settings.issuer is not None and claims.iss != settings.issuer:
+            raise unknown_credential("foreign_issuer")
+        if not _is_id(claims.sub):
+            raise unknown_credential("bad_player")
+        if claims.exp + settings.leeway <= now:
+            raise Unauthenticated("the token has expired; get a new one", "expired")
+        since = max(claims.nbf or 0.0, claims.iat or 0.0)
+        if since - settings.leeway > now:
+            raise Unauthenticated("the token counts from a later time on", "not_yet_valid")
+        if claims.exp - now > settings.lifetime_max + settings.leeway:
+            raise Unauthenticated(
+                f"the token expires later than in {settings.lifetime_max:g} s, which is the most "
+                f"that this server takes; get a shorter one",
+                "too_long_lived",
+            )
+
+
+def audiences_of(token: bytes) -> tuple[str, ...]:
+    """Return whom a token says it is for; nothing about it is checked yet."""
+    try:
+        found = _audience.decode(base64url_decode(token.split(b".")[1])).aud
+    except (*BAD_CLAIMS, IndexError):
+        return ()
+    return (found,) if isinstance(found, str) else found
+
+
+def read_token_keys(settings: Tokens) -> tuple[bytes, ...]:
+    """Return what is in the files that the settings name.
+
+    Raises:
+        ConfigError: A file cannot be read, or holds no key for the algorithm.
+    """
+    return tuple(_read(Path(name), settings.algorithm) for name in settings.key_files)
+
+
+def random_player() -> str:
+    """Return the id of a new guest: nobody else has it, and nobody guesses it."""
+    return f"guest-{secrets.token_hex(12)}"
+
+
+def sign(claims: dict[str, object], secret: bytes) -> str:
+    """Return a token that this server makes itself."""
+    return jwt.encode(claims, secret, algorithm="HS256")
+
+
+def _read(path: Path, algorithm: str) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(KEY_BYTES_MAX).strip()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+    if algorithm.startswith("HS"):
+        if b"-----BEGIN" in data:
+            raise ConfigError(f"{path} is no secret for {algorithm}, but a key pair's part in PEM")
+        if len(data) < SECRET_BYTES_MIN:
+            raise ConfigError(f"{path} must hold at least {SECRET_BYTES_MIN} bytes of secret")
+        return data
+    if b"PRIVATE KEY" in data:
+        raise ConfigError(f"{path} is a private key; give the server the public one alone")
+    known = PyJWS(algorithms=[algorithm]).get_algorithm_by_name(algorithm)
+    try:
+        too_short = known.check_key_length(known.prepare_key(data))
+    except (jwt.PyJWTError, ValueError, TypeError) as error:
+        raise ConfigError(f"{path} is no public key for {algorithm} in PEM: {error}") from None
+    if too_short is not None:
+        raise ConfigError(f"{path} holds too short a key for {algorithm}: make a longer one")
+    return data
+
+
+def _is_canonical(token: bytes) -> bool:
+    """Return whether each part is written as base64 writes it; the last bits may not be altered."""
+    try:
+        return all(base64url_encode(base64url_decode(part)) == part for part in token.split(b"."))
+    except ValueError:
+        return False
+
+
+def _members(party: tuple[str | Member, ...]) -> tuple[Member, ...]:
+    members = tuple(Member(each) if isinstance(each, str) else each for each in party)
+    if len(members) > PARTY_MAX or not all(_is_id(member.id) for member in members):
+        raise unknown_credential("bad_party")
+    return members
+
+
+def _is_id(text: str) -> bool:
+    return 1 <= len(text) <= ID_LENGTH_MAX and text.isprintable() and not text.isspace()

@@ -1,0 +1,71 @@
+"""The last hour of one queue in two grains: single ticks for minutes, ten of them for the hour."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import deque
+
+COUNTS = (
+    "arrivals",
+    "matches",
+    "players",
+    "expired",
+    "cancelled",
+    "proposed",
+    "repaired",
+    "failed",
+)
+"""What happened in a tick: `players` were matched, `failed` proposals dissolved."""
+GAUGES = ("waiting", "p50", "p90", "p99", "longest", "overdue")
+"""What was so at the end of a tick; waits in engine seconds."""
+COLUMNS = (*COUNTS, *GAUGES)
+FINE_MOST = 330
+"""Rows of one tick: five minutes and a little."""
+COARSE_MOST = 363
+"""Rows of ten ticks: an hour and a little."""
+COARSE = 10
+DECIMALS = 3
+
+Table = dict[str, list[float | int | None]]
+
+
+class History:
+    """What charts show; memory is bounded whatever happens."""
+
+    def __init__(self) -> None:
+        self._fine: deque[array[float]] = deque(maxlen=FINE_MOST)
+        self._coarse: deque[array[float]] = deque(maxlen=COARSE_MOST)
+
+    def push(self, tick: int, row: list[float]) -> None:
+        """Add the row of a tick, later than all before; `row` has the numbers of `COLUMNS`."""
+        self._fine.append(array("d", (tick, *row)))
+        slot = tick - tick % COARSE
+        if self._coarse and self._coarse[-1][0] == slot:
+            last, counts = self._coarse[-1], len(COUNTS)
+            for at, value in enumerate(row, start=1):
+                last[at] = last[at] + value if at <= counts else value
+        else:
+            self._coarse.append(array("d", (slot, *row)))
+
+    def fine(self, most: int = FINE_MOST) -> Table:
+        """Return the last rows of one tick by column, with the column `tick`."""
+        return _by_column(self._fine, most)
+
+    def coarse(self) -> Table:
+        """Return the rows of ten ticks by column."""
+        return _by_column(self._coarse, COARSE_MOST)
+
+
+def _by_column(rows: deque[array[float]], most: int) -> Table:
+    chosen = list(rows)[-most:]
+    columns = zip(*chosen, strict=True) if chosen else [()] * (1 + len(COLUMNS))
+    names = ("tick", *COLUMNS)
+    return {name: [_short(v) for v in values] for name, values in zip(names, columns, strict=True)}
+
+
+def _short(value: float) -> float | int | None:
+    """Return a number in few characters; None where there is none."""
+    if math.isnan(value):
+        return None
+    return int(value) if value.is_integer() else round(value, DECIMALS)

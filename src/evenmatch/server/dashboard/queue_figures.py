@@ -1,0 +1,148 @@
+"""The figures of one queue: counts of this tick, what waits, the last matches, the last hour."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import msgspec
+
+from evenmatch.cost.objective import Objective
+from evenmatch.model.match import Match
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.server.dashboard.crowd import Crowd
+from evenmatch.server.dashboard.history import COUNTS, History
+
+WINDOW = 60
+"""Ticks whose matched players give the percentiles of waits."""
+WAITS_MOST = 2_000
+"""Players of the window at the most, the last ones."""
+QUALITIES_MOST = 1_000
+"""Matches of the histogram, the last ones."""
+QUALITY_BARS = 20
+RECENT = 12
+PERCENTILES = (50, 90, 99)
+
+
+class Made(msgspec.Struct, frozen=True, gc=False):
+    """A match, the tickets that made it, and the record that holds it.
+
+    Args:
+        tickets: Of the match, as far as they are known, in the order of `match.tickets`.
+    """
+
+    match: Match
+    tickets: tuple[Ticket | None, ...]
+    record: int
+    queue: Queue
+
+
+class QueueFigures:
+    """What is shown of a queue.
+
+    Args:
+        queue: As it is configured.
+        tick: The present one.
+        step: Engine seconds of a tick.
+    """
+
+    def __init__(self, queue: Queue, tick: int, step: float) -> None:
+        self.queue = queue
+        self.crowd = Crowd(queue)
+        self.history = History()
+        self.recent: deque[Made] = deque(maxlen=RECENT)
+        self.qualities = [0] * QUALITY_BARS
+        self.totals = dict.fromkeys(COUNTS, 0)
+        self.has_ready_check = queue.accept is not None
+        self._step = step
+        self._tick = tick
+        self._counts = dict.fromkeys(COUNTS, 0)
+        self._waits: deque[tuple[int, float]] = deque(maxlen=WAITS_MOST)
+        self._percentiles = (math.nan,) * len(PERCENTILES)
+        self._waits_changed = False
+        self._bars: deque[int] = deque()
+        self._objective: Objective | None = None
+
+    def configure(self, queue: Queue) -> None:
+        """Take a new version of the queue; who waits is entered anew by the caller."""
+        self.queue = queue
+        self.crowd = Crowd(queue)
+        self.has_ready_check = queue.accept is not None
+        self._objective = None
+
+    def advance(self, tick: int) -> None:
+        """Close all ticks before this one. A gap in which nothing happened costs two rows."""
+        if tick <= self._tick:
+            return
+        self._close(self._tick)
+        if tick - self._tick > 1:
+            self._close(self._tick + 1)
+        if tick - self._tick > 2:
+            self._close(tick - 1)
+        self._tick = tick
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Count something that happened in this tick."""
+        self._counts[name] += by
+        self.totals[name] += by
+
+    def match(self, made: Made) -> None:
+        """Note a match; its tickets have left the crowd already."""
+        match = made.match
+        self.count("matches")
+        self.recent.append(made)
+        for ticket in made.tickets:
+            if ticket is not None:
+                wait = match.at - ticket.enqueued_at
+                self.count("players", ticket.size)
+                self._waits.extend([(self._tick, wait)] * ticket.size)
+        self._waits_changed = True
+        if match.quality is not None:
+            bar = min(max(int(match.quality * QUALITY_BARS), 0), QUALITY_BARS - 1)
+            self._bars.append(bar)
+            self.qualities[bar] += 1
+            if len(self._bars) > QUALITIES_MOST:
+                self.qualities[self._bars.popleft()] -= 1
+
+    def factors(self, made: Made) -> tuple[tuple[float, float], ...] | None:
+        """Return what each criterion cost in a match, and its weight.
+
+        Returns:
+            None where a ticket of the match is not known any more.
+        """
+        if any(ticket is None for ticket in made.tickets):
+            return None
+        known = {ticket.id: ticket for ticket in made.tickets if ticket is not None}
+        teams = tuple(tuple(known[name] for name in team) for team in made.match.teams)
+        objective = self._objective
+        if objective is None or objective.queue is not made.queue:
+            objective = self._objective = Objective(made.queue)
+        costs = objective.factors(teams, made.match.bots)
+        return tuple(zip(costs, objective.weights, strict=True))
+
+    def _close(self, tick: int) -> None:
+        now = (tick + 1) * self._step
+        oldest = self.crowd.oldest()
+        longest = math.nan if oldest is None else max(0.0, now - oldest.enqueued_at)
+        row = [float(count) for count in self._counts.values()]
+        row += [len(self.crowd), *self._wait_percentiles(tick), longest, self.crowd.overdue(now)]
+        self.history.push(tick, row)
+        self._counts = dict.fromkeys(COUNTS, 0)
+
+    def _wait_percentiles(self, tick: int) -> tuple[float, ...]:
+        """Return the waits that p % of the players matched in the window do not exceed."""
+        waits = self._waits
+        while waits and waits[0][0] <= tick - WINDOW:
+            waits.popleft()
+            self._waits_changed = True
+        if self._waits_changed:
+            self._waits_changed = False
+            ordered = sorted([wait for _, wait in waits])
+            self._percentiles = tuple(_percentile(ordered, p) for p in PERCENTILES)
+        return self._percentiles
+
+
+def _percentile(ordered: list[float], percent: int) -> float:
+    # The nearest rank: ceil(n p / 100), counted from 1.
+    return ordered[max(-(-len(ordered) * percent // 100), 1) - 1] if ordered else math.nan

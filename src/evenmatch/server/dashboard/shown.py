@@ -1,0 +1,146 @@
+"""What the dashboard's stream and its match page say, as types."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evenmatch.model.queue import Criterion
+from evenmatch.model.ticket import Ticket
+from evenmatch.server.dashboard.crowd import Heat
+from evenmatch.server.dashboard.history import Table
+from evenmatch.server.dashboard.queue_figures import Made, QueueFigures
+
+
+class QueueShown(msgspec.Struct, frozen=True, gc=False):
+    """A queue in the chooser, and how it is configured."""
+
+    name: str
+    players: tuple[int, ...]
+    policy: str
+    wait_max: float | None
+    ready_check: bool
+    paused: bool
+    fault: str | None
+
+
+class Queues(msgspec.Struct, frozen=True, gc=False):
+    """All queues and the one that is shown; `unready` is why the server takes no tickets."""
+
+    queue: str
+    version: int
+    speed: float
+    unready: str | None
+    queues: tuple[QueueShown, ...]
+
+
+class Hour(msgspec.Struct, frozen=True, gc=False):
+    """The last hour of a queue; a tick lasts `step` engine seconds, one real second."""
+
+    step: float
+    overdue_after: float
+    fine: Table
+    coarse: Table
+
+
+class Tick(msgspec.Struct, frozen=True, gc=False):
+    """A queue now.
+
+    Args:
+        now: Engine time.
+        wall: The same instant, Unix seconds.
+        rows: The last closed ticks, as in `Hour`.
+        oldest: The ticket that has waited longest.
+        qualities: Matches by quality, twenty bars from 0 to 1.
+        totals: Since the server started.
+    """
+
+    now: float
+    wall: float
+    rows: Table
+    waiting: int
+    oldest: str | None
+    heat: Heat
+    qualities: tuple[int, ...]
+    totals: dict[str, int]
+
+
+class Factor(msgspec.Struct, frozen=True, gc=False):
+    """What a criterion cost in a match, in [0, 1] where it is scaled, and its share of the cost."""
+
+    name: str
+    cost: float
+    weighted: float
+
+
+class PartyShown(msgspec.Struct, frozen=True, gc=False):
+    """A ticket of a match; `wait` and `skill` are null where the server knows them no more."""
+
+    ticket: str
+    players: tuple[str, ...]
+    wait: float | None
+    rating: float | None
+
+
+class MatchShown(msgspec.Struct, frozen=True, gc=False):
+    """How a match came about.
+
+    Args:
+        record: Number of the journal's record that made it.
+        teams: Its tickets.
+        cost: `criteria` and `waiting` together.
+        factors: The split of `criteria`; null where it is not known any more.
+    """
+
+    match: str
+    queue: str
+    policy: str
+    at: float
+    record: int
+    teams: tuple[tuple[PartyShown, ...], ...]
+    bots: int
+    quality: float | None
+    cost: float
+    waiting: float | None
+    factors: tuple[Factor, ...] | None
+
+
+def match_shown(made: Made, figures: QueueFigures) -> MatchShown:
+    """Return how a match came about."""
+    match, queue = made.match, made.queue
+    known = {ticket.id: ticket for ticket in made.tickets if ticket is not None}
+    costs = figures.factors(made)
+    factors, waiting = None, None
+    if costs is not None:
+        names = [_name_of(criterion) for criterion in queue.criteria]
+        factors = tuple(
+            Factor(name, cost, cost * weight)
+            for name, (cost, weight) in zip(names, costs, strict=True)
+        )
+        waits = sum(ticket.size * (match.at - ticket.enqueued_at) for ticket in known.values())
+        waiting = queue.price * (waits + match.bots * (queue.wait_max or 0.0))
+    return MatchShown(
+        match.id,
+        match.queue,
+        queue.policy,
+        match.at,
+        made.record,
+        tuple(tuple(_party(name, known.get(name), match.at) for name in t) for t in match.teams),
+        match.bots,
+        match.quality,
+        match.cost,
+        waiting,
+        factors,
+    )
+
+
+def _party(name: str, ticket: Ticket | None, at: float) -> PartyShown:
+    if ticket is None:
+        return PartyShown(name, (), None, None)
+    ratings = [player.rating.mean for player in ticket.players if player.rating is not None]
+    rating = sum(ratings) / len(ratings) if ratings else None
+    players = tuple(player.id for player in ticket.players)
+    return PartyShown(name, players, at - ticket.enqueued_at, rating)
+
+
+def _name_of(criterion: Criterion) -> str:
+    return f"{criterion.kind} of {criterion.attribute}" if criterion.attribute else criterion.kind

@@ -1,0 +1,80 @@
+// What the server says about why a ticket waits, as sentences first and numbers after them.
+import { make, number, quality, span } from "./words.js";
+
+const UNITS = { difference: "", relative: " of its own", percentile: " of all players" };
+
+export function explained(explanation) {
+  const parts = [make("p", { class: "lead" }, explanation.summary)];
+  if (explanation.check) parts.push(...checked(explanation.check, explanation.at));
+  for (const part of explanation.queues ?? []) {
+    if (explanation.queues.length > 1) parts.push(make("h3", {}, `In queue ${part.queue}`), make("p", {}, part.summary));
+    parts.push(...inQueue(part, explanation.at));
+  }
+  return parts;
+}
+
+function facts(pairs) {
+  return make("dl", { class: "facts" }, ...pairs.filter(([, value]) => value !== null).map(([name, value]) =>
+    make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+}
+
+function until(at, now) {
+  if (at === null || at === undefined) return null;
+  return at <= now ? "now" : `in ${span(at - now)}`;
+}
+
+function inQueue(part, now) {
+  const parts = [];
+  // The summary says it already, most of the time.
+  const isSaid = part.summary.toLowerCase().includes(part.reason.text.toLowerCase());
+  if (part.reason.text && !isSaid) parts.push(make("p", { class: "summary" }, part.reason.text));
+  parts.push(facts([
+    ["Others who wait", number(part.others)],
+    ["It may play with now", number(part.allowed)],
+    ["Players missing", part.seats.players_missing ? number(part.seats.players_missing) : null],
+    ["Its wait ends", until(part.deadline_at, now)],
+    ["Policy", part.policy],
+  ]));
+  if (part.changes.length) {
+    parts.push(make("h4", {}, "What would have to change"),
+      make("ul", { class: "changes" }, ...part.changes.map((text) => make("li", {}, text))));
+  }
+  if (part.rules.length) parts.push(make("h4", {}, "Its rules now"), rules(part.rules, now));
+  for (const [title, prospect] of [["Best match now", part.now], ["Next match to become legal", part.later]]) {
+    if (prospect) parts.push(make("h4", {}, title), prospectOf(prospect, now));
+  }
+  return parts;
+}
+
+function rules(rows, now) {
+  const line = (rule) => make("tr", {},
+    make("th", { scope: "row" }, rule.attribute ? `${rule.rule} of ${rule.attribute}` : rule.rule),
+    make("td", { class: "number" }, `${number(rule.limit)}${UNITS[rule.unit] ?? ""}`),
+    make("td", { class: "number" }, rule.is_pairwise ? number(rule.blocks) : "–"),
+    make("td", { class: "number" }, rule.is_pairwise ? number(rule.blocks_alone) : "–"),
+    make("td", { class: "number" }, rule.next_at === null ? "never" : rule.next_limit === null ? "grows all the time" : `${until(rule.next_at, now)}, to ${number(rule.next_limit)}`));
+  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rules of this ticket" }, make("table", {},
+    make("thead", {}, make("tr", {}, ...["Rule", "Limit", "Keeps away", "Alone", "Widens"].map((name, at) =>
+      make("th", { scope: "col", class: at ? "number" : null }, name)))),
+    make("tbody", {}, ...rows.map(line))));
+}
+
+function prospectOf(prospect, now) {
+  return facts([
+    ["Legal", until(prospect.at, now)],
+    ["Quality", quality(prospect.quality)],
+    ["Cost", number(Math.round(prospect.cost * 1000) / 1000)],
+    ["Tickets", prospect.tickets.join(", ")],
+  ]);
+}
+
+function checked(check, now) {
+  return [make("h3", {}, "Its ready-check"), facts([
+    ["Match", check.match],
+    ["Must answer", until(check.answer_by, now)],
+    ["Have accepted", check.accepted.join(", ") || "nobody"],
+    ["Still asked", check.awaited.join(", ") || "nobody"],
+    ["Seats to fill anew", check.free_seats ? number(check.free_seats) : null],
+    ["Sought until", check.free_seats ? until(check.repair_until, now) : null],
+  ])];
+}

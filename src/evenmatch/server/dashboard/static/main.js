@@ -1,0 +1,191 @@
+// The page: follows one queue's stream and hands each event to those who show it.
+import { byId, make, number, rateUnit, say, share, span } from "./words.js";
+import { call, follow } from "./server.js";
+import { Charts, Rows } from "./charts.js";
+import { showAgo, showCrowd, showLongest, showMatches } from "./tables.js";
+import * as operate from "./operate.js";
+import * as sheet from "./sheet.js";
+
+const LONGEST = 20;
+const LIST_EVERY = 3000;
+
+const page = {
+  chosen: new URLSearchParams(location.search).get("queue"),
+  queues: null, rows: null, tick: null, matches: [], after: 60, list: null, hasList: true, timer: 0, range: "fine",
+};
+const charts = new Charts(byId("charts"));
+let stop = () => {};
+
+function connect() {
+  stop();
+  page.rows = null;
+  page.tick = null;
+  page.list = null;
+  const query = page.chosen === null ? "" : `?queue=${encodeURIComponent(page.chosen)}`;
+  stop = follow(`/v1/dashboard/events${query}`, hear, (text, isGood, status) => {
+    if (status === 404 && page.chosen !== null) {
+      // The queue of the address is gone: show the first one there is.
+      choose(null);
+      return;
+    }
+    health(isGood ? "live" : text, isGood);
+    if (status === 401 || status === 403) operateHint(text);
+  });
+}
+
+function operateHint(text) {
+  say(byId("outcome"), `${text}. Type a key here to see the figures.`);
+}
+
+function health(text, isGood) {
+  say(byId("health-text"), text);
+  byId("health").dataset.state = isGood ? "good" : "bad";
+}
+
+function hear(name, value) {
+  if (name === "queues") showQueues(value);
+  else if (name === "hour") {
+    page.rows = new Rows(value);
+    page.after = value.overdue_after;
+  } else if (name === "matches") {
+    page.matches = value;
+    showMatches(value, page.tick?.now ?? value[0]?.at ?? 0);
+  } else if (name === "tick" && page.rows) {
+    const first = page.tick === null;
+    page.tick = value;
+    page.rows.add(value);
+    if (first && page.hasList) refreshList();
+    if (!document.hidden) draw();
+  }
+}
+
+function draw() {
+  const { tick, rows } = page;
+  if (!tick || !rows) return;
+  showTiles(tick, rows);
+  charts.show(rows, page.range, tick, shownQueue());
+  showCrowd(tick.heat, tick.waiting);
+  showList();
+  showAgo(tick.now);
+}
+
+function shownQueue() {
+  return page.queues?.queues.find((each) => each.name === page.queues.queue) ?? null;
+}
+
+function showQueues(value) {
+  page.queues = value;
+  window.engineSpeed = value.speed;
+  const select = byId("queue");
+  const names = value.queues.map((each) => each.name);
+  if (names.join("\n") !== [...select.options].map((each) => each.value).join("\n")) {
+    select.replaceChildren(...names.map((name) => make("option", { value: name }, name)));
+  }
+  select.value = value.queue;
+  document.title = `${value.queue} – evenmatch`;
+  const queue = shownQueue();
+  operate.showQueue(queue);
+  say(byId("speed"), value.speed === 1 ? "" : `; this server's clock runs ${number(value.speed)} times as fast as yours`);
+  showNotices(value.unready, queue);
+}
+
+function showNotices(unready, queue) {
+  const told = [];
+  if (queue?.fault) told.push(["bad", `This queue makes no matches: ${queue.fault}`]);
+  else if (unready) told.push(["bad", `The server is not ready: ${unready}`]);
+  if (queue?.paused) told.push(["calm", `Queue ${queue.name} is paused: it takes no new tickets and makes no matches.`]);
+  const place = byId("notices");
+  const text = told.map(([, sentence]) => sentence).join("\n");
+  if (place.dataset.text === text) return;
+  place.dataset.text = text;
+  place.replaceChildren(...told.map(([kind, sentence]) => make("p", { class: `notice ${kind}`, role: "status" }, sentence)));
+}
+
+function showTiles(tick, rows) {
+  say(byId("tile-waiting"), number(tick.waiting));
+  const overdue = rows.last("overdue") ?? 0;
+  say(byId("tile-waiting-sub"), tick.waiting ? `${share(overdue, tick.waiting)} longer than ${span(page.after)}` : "tickets");
+  for (const [name, column] of [["arrivals", "arrivals"], ["matches", "matches"]]) {
+    const { rate } = rows.lastMinute(column);
+    const unit = rateUnit(rate);
+    say(byId(`tile-${name}`), `${number(rate * unit.times)} ${unit.short}`);
+  }
+  const quiet = rows.last("p50") === null;
+  say(byId("tile-p50"), quiet ? "–" : span(rows.last("p50")));
+  say(byId("tile-p99"), quiet ? "–" : span(rows.last("p99")));
+  const longest = tick.waiting ? rows.last("longest") : null;
+  say(byId("tile-longest"), span(longest));
+  const sub = byId("tile-longest-sub");
+  if (!tick.oldest) say(sub, "nobody waits");
+  else if (sub.dataset.ticket !== tick.oldest || !sub.firstElementChild) {
+    sub.replaceChildren(make("a", { href: `#ticket=${encodeURIComponent(tick.oldest)}`, title: tick.oldest }, "see this ticket"));
+  }
+  sub.dataset.ticket = tick.oldest ?? "";
+}
+
+function showList() {
+  const { tick, rows } = page;
+  const oldest = tick.oldest ? { ticket: tick.oldest, wait: rows.last("longest") } : null;
+  const overdue = rows.last("overdue") ?? 0;
+  showLongest(tick.waiting ? page.list : [], oldest, { waiting: tick.waiting, overdue, after: page.after });
+}
+
+// The list is asked for apart from the stream: it costs more, and changes less.
+async function refreshList() {
+  clearTimeout(page.timer);
+  const name = page.queues?.queue;
+  if (!document.hidden && name && page.tick?.waiting) {
+    const { status, body } = await call("GET", `/v1/queues/${encodeURIComponent(name)}/waiting?most=${LONGEST}`);
+    if (name !== page.queues?.queue) return;
+    page.list = status === 200 ? body.tickets : null;
+    showList();
+    // A server without this list has said so once.
+    if (status === 404 || status === 501) page.hasList = false;
+    if (!page.hasList) return;
+  }
+  page.timer = setTimeout(refreshList, LIST_EVERY);
+}
+
+function choose(name) {
+  page.chosen = name;
+  const query = name === null ? "" : `?queue=${encodeURIComponent(name)}`;
+  history.replaceState(null, "", location.pathname + query + location.hash);
+  connect();
+}
+
+function setUpTheme() {
+  const order = ["system", "light", "dark"];
+  const root = document.documentElement;
+  const show = () => say(byId("theme"), `Theme: ${root.dataset.theme ?? "system"}`);
+  byId("theme").addEventListener("click", () => {
+    const next = order[(order.indexOf(root.dataset.theme ?? "system") + 1) % order.length];
+    if (next === "system") delete root.dataset.theme;
+    else root.dataset.theme = next;
+    try {
+      localStorage.setItem("evenmatch-theme", next);
+    } catch {
+      // It holds until the page is closed.
+    }
+    show();
+    charts.redraw();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.redraw());
+  show();
+}
+
+byId("queue").addEventListener("change", (event) => choose(event.target.value));
+for (const radio of document.querySelectorAll("input[name=range]")) {
+  radio.addEventListener("change", () => {
+    page.range = radio.value;
+    draw();
+  });
+}
+byId("follow").addEventListener("submit", (event) => {
+  event.preventDefault();
+  location.hash = `ticket=${encodeURIComponent(byId("follow-id").value.trim())}`;
+});
+document.addEventListener("visibilitychange", () => document.hidden || draw());
+setUpTheme();
+operate.setUp(connect);
+sheet.setUp((what, id) => what === "cancel" && operate.cancelTicket(id));
+connect();

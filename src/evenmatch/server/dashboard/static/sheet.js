@@ -1,0 +1,206 @@
+// The sheet: one ticket from waiting to its assignment, or how a match came about.
+import { brief, byId, make, number, quality, say, span } from "./words.js";
+import { call, follow } from "./server.js";
+import { explained } from "./explanation.js";
+
+const ENDED = ["cancelled", "expired"];
+const EXPLAIN_EVERY = 5000;
+const WORDS = {
+  waiting: "waits for a match",
+  proposed: "has been offered a match and must accept",
+  matched: "has a match; its place to play comes next",
+  assigned: "has a match and a place to play it",
+  cancelled: "was cancelled",
+  expired: "ended without a match",
+};
+
+const isLive = (state) => state === "waiting" || state === "proposed";
+let leave = () => {};
+let asked = () => {};
+let opener = null;
+
+export function setUp(ask) {
+  asked = ask;
+  const sheet = byId("sheet");
+  byId("sheet-close").addEventListener("click", () => sheet.close());
+  sheet.addEventListener("close", () => {
+    leave();
+    leave = () => {};
+    if (location.hash.startsWith("#ticket=") || location.hash.startsWith("#match=")) {
+      history.replaceState(null, "", location.pathname + location.search);
+    }
+    opener?.focus?.();
+  });
+  addEventListener("hashchange", route);
+  route();
+}
+
+function route() {
+  const [, kind, raw] = /^#(ticket|match)=(.+)$/.exec(location.hash) ?? [];
+  if (!kind) return;
+  let id = raw;
+  try {
+    id = decodeURIComponent(raw);
+  } catch {
+    // An odd link: take it as it is written.
+  }
+  leave();
+  opener = document.activeElement;
+  if (kind === "ticket") leave = showTicket(id);
+  else leave = showMatch(id);
+  const sheet = byId("sheet");
+  if (!sheet.open) sheet.showModal();
+  byId("sheet-title").focus();
+}
+
+function facts(pairs) {
+  return make("dl", { class: "facts" }, ...pairs.filter(([, value]) => value !== null).map(([name, value]) =>
+    make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+}
+
+function steps(state, hasCheck) {
+  const path = hasCheck ? ["waiting", "proposed", "matched", "assigned"] : ["waiting", "matched", "assigned"];
+  const shown = ENDED.includes(state) ? ["waiting", state] : path;
+  const at = shown.indexOf(state);
+  return make("ol", { class: "steps" }, ...shown.map((name, index) => make("li", {
+    class: `${index < at ? "done" : ""}${name === state ? "here" : ""}`, "aria-current": name === state ? "step" : null,
+  }, name)));
+}
+
+function showTicket(id) {
+  say(byId("sheet-title"), `Ticket ${brief(id, 40)}`);
+  const state = make("div", { class: "stack" }, make("p", {}, "Asking the server."));
+  const spoken = make("p", { role: "status", class: "lead", id: "ticket-state" });
+  const why = make("div", { class: "stack", id: "explanation" });
+  const cancel = make("button", { type: "button", class: "danger", id: "sheet-cancel" }, "Cancel this ticket");
+  cancel.addEventListener("click", () => asked("cancel", id));
+  const end = make("div", { class: "row" }, cancel);
+  byId("sheet-body").replaceChildren(spoken, state, why, end);
+  const path = `/v1/tickets/${encodeURIComponent(id)}`;
+  let known = null;
+  let since = Date.now();
+  let seen = false;
+
+  function draw() {
+    if (!known) return;
+    const live = isLive(known.state);
+    const wait = live ? known.wait + (Date.now() - since) / 1000 * (window.engineSpeed ?? 1) : known.wait;
+    seen = seen || known.state === "proposed";
+    say(spoken, `It ${WORDS[known.state] ?? known.state}${known.reason ? ` (${known.reason})` : ""}.`);
+    end.hidden = !live;
+    const match = known.match
+      ? make("a", { href: `#match=${encodeURIComponent(known.match)}` }, brief(known.match, 40)) : null;
+    const place = known.assignment
+      ? Object.entries(known.assignment).map(([name, value]) => `${name} ${value}`).join(", ") : null;
+    const estimate = known.estimate
+      ? `${span(known.estimate.p50)} more, probably between ${span(known.estimate.low)} and ${span(known.estimate.high)}` : null;
+    state.replaceChildren(steps(known.state, seen), facts([
+      [live ? "Waits" : "Waited", span(wait)], ["Estimate", live ? estimate : null], ["Match", match], ["Played at", place],
+    ]));
+  }
+
+  async function explain() {
+    const state = known?.state;
+    const { status, body } = await call("GET", `${path}/explain`);
+    if (known?.state !== state) return;
+    if (status === 200) why.replaceChildren(make("h3", {}, isLive(state) ? "Why it waits" : "What became of it"), ...explained(body));
+    else if (isLive(state)) why.replaceChildren(make("h3", {}, "Why it waits"), make("p", { class: "summary" }, `There is no explanation: ${body?.message ?? "the server gave none"}.`));
+    else why.replaceChildren();
+    if (status === 501 || status === 404 || !isLive(state)) clearInterval(again);
+  }
+
+  const stop = follow(`${path}/events`, (_, value) => {
+    const changed = known?.state !== value.state;
+    known = value;
+    since = Date.now();
+    draw();
+    if (changed) explain();
+  }, (text, isGood) => {
+    if (!isGood && !known) {
+      say(spoken, `${text}.`);
+      state.replaceChildren();
+      end.hidden = true;
+    }
+  });
+  const clock = setInterval(draw, 1000);
+  const again = setInterval(() => document.hidden || explain(), EXPLAIN_EVERY);
+  return () => {
+    stop();
+    clearInterval(clock);
+    clearInterval(again);
+  };
+}
+
+function showMatch(id) {
+  say(byId("sheet-title"), `Match ${brief(id, 40)}`);
+  const body = byId("sheet-body");
+  body.replaceChildren(make("p", {}, "Asking the server."));
+  let isOver = false;
+  (async () => {
+    const path = encodeURIComponent(id);
+    const told = await call("GET", `/v1/dashboard/matches/${path}`);
+    const plain = told.status === 200 ? null : await call("GET", `/v1/matches/${path}`);
+    if (isOver) return;
+    if (told.status === 200) body.replaceChildren(...story(told.body));
+    else if (plain.status === 200) body.replaceChildren(...outline(plain.body, told.body.message));
+    else body.replaceChildren(make("p", { role: "status" }, `${plain.body.message}.`));
+  })();
+  return () => {
+    isOver = true;
+  };
+}
+
+// How a match came about: who waited how long, and what it cost.
+function story(match) {
+  const waits = match.teams.flat().map((party) => party.wait).filter((wait) => wait !== null);
+  const longest = Math.max(0, ...waits);
+  const parts = [
+    make("p", { class: "lead" }, `Made by ${match.policy} in queue ${match.queue}${waits.length ? `; the longest of its waits was ${span(longest)}` : ""}.`),
+    facts([["Quality", quality(match.quality)], ["Cost", match.cost.toFixed(3)],
+      ["Bots", match.bots ? number(match.bots) : null], ["Journal record", number(match.record)]]),
+    make("h3", {}, "Teams"),
+    teamTable(match.teams),
+    make("h3", {}, "What it cost"),
+  ];
+  if (match.factors === null) {
+    parts.push(make("p", { class: "summary" }, "The tickets are not kept any more, so the cost cannot be divided."));
+  } else {
+    const rows = [...match.factors.map((each) => [each.name, each.cost.toFixed(3), each.weighted.toFixed(3)]),
+      ["waiting", "", match.waiting.toFixed(3)], ["together", "", match.cost.toFixed(3)]];
+    parts.push(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Costs of this match" }, make("table", {},
+      make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Criterion"),
+        make("th", { scope: "col", class: "number" }, "Cost, 0 is best"), make("th", { scope: "col", class: "number" }, "Part of its cost"))),
+      make("tbody", {}, ...rows.map(([name, cost, weighted]) => make("tr", {}, make("th", { scope: "row" }, name),
+        make("td", { class: "number" }, cost), make("td", { class: "number" }, weighted)))))));
+  }
+  parts.push(links(match.match, `/v1/queues/${encodeURIComponent(match.queue)}/matches?after=${match.record - 1}`));
+  return parts;
+}
+
+function teamTable(teams) {
+  const rows = teams.flatMap((team, index) => (team.length ? team : [null]).map((party, place) => make("tr", {},
+    place === 0 ? make("th", { scope: "rowgroup", rowspan: String(Math.max(1, team.length)) }, `Team ${index + 1}`) : null,
+    make("td", { class: "people" }, party ? (party.players.join(", ") || party.ticket) : "bots"),
+    make("td", { class: "number" }, number(party?.rating)),
+    make("td", { class: "number" }, span(party?.wait)))));
+  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Teams of this match" }, make("table", {},
+    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Team"), make("th", { scope: "col" }, "Players"),
+      make("th", { scope: "col", class: "number" }, "Rating"), make("th", { scope: "col", class: "number" }, "Waited"))),
+    make("tbody", {}, ...rows)));
+}
+
+function outline(match, problem) {
+  return [
+    make("p", { class: "lead" }, `Made in queue ${match.queue}.`),
+    make("p", { class: "summary" }, `${problem}.`),
+    facts([["Quality", quality(match.quality)], ["Cost", match.cost.toFixed(3)], ["Bots", match.bots ? number(match.bots) : null]]),
+    make("h3", {}, "Teams"),
+    ...match.players.map((team, index) => make("p", {}, `Team ${index + 1}: ${team.join(", ") || "bots"}`)),
+    links(match.match),
+  ];
+}
+
+function links(id, feed = null) {
+  const json = make("a", { href: `/v1/matches/${encodeURIComponent(id)}` }, "The match as JSON");
+  return make("p", { class: "links-below" }, json, feed ? make("a", { href: feed }, "the feed from its record on") : null);
+}

@@ -1,0 +1,116 @@
+// Who waits, who has waited longest, and the last matches.
+import { brief, byId, cell, make, number, quality, say, share, span } from "./words.js";
+
+const SHADES = 5;
+
+function columnNames(edges) {
+  if (!edges.length) return ["all"];
+  const names = [`<\u00a0${number(edges[0])}`];
+  for (let i = 0; i + 1 < edges.length; i += 1) names.push(`${number(edges[i])}–${number(edges[i + 1])}`);
+  return [...names, `≥\u00a0${number(edges.at(-1))}`];
+}
+
+// A table whose cells are darker where more wait; each cell says its number too.
+export function showCrowd(heat, waiting) {
+  const holder = byId("crowd");
+  if (!waiting) {
+    say(byId("crowd-summary"), "Nobody waits. Tickets show up here by skill and region as they arrive.");
+    if (holder.firstChild) holder.replaceChildren();
+    return;
+  }
+  const names = columnNames(heat.edges);
+  const hasUnknown = heat.unknown.some((count) => count);
+  const most = Math.max(1, ...heat.counts.flat(), ...heat.unknown);
+  const shade = (count) => (count ? `heat heat-${Math.max(1, Math.ceil((SHADES * count) / most))}` : "heat");
+  const head = make("tr", {}, make("th", { scope: "col" }, "Region"),
+    ...names.map((name) => make("th", { scope: "col", class: "number" }, name)),
+    hasUnknown ? make("th", { scope: "col", class: "number" }, "unknown") : null);
+  const rows = heat.regions.map((region, row) => make("tr", {},
+    make("th", { scope: "row" }, region || "no region"),
+    ...heat.counts[row].map((count) => cell(count ? number(count) : "·", shade(count))),
+    hasUnknown ? cell(heat.unknown[row] ? number(heat.unknown[row]) : "·", shade(heat.unknown[row])) : null));
+  const table = make("table", { class: "crowd" }, make("thead", {}, head), make("tbody", {}, ...rows));
+  holder.replaceChildren(table);
+  const column = heat.counts.map((row) => row.indexOf(Math.max(...row)));
+  const sums = heat.counts.map((row) => row.reduce((sum, count) => sum + count, 0));
+  const fullest = sums.indexOf(Math.max(...sums));
+  const skill = names.length > 1 ? `mostly with ${heat.attribute} ${names[column[fullest]]}` : "";
+  const named = heat.regions.length > 1 || heat.regions[0];
+  const where = `Most are of ${heat.regions[fullest] || "no region"}: ${share(sums[fullest], waiting)}${skill ? `, there ${skill}` : ""}.`;
+  const many = waiting === 1 ? "One ticket waits" : `${number(waiting)} tickets wait`;
+  const text = named ? `${many}, by ${heat.attribute} and region. ${where}` : `${many}${skill ? `, ${skill}` : ""}. They name no region.`;
+  say(byId("crowd-summary"), text);
+}
+
+const linkTo = (ticket, settings, ...inside) => make("a", { href: `#ticket=${encodeURIComponent(ticket)}`, ...settings }, ...inside);
+
+// `rows` come from the server's list; without it, the one ticket that the stream names is shown.
+export function showLongest(rows, oldest, tick) {
+  const table = byId("longest");
+  const shown = rows ?? (oldest ? [oldest] : []);
+  table.hidden = !shown.length;
+  if (!shown.length) say(byId("longest-summary"), "Nobody waits. Those who do are listed here, the longest first.");
+  else {
+    say(byId("longest-summary"), `${number(tick.overdue)} of ${number(tick.waiting)} have waited longer than ${span(tick.after)}. Choose one to see what it waits for.`);
+  }
+  // The rows stay where they are, so that a focus on one of them stays too.
+  const lines = [...table.tBodies[0].rows];
+  shown.forEach((row, at) => {
+    const line = lines[at]?.dataset.ticket === row.ticket ? lines[at] : null;
+    if (line) fillLong(line, row);
+    else if (lines[at]) lines[at].replaceWith(longLine(row));
+    else table.tBodies[0].append(longLine(row));
+  });
+  for (const extra of lines.slice(shown.length)) extra.remove();
+}
+
+function longLine(row) {
+  const line = make("tr", { "data-ticket": row.ticket },
+    make("th", { scope: "row", class: "id" }, linkTo(row.ticket, { title: row.ticket }, brief(row.ticket))),
+    cell("", "number"), cell("", "number"), make("td", { class: "why" }, make("div")),
+    make("td", { class: "number" }, linkTo(row.ticket, { class: "button", "aria-label": `Why does ${row.ticket} wait?` }, "Why?")));
+  fillLong(line, row);
+  return line;
+}
+
+// The table says the wait already.
+function reasonOf(summary) {
+  const reason = summary.replace(/^Waits in .*? since [^;]*; /, "");
+  return reason.charAt(0).toUpperCase() + reason.slice(1);
+}
+
+function fillLong(line, row) {
+  say(line.cells[1], span(row.wait));
+  say(line.cells[2], number(row.size));
+  say(line.cells[3].firstElementChild, reasonOf(row.summary ?? ""));
+}
+
+export function teamsOf(match) {
+  return match.teams.map((team) => team.flatMap((party) => (party.players.length ? party.players : [party.ticket])).join(", ") || "bots");
+}
+
+export function showMatches(matches, now) {
+  const table = byId("matches");
+  table.hidden = !matches.length;
+  if (!matches.length) {
+    say(byId("matches-summary"), "No match since the server started. It shows up here with its teams and what it cost.");
+    return;
+  }
+  say(byId("matches-summary"), "Choose one to see who waited how long for it and what each criterion cost.");
+  table.tBodies[0].replaceChildren(...matches.map((match) => {
+    const waits = match.teams.flat().map((party) => party.wait).filter((wait) => wait !== null);
+    const waited = waits.length ? `${span(Math.min(...waits))} – ${span(Math.max(...waits))}` : "–";
+    return make("tr", {},
+      make("th", { scope: "row", class: "id" }, make("a", { href: `#match=${encodeURIComponent(match.match)}`, title: match.match }, brief(match.match))),
+      cell(teamsOf(match).join(" against "), "people"),
+      cell(quality(match.quality), "number"),
+      cell(waited, "number"),
+      make("td", { class: "number ago", "data-at": String(match.at) }, span(Math.max(0, now - match.at))));
+  }));
+}
+
+export function showAgo(now) {
+  for (const element of byId("matches").querySelectorAll(".ago")) {
+    say(element, span(Math.max(0, now - Number(element.dataset.at))));
+  }
+}

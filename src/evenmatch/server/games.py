@@ -1,0 +1,149 @@
+"""The games of one process: each has its own engine, journal, keys and limits.
+
+One game is the usual case, and its data are in the data directory itself. Where a process serves
+several, each has a folder of its own name there, and they share nothing but the address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from evenmatch.errors import JournalUnavailable, MatchmakingError
+from evenmatch.journals.base import Journal
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.journals.sqlite import SqliteJournal
+from evenmatch.server.app import App
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.gate import Entrance, Gate
+from evenmatch.server.parts import Parts, assemble
+from evenmatch.server.recovery import Plan
+
+
+class Game(msgspec.Struct, frozen=True):
+    """A game before it starts.
+
+    Args:
+        plan: What it runs, and where its data are.
+        accounts: Who may come in.
+    """
+
+    plan: Plan
+    accounts: Accounts
+
+
+def game(plan: Plan, tenant: str = "") -> Game:
+    """Return a game; its keys are read.
+
+    Args:
+        plan: What it runs.
+        tenant: Its name, where it is one of several.
+
+    Raises:
+        ConfigError: A file of keys cannot be used.
+    """
+    return Game(plan, Accounts(plan.settings, plan.data, tenant))
+
+
+class Games:
+    """The games of one process at work.
+
+    Args:
+        games: At least one.
+        snapshot_every: Records between two snapshots.
+    """
+
+    def __init__(self, games: Sequence[Game], *, snapshot_every: int) -> None:
+        self.parts: tuple[Parts, ...] = tuple(
+            assemble(each.plan, _open_journal(each.plan.data), snapshot_every=snapshot_every)
+            for each in games
+        )
+        self.gate = Gate(
+            [_entrance(each.accounts, parts) for each, parts in zip(games, self.parts, strict=True)]
+        )
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Return the web origins of all games; a browser asks before it shows whom it is for."""
+        settings = (parts.runtime.plan.settings for parts in self.parts)
+        return tuple(dict.fromkeys(origin for each in settings for origin in each.origins))
+
+    async def start(self) -> None:
+        """Start all games; if one cannot, none runs.
+
+        Raises:
+            MatchmakingError: A journal or a configuration cannot be used.
+        """
+        for number, parts in enumerate(self.parts):
+            try:
+                await parts.runtime.start()
+            except MatchmakingError:
+                # The one that failed has stopped itself.
+                others = (*self.parts[:number], *self.parts[number + 1 :])
+                await asyncio.gather(*(each.runtime.stop() for each in others))
+                raise
+
+    async def stop(self) -> None:
+        """Stop all games that run."""
+        for parts in self.parts:
+            parts.presence.close()
+        await asyncio.gather(*(parts.runtime.stop() for parts in self.parts))
+
+    def close(self) -> None:
+        """End streams and long polls."""
+        for parts in self.parts:
+            parts.followers.close()
+
+    async def reload(self) -> None:
+        """Read the files of configuration and of keys anew."""
+        self.gate.look()
+        for parts in self.parts:
+            await parts.controls.reload()
+
+    def drain(self) -> None:
+        """Take no new tickets, and end when nobody waits any more."""
+        for parts in self.parts:
+            parts.drain.begin(parts.runtime.plan.settings.drain_max)
+
+    async def over(self) -> None:
+        """Return when a game has lost its journal to another server, or all have drained."""
+        ends = [asyncio.create_task(parts.runtime.given_up.wait()) for parts in self.parts]
+        ends.append(asyncio.create_task(self._drained()))
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in ends:
+                each.cancel()
+
+    async def _drained(self) -> Literal[True]:
+        for parts in self.parts:
+            await parts.drain.over.wait()
+        return True
+
+    def check_given_up(self) -> None:
+        """Raise what a game was given up for.
+
+        Raises:
+            JournalUnavailable: One was.
+        """
+        for parts in self.parts:
+            if parts.runtime.given_up.is_set():
+                reason = parts.runtime.failure or "the journal belongs to another server"
+                raise JournalUnavailable(reason)
+
+
+def _entrance(accounts: Accounts, parts: Parts) -> Entrance:
+    return Entrance(
+        accounts,
+        App(parts, accounts),
+        parts.followers.cut_all,
+        lambda: parts.runtime.unready is not None,
+    )
+
+
+def _open_journal(folder: Path | None) -> Journal:
+    return MemoryJournal() if folder is None else SqliteJournal.open(folder)

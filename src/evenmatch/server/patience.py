@@ -1,0 +1,80 @@
+"""How long a client may take to say what it wants, and how much: uvicorn itself has no limit.
+
+Without one, a few clients that send a byte now and then hold all connections of a process
+(slowloris), and one that never ends its headers takes all of its memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.util import find_spec
+
+REQUEST_SECONDS = 30.0
+"""A request must be here, body and all, this long after it began; so must a first one."""
+HEAD_BYTES_MAX = 65_536
+"""Bytes of a request's line and headers."""
+
+
+def http_protocol() -> type[asyncio.Protocol] | str:
+    """Return the protocol that serves HTTP; without httptools uvicorn's own."""
+    return _patient() if find_spec("httptools") else "h11"
+
+
+def _patient() -> type[asyncio.Protocol]:
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    class Patient(HttpToolsProtocol):
+        """HTTP with an end to patience. A request that comes whole costs two assignments."""
+
+        _is_within = False
+        _has_head = False
+        _head_bytes = 0
+        _end: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._end = self.loop.call_later(REQUEST_SECONDS, self._lose_patience)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_clock()
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if not self._is_within:
+                return
+            if self._end is None:
+                self._end = self.loop.call_later(REQUEST_SECONDS, self._lose_patience)
+            if not self._has_head:
+                self._head_bytes += len(data)
+                if self._head_bytes > HEAD_BYTES_MAX:
+                    self.transport.close()
+
+        def on_message_begin(self) -> None:
+            self._is_within, self._has_head, self._head_bytes = True, False, 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self._has_head = True
+            super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            self._is_within = False
+            if self._end is not None:
+                self._stop_clock()
+            super().on_message_complete()
+
+        def handle_websocket_upgrade(self) -> None:
+            self._stop_clock()
+            super().handle_websocket_upgrade()
+
+        def _lose_patience(self) -> None:
+            self._end = None
+            self.transport.close()
+
+        def _stop_clock(self) -> None:
+            if self._end is not None:
+                self._end.cancel()
+                self._end = None
+
+    return Patient

@@ -1,0 +1,194 @@
+"""`backup` and `export` as they are called, on the journal of an engine that has played."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+import evenmatch
+from evenmatch.cli.main import main
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.engine.snapshot import encode_snapshot, take
+from evenmatch.journals.sqlite import SqliteJournal
+from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Input
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import NewTicket, Player, Value
+from evenmatch.policies.registry import parse_policy
+
+CONFIG = """
+[[queue]]
+name = "squads"
+players = 2
+wait_max = 60.0
+criteria = [{kind = "spread", attribute = "rating", scale = {max = 2000}}, {kind = "latency"}]
+rules = [{kind = "same", attribute = "mode"}, {kind = "avoid"}]
+"""
+QUEUE = Queue(
+    "squads",
+    Format((2, 2)),
+    (
+        Criterion("spread", "rating", scale=Scale(max=2000.0)),
+        Criterion("latency", "latency"),
+    ),
+    (Rule("same", "mode"), Rule("avoid", "avoid")),
+    wait_max=60.0,
+    attributes=("note",),
+)
+
+
+def person(name: str, rating: float, **facts: Value) -> Player:
+    known: dict[str, Value] = {"latency": {"eu": 20.0 + rating / 100, "us": 90.0}, "note": "hi Al"}
+    return Player(name, Rating(rating, 80.0), {**known, **facts})
+
+
+def party(at: float, *players: Player, mode: str = "ranked") -> Enqueue:
+    return Enqueue(at, (NewTicket(players, ("squads",), {"mode": mode}),), key=f"secret {at}")
+
+
+INPUTS: tuple[Input, ...] = (
+    Configure(0.0, (QUEUE,), 1),
+    party(1.25, person("ann", 1500.0), person("bob", 1400.0)),
+    party(2.0, person("cy", 1450.0, avoid=("ann",))),
+    party(3.0, person("dee", 1300.0)),
+    party(4.5, person("eve", 1480.0), mode="casual"),
+    party(5.0, person("fay", 1490.0)),
+    Cancel(9.0, "s0-4", "player"),
+    Assign(9.5, "s0-m1", {"connect": "10.0.0.7:4000"}),
+    party(20.0, person("gus", 1200.0)),
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Return a data directory with the journal of all inputs, and a snapshot after them."""
+    engine = Engine(lambda each: parse_policy(each.policy))
+    records: list[Record] = []
+    for given in INPUTS:
+        while engine.next_wakeup < given.now:
+            records.append(engine.step(Advance(engine.next_wakeup)))
+        records.append(engine.step(given))
+    kept = [record for record in records if record.sequence]
+
+    async def write() -> None:
+        journal = SqliteJournal.open(tmp_path / "data")
+        epoch = await journal.lease("s0", "me", 1e6)
+        await journal.append("s0", "me", epoch, 1, kept)
+        await journal.snapshot("s0", kept[-1].sequence, encode_snapshot(take(engine)))
+        await journal.close()
+
+    asyncio.run(write())
+    return tmp_path / "data"
+
+
+def played(config: Path, arrivals: Path) -> evenmatch.Run:
+    return evenmatch.simulate(config, arrivals=arrivals)
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_simulation_of_what_was_exported_makes_the_same_matches(
+    tmp_path: Path, data: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, config = tmp_path / f"t.{kind}", tmp_path / "c.toml"
+    config.write_text(CONFIG)
+    assert main(["export", str(data), "--out", str(out)]) == 0
+    run, recorded = played(config, out), lines(tmp_path / "t.matches.jsonl")
+
+    assert "holds 6 tickets in" in capsys.readouterr().out
+    assert len(recorded) == 1
+    for match, known in zip(run.matches, recorded, strict=True):
+        assert {key: match[key] for key in ("at", "tickets", "teams", "cost", "quality")} == {
+            key: known[key] for key in ("at", "tickets", "teams", "cost", "quality")
+        }
+    states = {str(row["ticket"]): row["state"] for row in run.tickets}
+    assert states["s0-4"] == "cancelled"
+
+
+def test_anonymised_trace_plays_alike_and_names_nobody(
+    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, config = tmp_path / "t.csv", tmp_path / "c.toml"
+    config.write_text(CONFIG)
+    assert main(["export", str(data), "--out", str(out), "--anonymise"]) == 0
+    told = capsys.readouterr().out
+    text = out.read_text() + (tmp_path / "t.matches.jsonl").read_text()
+
+    assert "hashes under a key that nobody has" in told
+    for word in ("ann", "eve", "gus", "ranked", "hi Al", "note", "secret", "10.0.0.7", "s0-"):
+        assert word not in text, word
+    run, (known,) = played(config, out), lines(tmp_path / "t.matches.jsonl")
+    (match,) = run.matches
+    assert (match["at"], match["quality"]) == (known["at"], known["quality"])
+    assert match["tickets"] == known["tickets"]
+    assert "latency.eu" in text
+
+
+def test_two_anonymised_exports_have_no_id_in_common(tmp_path: Path, data: Path) -> None:
+    ids = []
+    for name in ("one", "two"):
+        assert (
+            main(["export", str(data), "--out", str(tmp_path / f"{name}.csv"), "--anonymise"]) == 0
+        )
+        rows = (tmp_path / f"{name}.csv").read_text().splitlines()[1:]
+        ids.append({row.split(",")[0] for row in rows})
+
+    assert len(ids[0]) == 6
+    assert not ids[0] & ids[1]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "sentence"),
+    [
+        ([], "name a data directory and a file"),
+        (["{data}", "--out", "t.txt"], "--out must end in .parquet or .csv, got t.txt"),
+        (["{data}", "--out", "{data}.csv", "--shard", "s9"], "has no shard s9; it has s0"),
+    ],
+)
+def test_export_refuses_what_it_cannot_do(
+    data: Path, tokens: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", *(token.format(data=data) for token in tokens)]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_export_overwrites_nothing(
+    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.matches.jsonl").write_text("mine")
+
+    assert main(["export", str(data), "--out", str(tmp_path / "t.csv")]) == 2
+    assert "t.matches.jsonl is there already: name another file" in capsys.readouterr().err
+    assert (tmp_path / "t.matches.jsonl").read_text() == "mine"
+
+
+def test_backup_is_made_and_checked(
+    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "monday"
+    assert main(["backup", str(data), str(out)]) == 0
+    assert f"{out} holds 9 records of shard s0 in" in capsys.readouterr().out
+    assert main(["backup", "--check", str(out)]) == 0
+    assert "is what was written: 9 records of shard s0" in capsys.readouterr().out
+    assert main(["backup", str(data), str(out)]) == 2
+    assert "is not empty" in capsys.readouterr().err
+
+    body = bytearray((out / "journal.db").read_bytes())
+    body[len(body) // 2] ^= 1
+    (out / "journal.db").write_bytes(body)
+    assert main(["backup", "--check", str(out)]) == 1
+    assert "is not what was written" in capsys.readouterr().err
+
+
+def test_backup_needs_two_directories(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["backup", str(tmp_path)]) == 2
+    assert "evenmatch backup DATA OUT" in capsys.readouterr().err
+    assert main(["backup", str(tmp_path), "--check", str(tmp_path)]) == 2
+    assert "--check takes the place of DATA and OUT" in capsys.readouterr().err
+    assert main(["backup", str(tmp_path), str(tmp_path / "out")]) == 2
+    assert "there is no journal at" in capsys.readouterr().err

@@ -1,0 +1,196 @@
+"""Who played with whom and when: counted within a window, bounded, and handed to new tickets."""
+
+import msgspec
+import pytest
+
+from evenmatch.engine import played as module
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.played import Played, Row, forget_unlimited, with_counts
+from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, take
+from evenmatch.errors import ConfigError
+from evenmatch.model.events import Refused
+from evenmatch.model.inputs import Advance, Configure, Enqueue, Update
+from evenmatch.model.queue import Pairs, Queue, Rule
+from evenmatch.policies.registry import parse_policy
+from evenmatch.testing import new_ticket, player, queue
+
+
+def limited(
+    name: str = "fair", most: float = 1.0, within: float = 100.0, pairs: Pairs | None = None
+) -> Queue:
+    rule = Rule("pair_limit", "meetings", most, pairs=pairs, within=within)
+    return queue(name, rules=(rule,))
+
+
+def row(at: float, *teams: str) -> Row:
+    """Return a match whose teams are parties of players with names of one letter."""
+    return Row(at, tuple([tuple([tuple(party) for party in team.split("+")]) for team in teams]))
+
+
+def known(*rows: Row, within: float = 100.0) -> Played:
+    played = Played()
+    for each in rows:
+        played.add(each, within)
+    return played
+
+
+def counts(played: Played, name: str, now: float, asked: Queue) -> object:
+    """Return what the ticket of a player carries."""
+    new = new_ticket(name)
+    (found,) = with_counts(new, new.players, [asked], played, now)
+    return found.attributes.get("meetings")
+
+
+def test_matches_of_a_pair_are_counted_until_the_window_has_passed() -> None:
+    played = known(row(0.0, "a", "b"), row(50.0, "b", "a"), row(60.0, "a", "c"))
+
+    assert counts(played, "a", 99.0, limited()) == {"c": 1.0, "b": 2.0}
+    assert counts(played, "a", 100.0, limited()) == {"c": 1.0, "b": 1.0}
+    assert counts(played, "a", 160.0, limited()) is None
+
+
+def test_ticket_names_only_those_whom_the_limit_concerns() -> None:
+    played = known(row(0.0, "a", "b"), row(50.0, "b", "a"), row(60.0, "a", "c"))
+
+    assert counts(played, "a", 99.0, limited(most=2.0)) == {"b": 2.0}
+    assert counts(played, "a", 99.0, limited(most=3.0)) is None
+    assert counts(played, "z", 99.0, limited()) is None
+
+
+def test_party_mates_have_not_met() -> None:
+    played = known(row(0.0, "ab+c", "d+ef"))
+
+    assert counts(played, "a", 1.0, limited()) == dict.fromkeys("cdef", 1.0)
+    assert counts(played, "a", 1.0, limited(pairs="teammates")) == {"c": 1.0}
+    assert counts(played, "a", 1.0, limited(pairs="enemies")) == dict.fromkeys("def", 1.0)
+
+
+def test_caller_may_add_meetings_but_not_take_them_away() -> None:
+    played = known(row(0.0, "a", "b"), row(1.0, "a", "b"))
+    new = new_ticket("t", player("a", meetings={"b": 1.0, "z": 7.0}))
+    (found,) = with_counts(new, new.players, [limited()], played, 2.0)
+
+    assert found.attributes == {"meetings": {"b": 2.0, "z": 7.0}}
+
+
+def test_rows_older_than_the_window_are_forgotten_as_new_ones_come() -> None:
+    played = known(*(row(float(at), "a", "b") for at in range(0, 1000, 10)))
+
+    assert len(played.rows) == len(played.of["a"]) == 10
+    assert played.seats == 20
+    assert min(map(int, played.rows)) == played.first
+
+
+def test_matches_kept_are_bounded_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SEATS_MOST", 6)
+    played = known(row(0.0, "a", "b"), row(1.0, "c", "d"), row(2.0, "e", "f"), row(3.0, "g", "h"))
+
+    assert sorted(played.of) == list("cdefgh")
+    assert played.seats == 6
+
+
+def test_matches_kept_of_one_player_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MATCHES_MOST", 3)
+    played = known(*(row(float(at), "a", other) for at, other in enumerate("bcdef")), within=9.0)
+
+    assert counts(played, "a", 5.0, limited()) == {"f": 1.0, "e": 1.0, "d": 1.0}
+    # His opponents still know, and the larger memory counts.
+    assert counts(played, "b", 5.0, limited()) == {"a": 1.0}
+
+
+def test_groups_without_a_limit_are_forgotten() -> None:
+    kept = {"default": known(row(0.0, "a", "b")), "other": known(row(0.0, "a", "b"))}
+
+    forget_unlimited(kept, (limited(), msgspec.structs.replace(queue("plain"), group="other")))
+
+    assert list(kept) == ["default"]
+
+
+def world(*queues: Queue) -> Engine:
+    engine = Engine(lambda each: parse_policy(each.policy))
+    engine.step(Configure(0.0, queues))
+    return engine
+
+
+def enter(engine: Engine, names: str, at: float) -> None:
+    while engine.next_wakeup < at:
+        engine.step(Advance(engine.next_wakeup))
+    for name in names:
+        engine.step(Enqueue(at, (new_ticket(name, 1500),)))
+
+
+def pairs_made(engine: Engine) -> list[tuple[float, str]]:
+    assert not engine.faults
+    matches = [kept.match for kept in engine.tables.matches.values()]
+    return [(m.at, "".join(sorted(p for team in m.players for p in team))) for m in matches]
+
+
+@pytest.mark.parametrize("policy", ["greedy", "window:limit=100", "weighted"])
+def test_two_who_met_as_often_as_allowed_wait_for_others(policy: str) -> None:
+    engine = world(msgspec.structs.replace(limited(most=2.0), policy=policy))
+    for at in (0.0, 10.0, 20.0):
+        enter(engine, "ab", at)
+    enter(engine, "c", 30.0)
+    enter(engine, "d", 40.0)
+
+    assert [pair for _, pair in pairs_made(engine)][:2] == ["ab", "ab"]
+    assert sorted(pair for _, pair in pairs_made(engine)[2:]) in (["ac", "bd"], ["ad", "bc"])
+
+
+def test_they_meet_again_when_the_window_has_passed() -> None:
+    engine = world(limited(within=100.0))
+    for at in (0.0, 99.0):
+        enter(engine, "ab", at)
+    assert pairs_made(engine) == [(0.0, "ab")]
+
+    later = world(limited(within=100.0))
+    for at in (0.0, 100.0):
+        enter(later, "ab", at)
+    assert pairs_made(later) == [(0.0, "ab"), (100.0, "ab")]
+
+
+def test_snapshot_holds_what_was_played() -> None:
+    engine = world(limited(within=100.0))
+    enter(engine, "ab", 0.0)
+    before = take(engine)
+    enter(engine, "cd", 1.0)
+    restored = decode_snapshot(encode_snapshot(before)).tables
+
+    assert restored.played == {"default": known(row(0.0, "a", "b"))}
+    assert len(engine.tables.played["default"].rows) == 2
+
+
+def test_new_configuration_without_the_limit_forgets_all() -> None:
+    engine = world(limited())
+    enter(engine, "ab", 0.0)
+    engine.step(Configure(1.0, (queue("fair"),)))
+
+    assert engine.tables.played == {}
+
+
+def test_rules_that_count_differently_need_attributes_of_their_own() -> None:
+    with pytest.raises(ConfigError, match="of queues fair and day count different matches under"):
+        world(limited("fair"), limited("day", within=50.0))
+    world(limited("fair"), msgspec.structs.replace(limited("day", within=50.0), group="other"))
+
+
+def test_party_of_one_household_is_refused_with_the_numbers() -> None:
+    engine = world(queue("main", 2, 2, rules=(Rule("household_limit", "household", 1.0),)))
+    party = new_ticket("t", player("a", household="x"), player("b", household="x"))
+    (event,) = engine.step(Enqueue(0.0, (party,))).events
+
+    assert isinstance(event, Refused)
+    assert "2 players of the party share household, a match takes 1" in event.message
+
+
+def test_newer_facts_of_a_ticket_do_not_undo_what_was_counted() -> None:
+    engine = world(limited())
+    for names, at in (("ab", 0.0), ("a", 5.0)):
+        enter(engine, names, at)
+    (ticket_id,) = engine.tables.waiting
+    engine.step(Update(6.0, ticket_id, {}, (player("a", meetings={"z": 1.0}),)))
+    enter(engine, "b", 7.0)
+
+    (row, _) = engine.tables.waiting.values()
+    assert row.ticket.players[0].attributes == {"meetings": {"z": 1.0, "b": 1.0}}
+    assert pairs_made(engine) == [(0.0, "ab")]

@@ -1,0 +1,158 @@
+"""A backup is one moment of a live journal, is judged before it counts, and shows every flip."""
+
+import asyncio
+import random
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from evenmatch.errors import ConfigError, JournalCorrupt, JournalError
+from evenmatch.journals.backup import MANIFEST, back_up, check_backup
+from evenmatch.journals.sqlite import FILE_NAME, SqliteJournal
+from evenmatch.testing.journal_promises import sample_records
+
+FLIPS = 200
+
+
+def quiet(what: str, done: int, total: int) -> None:
+    assert 0 <= done <= total or total < 1, what
+
+
+async def write(data: Path, count: int, *, snapshot: int | None = None) -> None:
+    journal = SqliteJournal.open(data)
+    epoch = await journal.lease("s0", "me", 1e6)
+    last, _ = await journal.last("s0")
+    await journal.append("s0", "me", epoch, last + 1, sample_records(last + 1, count))
+    if snapshot is not None:
+        await journal.snapshot("s0", snapshot, b"state")
+    await journal.close()
+
+
+async def sequences(data: Path, first: int = 1) -> list[int]:
+    journal = SqliteJournal.open(data, create=False)
+    try:
+        return [entry.record.sequence async for entry in journal.read("s0", first)]
+    finally:
+        await journal.close()
+
+
+def test_copy_holds_all_and_says_what_it_is(tmp_path: Path) -> None:
+    asyncio.run(write(tmp_path / "data", 250, snapshot=100))
+    copied = back_up(tmp_path / "data", tmp_path / "out", quiet)
+
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [MANIFEST, FILE_NAME]
+    assert copied.shards == {"s0": 250}
+    assert check_backup(tmp_path / "out", quiet) == copied
+    assert asyncio.run(sequences(tmp_path / "out")) == list(range(1, 251))
+
+
+def test_copy_of_a_journal_that_is_written_to_is_one_moment_of_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        journal = SqliteJournal.open(tmp_path / "data")
+        epoch = await journal.lease("s0", "me", 1e6)
+        stop = threading.Event()
+        copied = asyncio.create_task(
+            asyncio.to_thread(back_up, tmp_path / "data", tmp_path / "out", quiet)
+        )
+        first = 1
+        while not copied.done() or first < 200:
+            await journal.append("s0", "me", epoch, first, sample_records(first, 10))
+            first += 10
+        stop.set()
+        found = (await copied).shards
+        await journal.close()
+        last = found.get("s0", 0)
+        assert last % 10 == 0
+        assert last < first
+        if last:
+            assert await sequences(tmp_path / "out") == list(range(1, last + 1))
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("there", ["file", "folder"])
+def test_nothing_is_overwritten(tmp_path: Path, there: str) -> None:
+    asyncio.run(write(tmp_path / "data", 1))
+    out = tmp_path / "out"
+    if there == "file":
+        out.write_text("mine")
+    else:
+        out.mkdir()
+        (out / "mine").write_text("mine")
+
+    with pytest.raises(ConfigError, match="out is not empty: name a directory that is not there"):
+        back_up(tmp_path / "data", out, quiet)
+    assert (out if there == "file" else out / "mine").read_text() == "mine"
+
+
+def test_without_a_journal_there_is_nothing_to_copy(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no journal at"):
+        back_up(tmp_path / "data", tmp_path / "out", quiet)
+    with pytest.raises(ConfigError, match="there is no backup at"):
+        check_backup(tmp_path / "out", quiet)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE records SET body = x'00' WHERE seq = 7",
+        "DELETE FROM records WHERE seq = 7",
+        "DELETE FROM records WHERE seq > 7",
+        "DELETE FROM records",
+        "UPDATE snapshots SET body = x'00'",
+        "UPDATE records SET wall = 1.0 WHERE seq = 7",
+    ],
+)
+def test_damaged_journal_gives_no_backup(tmp_path: Path, harm: str) -> None:
+    asyncio.run(write(tmp_path / "data", 20, snapshot=5))
+    connection = sqlite3.connect(tmp_path / "data" / FILE_NAME)
+    with connection:
+        connection.execute(harm)
+    connection.close()
+
+    with pytest.raises(JournalCorrupt):
+        back_up(tmp_path / "data", tmp_path / "out", quiet)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_journal_whose_old_records_are_gone_can_be_copied(tmp_path: Path) -> None:
+    async def main() -> None:
+        await write(tmp_path / "data", 50, snapshot=20)
+        await write(tmp_path / "data", 50, snapshot=60)
+        journal = SqliteJournal.open(tmp_path / "data")
+        assert await journal.forget("s0", 1e12) == 20
+        await journal.close()
+
+    asyncio.run(main())
+    back_up(tmp_path / "data", tmp_path / "out", quiet)
+
+    assert asyncio.run(sequences(tmp_path / "out", 21)) == list(range(21, 101))
+
+
+def test_every_flip_of_a_bit_is_found(tmp_path: Path) -> None:
+    asyncio.run(write(tmp_path / "data", 300, snapshot=100))
+    out, rng = tmp_path / "out", random.Random(5)
+    back_up(tmp_path / "data", out, quiet)
+    for number in range(FLIPS):
+        path = out / (MANIFEST if number % 10 == 0 else FILE_NAME)
+        body = path.read_bytes()
+        changed = bytearray(body)
+        changed[rng.randrange(len(body))] ^= 1 << rng.randrange(8)
+        path.write_bytes(changed)
+        with pytest.raises(JournalError):
+            check_backup(out, quiet)
+        path.write_bytes(body)
+    check_backup(out, quiet)
+
+
+def test_cut_is_found(tmp_path: Path) -> None:
+    asyncio.run(write(tmp_path / "data", 300))
+    back_up(tmp_path / "data", tmp_path / "out", quiet)
+    path = tmp_path / "out" / FILE_NAME
+    body = path.read_bytes()
+    for length in (0, 100, len(body) // 2, len(body) - 1):
+        path.write_bytes(body[:length])
+        with pytest.raises(JournalCorrupt, match="is not what was written"):
+            check_backup(tmp_path / "out", quiet)

@@ -1,0 +1,304 @@
+"""Who gets in, and what a caller may then see: the gate before a real application."""
+
+import base64
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenmatch.errors import ConfigError
+from evenmatch.model.scenario import Limits, Tokens
+from evenmatch.server.auth import gate as gate_module
+from evenmatch.server.auth.gate import Gate
+from evenmatch.server.auth.keys import read_keys, write_keys
+from tests.callers import AUDIENCE, Site, add_key, call, duel, random_secret, token, with_site
+
+
+def part(value: Any) -> str:
+    """Return a part of a token."""
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+def claims(**more: Any) -> dict[str, Any]:
+    now = int(time.time())
+    return {"sub": "ann", "aud": AUDIENCE, "iat": now, "exp": now + 600, **more}
+
+
+NONE_TOKEN = f"{part({'alg': 'none', 'typ': 'JWT'})}.{part(claims())}."
+GOOD = token("ann")
+HEAD, BODY, SIGN = GOOD.split(".")
+DEEP = f"{part({'alg': 'HS256'})}.{base64.urlsafe_b64encode(b'[' * 5000).decode()}.{SIGN}"
+FORGED = {
+    "empty": "",
+    "a word": "letmein",
+    "a key that nobody made": "em_0123456789ab_" + "x" * 43,
+    "alg none": NONE_TOKEN,
+    "alg none in other letters": NONE_TOKEN.replace(part({"alg": "none", "typ": "JWT"}),
+                                                    part({"alg": "nOnE"})),
+    "another secret": token("ann", secret=random_secret()),
+    "another algorithm": token("ann", secret=b"k" * 64, algorithm="HS512"),
+    "altered payload": f"{HEAD}.{part(claims(sub='bob'))}.{SIGN}",
+    "altered signature": f"{HEAD}.{BODY}.{SIGN[:-2]}{'AA' if SIGN[-2:] != 'AA' else 'BB'}",
+    "no signature": f"{HEAD}.{BODY}.",
+    "two parts": f"{HEAD}.{BODY}",
+    "four parts": f"{GOOD}.{SIGN}",
+    "foreign audience": token("ann", aud="another-game"),
+    "no audience": token("ann", aud=None),
+    "no expiry": token("ann", exp=None),
+    "expiry as text": token("ann").replace(BODY, part(claims(exp="never"))),
+    "no player": token("ann", sub=None),
+    "empty player": token(""),
+    "line break in the player": token("ann\nbob"),
+    "endless player": token("a" * 129),
+    "deep payload": DEEP,
+    "critical header": token("ann").replace(HEAD, part({"alg": "HS256", "crit": ["x"], "x": 1})),
+    "too long": token("ann", attributes={"mode": "m" * 9_000}),
+    "padding": GOOD + "=",
+    "NaN rating": token("ann", rating={"mean": float("nan")}),
+    "rating as a list": token("ann", rating=[1500]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("credential", FORGED.values(), ids=FORGED.keys())
+def test_forged_credential_changes_nothing(tmp_path: Path, credential: str) -> None:
+    async def scene(site: Site) -> None:
+        before = site.parts.runtime.engine.tables.sequence
+        reply = await site.call("POST", "/v1/tickets", duel("ann"), key=credential)
+        assert (reply.status, reply.body["error"]) == (401, "unauthenticated")
+        assert reply.headers["www-authenticate"].startswith("Bearer")
+        assert site.parts.runtime.engine.tables.sequence == before
+
+    with_site(tmp_path, scene)
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ({"exp": -11}, "has expired"),
+        ({"nbf": 60}, "later time"),
+        ({"iat": 60}, "later time"),
+        ({"exp": 90_000}, "get a shorter one"),
+    ],
+)
+def test_token_of_another_time_is_refused_with_the_reason(
+    tmp_path: Path, times: dict[str, int], words: str
+) -> None:
+    now = int(time.time())
+    moved = {name: now + seconds for name, seconds in times.items()}
+
+    async def scene(site: Site) -> None:
+        reply = await site.call("POST", "/v1/tickets", duel("ann"), key=token("ann", **moved))
+        assert reply.status == 401
+        assert words in reply.body["message"]
+
+    with_site(tmp_path, scene)
+
+
+def test_clocks_may_differ_by_the_leeway(tmp_path: Path) -> None:
+    now = int(time.time())
+
+    async def scene(site: Site) -> None:
+        late = token("ann", exp=now - 5)
+        early = token("bob", iat=now + 5, nbf=now + 5)
+        for player, each in (("ann", late), ("bob", early)):
+            assert (await site.call("POST", "/v1/tickets", duel(player), key=each)).status == 201
+
+    with_site(tmp_path, scene)
+
+
+def test_token_that_expires_is_not_remembered_longer(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        now = time.time()
+        clock = [now]
+        gate = Gate([site.entrance], wall=lambda: clock[0])
+        short = token("ann", exp=int(now) + 60)
+        assert (await call(gate, "GET", "/v1/queues", key=short)).status == 200
+        clock[0] = now + 75.0
+        assert (await call(gate, "GET", "/v1/queues", key=short)).status == 401
+
+    with_site(tmp_path, scene)
+
+
+def test_key_and_token_are_let_in_and_nobody_is_not(tmp_path: Path) -> None:
+    service = add_key(tmp_path)
+
+    async def scene(site: Site) -> None:
+        assert (await site.call("POST", "/v1/tickets", duel("a"))).status == 401
+        assert (await site.call("POST", "/v1/tickets", duel("a"), key=service)).status == 201
+        assert (await site.call("POST", "/v1/tickets", duel("b"), key=token("b"))).status == 201
+        basic = {"authorization": f"Basic {service}"}
+        assert (await site.call("GET", "/v1/queues", headers=basic)).status == 401
+        small = {"authorization": f"bearer {service}"}
+        assert (await site.call("GET", "/v1/queues", headers=small)).status == 200
+        for path in ("/healthz", "/readyz", "/openapi.json", "/"):
+            assert (await site.call("GET", path)).status == 200, path
+
+    with_site(tmp_path, scene)
+
+
+def test_revoked_key_ends_without_a_restart_and_cuts_its_streams(tmp_path: Path) -> None:
+    first, second = add_key(tmp_path, "one"), add_key(tmp_path, "two")
+
+    async def scene(site: Site) -> None:
+        assert (await site.call("GET", "/v1/queues", key=first)).status == 200
+        follower = site.parts.followers.admit()
+        path = tmp_path / "keys.json"
+        one, two = read_keys(path)
+        revoked = time.time()
+        write_keys(path, (type(one)(**{**_fields(one), "revoked": revoked}), two))
+        assert (await site.call("GET", "/v1/queues", key=first)).status == 200, "not looked yet"
+        site.gate.look()
+        assert follower.is_cut
+        assert (await site.call("GET", "/v1/queues", key=first)).status == 401
+        assert (await site.call("GET", "/v1/queues", key=second)).status == 200
+        page = (await site.call("GET", "/v1/audit", key=second)).body
+        assert f"revoked one ({one.id})" in page["entries"][-2]["detail"]
+
+    with_site(tmp_path, scene)
+
+
+def _fields(key: Any) -> dict[str, Any]:
+    return {name: getattr(key, name) for name in key.__struct_fields__}
+
+
+def test_damaged_file_of_keys_leaves_the_old_ones(tmp_path: Path) -> None:
+    service = add_key(tmp_path)
+
+    async def scene(site: Site) -> None:
+        (tmp_path / "keys.json").write_text("{")
+        site.gate.look()
+        assert (await site.call("GET", "/v1/queues", key=service)).status == 200
+        (tmp_path / "keys.json").unlink()
+        site.gate.look()
+        assert (await site.call("GET", "/v1/queues", key=service)).status == 200
+        assert (await site.call("GET", "/v1/queues")).status == 401
+
+    with_site(tmp_path, scene)
+
+
+def test_first_key_closes_an_open_server(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        local = {"host": "127.0.0.1"}
+        assert (await site.call("GET", "/v1/queues", headers=local)).status == 200
+        service = add_key(tmp_path)
+        site.gate.look()
+        assert (await site.call("GET", "/v1/queues", headers=local)).status == 401
+        assert (await site.call("GET", "/v1/queues", key=service)).status == 200
+
+    with_site(tmp_path, scene, tokens=None)
+
+
+def test_expired_key_counts_no_more(tmp_path: Path) -> None:
+    service = add_key(tmp_path, expires=time.time() + 100.0)
+
+    async def scene(site: Site) -> None:
+        now = time.time()
+        clock = [now]
+        gate = Gate([site.entrance], wall=lambda: clock[0])
+        assert (await call(gate, "GET", "/v1/queues", key=service)).status == 200
+        clock[0] = now + 101.0
+        assert (await call(gate, "GET", "/v1/queues", key=service)).status == 401
+
+    with_site(tmp_path, scene)
+
+
+def test_who_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
+    limits = Limits(player_requests_max=1, player_burst_max=3)
+
+    async def scene(site: Site) -> None:
+        ann = token("ann")
+        replies = [await site.call("GET", "/v1/queues", key=ann) for _ in range(4)]
+        assert [reply.status for reply in replies] == [200, 200, 200, 429]
+        assert replies[-1].body["error"] == "too_many_requests"
+        assert int(replies[-1].headers["retry-after"]) >= 1
+        again = token("ann", iat=int(time.time()) - 1)
+        assert (await site.call("GET", "/v1/queues", key=again)).status == 429, "a new token"
+        assert (await site.call("GET", "/v1/queues", key=token("bob"))).status == 200
+
+    with_site(tmp_path, scene, limits=limits)
+
+
+def test_address_that_guesses_is_turned_away_and_others_are_not(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        known = token("ann")
+        assert (await site.call("GET", "/v1/queues", key=known)).status == 200
+        statuses = [
+            (await site.call("GET", "/v1/queues", key=f"guess {i}")).status for i in range(5)
+        ]
+        assert statuses == [401, 401, 401, 429, 429]
+        assert (await site.call("GET", "/v1/queues", key=known)).status == 200, "known already"
+        other = await site.call("GET", "/v1/queues", key=token("bob"), client="192.0.2.2")
+        assert other.status == 200
+
+    with_site(tmp_path, scene, limits=Limits(failures_max=3))
+
+
+def test_remembered_credentials_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate_module, "KNOWN_MAX", 4)
+
+    async def scene(site: Site) -> None:
+        tokens = [token(f"p{i}") for i in range(9)]
+        for each in (*tokens, *tokens):
+            assert (await site.call("GET", "/v1/queues", key=each)).status == 200
+        assert len(site.gate._known) == 4
+
+    with_site(tmp_path, scene)
+
+
+def test_games_of_one_process_share_nothing(tmp_path: Path) -> None:
+    chess_key = add_key(tmp_path / "chess")
+    add_key(tmp_path / "go")
+
+    async def scene(site: Site) -> None:
+        chess = Site(tmp_path / "chess", tenant="chess", audience="chess", player_attributes=())
+        go = Site(tmp_path / "go", tenant="go", audience="go")
+        gate = Gate([chess.entrance, go.entrance])
+        for each in (chess, go):
+            await each.parts.runtime.start()
+        made = await call(gate, "POST", "/v1/tickets", duel("ann"), key=token("ann", aud="chess"))
+        assert made.status == 201
+        path = f"/v1/tickets/{made.body['id']}"
+        assert (await call(gate, "GET", path, key=chess_key)).status == 200
+        other = await call(gate, "GET", path, key=token("ann", aud="go"))
+        assert (other.status, other.body["error"]) == (404, "unknown_ticket")
+        assert not go.parts.runtime.engine.tables.waiting
+        assert len(chess.parts.runtime.engine.tables.waiting) == 1
+        strange = await call(gate, "GET", "/v1/queues", key=token("ann", aud="shogi"))
+        unsigned = await call(gate, "GET", "/v1/queues", key=token("x", aud="go", secret=b"z" * 32))
+        assert (strange.status, strange.body) == (unsigned.status, unsigned.body)
+        assert (await call(gate, "GET", "/readyz")).body == {"status": "ready"}
+        for each in (chess, go):
+            await each.parts.runtime.stop()
+
+    with_site(tmp_path / "unused", scene)
+
+
+def test_games_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        same = Site(tmp_path / "same", tenant="same")
+        with pytest.raises(ConfigError, match="take the same tokens"):
+            Gate([site.entrance, same.entrance])
+        bare = Site(tmp_path / "bare", tenant="bare", tokens=None)
+        with pytest.raises(ConfigError, match="tenant bare has no keys"):
+            Gate([site.entrance, bare.entrance])
+
+    with_site(tmp_path, scene)
+
+
+def test_issuer_is_compared_where_one_is_named(tmp_path: Path) -> None:
+    secret = tmp_path / "players.secret"
+    secret.write_bytes(b"a secret of a test, 32 bytes long")
+    tokens = Tokens("HS256", (str(secret),), AUDIENCE, issuer="https://login.example")
+
+    async def scene(site: Site) -> None:
+        good = token("ann", iss="https://login.example")
+        assert (await site.call("GET", "/v1/queues", key=good)).status == 200
+        for other in ("https://evil.example", None):
+            bad = token("ann", iss=other)
+            assert (await site.call("GET", "/v1/queues", key=bad)).status == 401
+
+    with_site(tmp_path, scene, tokens=tokens)

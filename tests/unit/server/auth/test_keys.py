@@ -1,0 +1,118 @@
+"""Service keys: what the file holds, and the command that changes it."""
+
+import json
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from evenmatch.cli.main import main
+from evenmatch.errors import ConfigError
+from evenmatch.server.auth.keys import KeyRing, editing, new_key, read_keys, write_keys
+
+
+def test_file_holds_a_hash_and_is_for_its_owner_only(tmp_path: Path) -> None:
+    key, text = new_key("backend", ("tickets",), now=1.0)
+    path = tmp_path / "keys.json"
+    write_keys(path, (key,))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert text.split("_", 2)[2] not in path.read_text()
+    assert read_keys(path) == (key,)
+    found = KeyRing((key,)).principal(text, 2.0)
+    assert found is not None
+    assert (found.kind, found.name, found.key) == ("service", "backend", key.id)
+    assert found.rights == {"tickets", "anyone"}
+
+
+def test_keys_are_long_and_different() -> None:
+    texts = {new_key("a", ("read",), now=0.0)[1] for _ in range(50)}
+    assert len(texts) == 50
+    assert all(len(text.split("_", 2)[2]) == 43 for text in texts), "256 bits in base64"
+
+
+@pytest.mark.parametrize("change", [str.upper, lambda text: text[:-1], lambda text: text + "a",
+                                    lambda text: text.replace("em_", "en_")])  # fmt: skip
+def test_altered_key_opens_nothing(change: object) -> None:
+    key, text = new_key("backend", ("tickets",), now=1.0)
+    assert callable(change)
+    assert KeyRing((key,)).principal(change(text), 2.0) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", '{"keys": 7}', '{"keys": [{"id": "a", "name": "b", "sha256": "zz", "rights": []}]}',
+     '{"keys": [{"id": "a", "name": "b", "sha256": "' + "0" * 64 + '", "rights": ["all"]}]}',
+     '{"keys": [], "more": 1}', "[" * 5000],
+)  # fmt: skip
+def test_damaged_file_is_refused_by_name(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "keys.json"
+    path.write_text(content)
+    with pytest.raises(ConfigError, match=r"keys\.json"):
+        read_keys(path)
+
+
+def test_command_makes_shows_rotates_and_revokes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = ["--data", str(tmp_path)]
+    assert main(["keys", "add", "backend", "--rights", "tickets,matches", "--queues", "duel",
+                 "--days", "30", *data]) == 0  # fmt: skip
+    text = capsys.readouterr().out.splitlines()[0]
+    (first,) = read_keys(tmp_path / "keys.json")
+    assert first.rights == ("tickets", "matches")
+    assert first.queues == ("duel",)
+    assert first.expires == pytest.approx(time.time() + 30 * 86_400, abs=60)
+    assert KeyRing((first,)).principal(text, time.time()) is not None
+
+    assert main(["keys", "rotate", "backend", "--keep-hours", "1", "--json", *data]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    old, new = read_keys(tmp_path / "keys.json")
+    assert (new.rights, new.queues) == (old.rights, old.queues)
+    ring, now = KeyRing((old, new)), time.time()
+    assert ring.principal(shown["key"], now + 7200.0) is not None
+    assert ring.principal(text, now + 60.0) is not None, "both count for a while"
+    assert ring.principal(text, now + 7200.0) is None
+
+    assert main(["keys", "revoke", old.id, *data]) == 0
+    assert main(["keys", "list", "--json", *data]) == 0
+    listed = json.loads(capsys.readouterr().out.splitlines()[-1])["keys"]
+    assert [each["state"] for each in listed] == ["revoked", "live"]
+    assert "sha256" not in listed[0]
+    assert main(["keys", "list", *data]) == 0
+    assert shown["key"] not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["drop", "x"], "keys can add, list, revoke, rotate, got 'drop'"),
+        (["add"], "name whose key it is"),
+        (["add", "x", "--rights", "all"], "--rights must be some of tickets, matches"),
+        (["add", "x", "--rights", ""], "--rights must be some of tickets, matches"),
+        (["add", " "], "a key's name has 1 to 64"),
+        (["add", "x", "--days", "0"], "--days must be from 1 to 3650, got 0"),
+        (["revoke", "nobody"], "cannot be read"),
+        (["rotate", "nobody"], "no live key is called 'nobody'"),
+        (["list"], "make it with: evenmatch keys add"),
+    ],
+)
+def test_command_says_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert main(["keys", *arguments, "--data", str(tmp_path)]) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_command_asks_where_the_keys_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["keys", "list"]) == 2
+    assert "--data DIR" in capsys.readouterr().err
+
+
+def test_two_editors_take_turns(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    with editing(path):
+        write_keys(path, (new_key("a", ("read",), now=0.0)[0],))
+    with editing(path):
+        write_keys(path, (*read_keys(path), new_key("b", ("read",), now=0.0)[0]))
+    assert [key.name for key in read_keys(path)] == ["a", "b"]

@@ -1,0 +1,167 @@
+"""A player handles what is his; what is not looks as if it were not there."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenmatch.model.queue import Queue
+from evenmatch.server.auth.own import speaks_for
+from evenmatch.server.auth.principal import Principal
+from evenmatch.server.auth.refusals import Forbidden
+from tests.callers import Site, add_key, duel, token, with_site
+
+ANN, BOB = token("ann"), token("bob")
+TICKET_ROUTES = [
+    ("GET", ""), ("GET", "?wait=5"), ("DELETE", ""), ("PATCH", ""), ("GET", "/events"),
+    ("GET", "/explain"), ("POST", "/heartbeat"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "end"), TICKET_ROUTES)
+@pytest.mark.parametrize("state", ["waiting", "cancelled"])
+def test_foreign_ticket_looks_like_none(tmp_path: Path, method: str, end: str, state: str) -> None:
+    async def scene(site: Site) -> None:
+        made = await site.call("POST", "/v1/tickets", duel("ann"), key=ANN)
+        ticket = made.body["id"]
+        if state == "cancelled":
+            await site.call("DELETE", f"/v1/tickets/{ticket}", key=ANN)
+        body = {} if method == "PATCH" else None
+        before = site.parts.runtime.engine.tables.sequence
+        foreign = await site.call(method, f"/v1/tickets/{ticket}{end}", body, key=BOB)
+        unknown = await site.call(method, f"/v1/tickets/s0-77{end}", body, key=BOB)
+        assert foreign.status == 404
+        if unknown.status != 501:
+            assert foreign.body["message"].replace(ticket, "s0-77") == unknown.body["message"]
+            lengths = {"content-length": foreign.headers["content-length"]}
+            assert foreign.headers == {**unknown.headers, **lengths}
+            assert foreign.status == unknown.status
+        assert site.parts.runtime.engine.tables.sequence == before
+        own = await site.call("GET", f"/v1/tickets/{ticket}", key=ANN)
+        assert (own.status, own.body["state"]) == (200, state)
+
+    with_site(tmp_path, scene)
+
+
+def test_party_mate_sees_the_ticket_of_the_party(tmp_path: Path) -> None:
+    queues = (Queue(name="duel", policy="greedy"), Queue(name="pairs", policy="greedy"))
+
+    async def scene(site: Site) -> None:
+        service = add_key(tmp_path)
+        site.gate.look()
+        made = await site.call("POST", "/v1/tickets", duel("ann"), key=service)
+        path = f"/v1/tickets/{made.body['id']}"
+        assert (await site.call("GET", path, key=ANN)).status == 200
+        assert (await site.call("GET", path, key=token("cleo"))).status == 404
+
+    with_site(tmp_path, scene, queues=queues)
+
+
+def test_player_sees_his_match_and_no_other(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        await site.call("POST", "/v1/tickets", duel("ann"), key=ANN)
+        made = await site.call("POST", "/v1/tickets", duel("bob"), key=BOB)
+        match = (await site.call("GET", f"/v1/tickets/{made.body['id']}", key=BOB)).body["match"]
+        path = f"/v1/matches/{match}"
+        assert (await site.call("GET", path, key=ANN)).status == 200
+        foreign = await site.call("GET", path, key=token("cleo"))
+        assert (foreign.status, foreign.body["error"]) == (404, "unknown_match")
+
+    with_site(tmp_path, scene)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/v1/queues/duel/matches", None),
+        ("GET", "/v1/queues/duel/stats", None),
+        ("POST", "/v1/matches/s0-m1/finish", None),
+        ("PUT", "/v1/config", {}),
+        ("GET", "/v1/audit", None),
+        ("GET", "/metrics", None),
+    ],
+)
+def test_player_may_not_do_what_servers_do(
+    tmp_path: Path, method: str, path: str, body: Any
+) -> None:
+    async def scene(site: Site) -> None:
+        refused = await site.call(method, path, body, key=ANN)
+        assert (refused.status, refused.body["error"]) == (403, "forbidden")
+        assert "not for players" in refused.body["message"]
+        assert (await site.call(method, path, body)).status == 401
+
+    with_site(tmp_path, scene)
+
+
+def test_key_without_the_right_is_told_which_it_needs(tmp_path: Path) -> None:
+    reader = add_key(tmp_path, "board", "read")
+
+    async def scene(site: Site) -> None:
+        refused = await site.call("POST", "/v1/tickets", duel("ann"), key=reader)
+        assert refused.status == 403
+        assert refused.body["message"] == (
+            "this needs a key with the right tickets; 'board' has it not"
+        )
+        assert (await site.call("GET", "/v1/queues/duel/stats", key=reader)).status == 200
+        refused = await site.call("DELETE", "/v1/tickets/s0-1", key=reader)
+        assert "operate or tickets" in refused.body["message"]
+
+    with_site(tmp_path, scene)
+
+
+def test_key_of_one_queue_sees_no_other(tmp_path: Path) -> None:
+    duels = add_key(tmp_path, "duels", queues=("duel",))
+    ranks = add_key(tmp_path, "ranks", queues=("ranked",))
+
+    async def scene(site: Site) -> None:
+        made = await site.call("POST", "/v1/tickets", duel("ann"), key=duels)
+        path = f"/v1/tickets/{made.body['id']}"
+        assert (await site.call("GET", path, key=duels)).status == 200
+        assert (await site.call("GET", path, key=ranks)).status == 404
+        refused = await site.call("POST", "/v1/tickets", duel("eve"), key=ranks)
+        assert refused.status == 403
+        assert "for the queues ranked, not for 'duel'" in refused.body["message"]
+        unnamed = {"players": [{"id": "eve"}]}
+        assert (await site.call("POST", "/v1/tickets", unnamed, key=ranks)).status == 403
+        many = [duel("x"), {"queues": ["ranked"], "players": [{"id": "y"}]}]
+        items = (await site.call("POST", "/v1/tickets", many, key=ranks)).body
+        assert [item["status"] for item in items] == [403, 201]
+        assert (await site.call("GET", "/v1/queues/duel/matches", key=ranks)).status == 403
+        assert (await site.call("GET", "/v1/queues/ranked/matches", key=ranks)).status == 200
+        assert (await site.call("GET", "/v1/audit", key=ranks)).status == 403
+        await site.call("POST", "/v1/tickets", duel("bob"), key=duels)
+        match = (await site.call("GET", path, key=duels)).body["match"]
+        assert (await site.call("GET", f"/v1/matches/{match}", key=duels)).status == 200
+        assert (await site.call("GET", f"/v1/matches/{match}", key=ranks)).status == 404
+
+    with_site(tmp_path, scene)
+
+
+def test_player_answers_for_himself_only(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        made = await site.call("POST", "/v1/tickets", duel("ann"), key=ANN)
+        engine, ticket = site.parts.runtime.engine, made.body["id"]
+        ann = Principal("player", "ann", frozenset({"own"}))
+        assert speaks_for(ann, engine, ticket, ()) == ("ann",)
+        with pytest.raises(Forbidden):
+            speaks_for(ann, engine, ticket, ("ann", "bob"))
+        service = Principal("service", "backend", frozenset({"tickets"}))
+        assert speaks_for(service, engine, ticket, ()) == ()
+
+    with_site(tmp_path, scene)
+
+
+def test_owner_of_an_expired_ticket_survives_a_restart(tmp_path: Path) -> None:
+    queues = (Queue(name="duel", policy="greedy", wait_max=0.05),)
+
+    async def scene(site: Site) -> None:
+        runtime = site.parts.runtime
+        made = await site.call("POST", "/v1/tickets", duel("ann"), key=ANN)
+        path = f"/v1/tickets/{made.body['id']}"
+        ended = await site.call("GET", f"{path}?wait=10&state=waiting", key=ANN)
+        assert ended.body["state"] == "expired"
+        await runtime._rebuild()
+        assert (await site.call("GET", path, key=ANN)).body["state"] == "expired"
+        assert (await site.call("GET", path, key=BOB)).status == 404
+
+    with_site(tmp_path, scene, queues=queues)

@@ -1,0 +1,271 @@
+"""The fold behind the dashboard: counts, who waits where, percentiles, an hour of history."""
+
+import math
+import random
+import time
+
+import msgspec
+import pytest
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.model.inputs import Advance, Cancel, Configure, Decline, Enqueue, Input, Update
+from evenmatch.model.queue import Accept, Criterion, Queue, Scale
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.policies.registry import parse_policy
+from evenmatch.server.dashboard.crowd import OTHERS, REGIONS_MOST, Crowd, edges_for
+from evenmatch.server.dashboard.figures import MADE_MOST, Figures
+from evenmatch.server.dashboard.history import COARSE_MOST, COLUMNS, FINE_MOST, History
+from evenmatch.server.dashboard.shown import match_shown
+from evenmatch.testing import builders
+
+RATED = Criterion("spread", "rating", weight=1.0, scale=Scale(min=0.0, max=3000.0))
+SLOW = Queue(name="duel", policy="periodic:rounds_of=1000", criteria=(RATED,), wait_max=100.0)
+QUICK = Queue(name="duel", policy="greedy", criteria=(RATED,), wait_max=100.0)
+
+
+class World:
+    """An engine whose records are durable at once, and the figures that hear of them."""
+
+    def __init__(self, *queues: Queue, step: float = 1.0) -> None:
+        self.engine = Engine(lambda queue: parse_policy(queue.policy))
+        self.figures = Figures(step)
+        self.figures.reset(self.engine)
+        self.give(Configure(0.0, queues))
+
+    def give(self, given: Input) -> Record:
+        while self.engine.next_wakeup < given.now:
+            self.figures.hear(self.engine.step(Advance(self.engine.next_wakeup)))
+        record = self.engine.step(given)
+        self.figures.hear(record)
+        return record
+
+    def enqueue(self, now: float, *tickets: NewTicket) -> None:
+        self.give(Enqueue(now, tickets))
+
+    def row(self, tick: int, queue: str = "duel") -> dict[str, float | None]:
+        self.figures.advance(queue, (tick + 1) * self.figures.step)
+        table = self.figures.queues[queue].history.fine()
+        at = table["tick"].index(tick)
+        return {name: values[at] for name, values in table.items()}
+
+
+def rated(name: str, rating: float, region: str = "eu") -> NewTicket:
+    return builders.new_ticket(name, rating, region=region)
+
+
+def test_a_tick_counts_what_happened_in_it() -> None:
+    world = World(SLOW)
+    world.enqueue(1.2, rated("a", 1500), rated("b", 1600))
+    world.enqueue(1.9, rated("c", 1500))
+    world.give(Cancel(2.5, "s0-2"))
+    first, second, third = world.row(1), world.row(2), world.row(3)
+    assert (first["arrivals"], first["waiting"], first["cancelled"]) == (3, 3, 0)
+    assert first["longest"] == pytest.approx(0.8)
+    assert (second["arrivals"], second["waiting"], second["cancelled"]) == (0, 2, 1)
+    assert (third["arrivals"], third["cancelled"], third["longest"]) == (0, 0, 2.8)
+
+
+def test_matches_give_waits_and_quality() -> None:
+    world = World(QUICK)
+    world.enqueue(1.0, rated("a", 1500))
+    world.enqueue(5.0, rated("b", 1800))
+    row = world.row(5)
+    assert (row["matches"], row["players"], row["waiting"]) == (1, 2, 0)
+    assert (row["p50"], row["p90"], row["longest"]) == (0, 4, None)
+    # The criterion costs 300 of 3000, so quality is 0.9: bar 18 of 20.
+    assert world.figures.queues["duel"].qualities == [0] * 18 + [1, 0]
+    assert world.row(64)["p50"] == 0
+    assert world.row(66)["p50"] is None
+
+
+def test_a_match_says_who_waited_and_what_each_criterion_cost() -> None:
+    world = World(QUICK)
+    world.enqueue(1.0, rated("a", 1500))
+    world.enqueue(5.0, rated("b", 1800))
+    (made,) = world.figures.made.values()
+    shown = match_shown(made, world.figures.queues["duel"])
+    assert [[party.wait for party in team] for team in shown.teams] == [[4.0], [0.0]]
+    assert shown.factors is not None
+    assert [(each.name, round(each.cost, 9)) for each in shown.factors] == [
+        ("spread of rating", 0.1)
+    ]
+    assert shown.waiting == pytest.approx(0.04)
+    weighted = sum(each.weighted for each in shown.factors)
+    assert shown.cost == pytest.approx(weighted + shown.waiting)
+
+
+def test_expired_tickets_are_counted_and_leave() -> None:
+    world = World(SLOW)
+    world.enqueue(1.0, rated("a", 1500))
+    world.give(Advance(101.0))
+    assert world.row(101)["expired"] == 1
+    assert world.row(101)["waiting"] == 0
+
+
+def test_a_ticket_of_two_queues_is_seen_in_both_until_it_is_matched() -> None:
+    squad = msgspec.structs.replace(SLOW, name="squad")
+    world = World(QUICK, squad)
+    world.enqueue(1.0, builders.new_ticket("a", 1500, queues=("duel", "squad")))
+    assert (world.row(1)["waiting"], world.row(1, "squad")["waiting"]) == (1, 1)
+    world.enqueue(2.0, builders.new_ticket("b", 1500, queues=("duel",)))
+    assert (world.row(2)["waiting"], world.row(2, "squad")["waiting"]) == (0, 0)
+    assert (world.row(2)["players"], world.row(2, "squad")["players"]) == (2, 0)
+
+
+def test_long_waits_are_counted_from_half_the_deadline() -> None:
+    world = World(SLOW)
+    world.enqueue(0.0, rated("a", 1500), rated("b", 1500))
+    world.enqueue(30.0, rated("c", 1500))
+    assert [world.row(tick)["overdue"] for tick in (48, 51, 78, 81)] == [0, 2, 2, 3]
+    world.give(Cancel(85.0, "s0-1"))
+    assert world.row(85)["overdue"] == 2
+
+
+def test_heat_shows_regions_and_skills() -> None:
+    world = World(SLOW)
+    for number in range(40):
+        world.enqueue(1.0, rated(f"p{number}", 1000 + 25 * number, "eu" if number % 2 else "us"))
+    world.enqueue(1.0, NewTicket((Player("x"),), attributes={"latency": {"asia": 20.0}}))
+    heat = world.figures.queues["duel"].crowd.heat()
+    assert heat.regions == ("asia", "eu", "us") or heat.regions == ("eu", "us")
+    assert sum(map(sum, heat.counts)) + sum(heat.unknown) == len(world.figures.queues["duel"].crowd)
+    assert len(heat.edges) >= 3
+
+
+def test_crowd_agrees_with_a_naive_count_after_any_moves() -> None:
+    rng = random.Random(5)
+    crowd = Crowd(SLOW)
+    present: dict[str, float] = {}
+    for move in range(4_000):
+        now = move * 0.05
+        if rng.random() < 0.55 or not present:
+            at = now if rng.random() < 0.9 else max(0.0, now - rng.random() * 80.0)
+            skill = rng.gauss(1500.0, 300.0) if rng.random() < 0.95 else 1e300
+            region = rng.choice(["eu", "us", "asia", ""])
+            name = f"t{move}"
+            crowd.enter(builders.ticket(name, skill, at=at, sequence=move, region=region))
+            present[name] = at
+        else:
+            name = rng.choice(list(present))
+            assert crowd.leave(name) is not None
+            del present[name]
+        overdue = crowd.overdue(now)
+        grain = crowd.overdue_after / 100
+        late = sum(at < now - crowd.overdue_after for at in present.values())
+        early = sum(at < now - crowd.overdue_after - grain for at in present.values())
+        assert early <= overdue <= late
+    heat = crowd.heat()
+    assert sum(map(sum, heat.counts)) == len(crowd) == len(present)
+    oldest = crowd.oldest()
+    assert oldest is not None
+    assert oldest.enqueued_at == min(present.values())
+
+
+def test_regions_have_a_limit() -> None:
+    crowd = Crowd(SLOW)
+    for number in range(3 * REGIONS_MOST):
+        crowd.enter(builders.ticket(f"t{number}", 1500, region=f"region{number:03}" * 9))
+    heat = crowd.heat()
+    assert heat.regions[-1] == OTHERS
+    assert len(heat.regions) <= 9
+    assert sum(map(sum, heat.counts)) == len(crowd)
+    for number in range(3 * REGIONS_MOST):
+        crowd.leave(f"t{number}")
+    assert crowd.heat().regions == ()
+
+
+@pytest.mark.parametrize(
+    "skills", [[0.0], [7.0] * 30, [1e300, -1e300], [5e-324, 0.0], [1e15, 1e15 + 1.0], [-3.0, 9e14]]
+)
+def test_columns_exist_for_any_skills(skills: list[float]) -> None:
+    edges = edges_for(sorted(skills))
+    assert len(edges) <= 12
+    assert all(math.isfinite(edge) for edge in edges)
+    assert list(edges) == sorted(set(edges))
+
+
+def test_history_is_bounded_and_sums_ten_ticks() -> None:
+    history = History()
+    row = [1.0] * len(COLUMNS)
+    for tick in range(5_000):
+        history.push(tick, row)
+    fine, coarse = history.fine(), history.coarse()
+    assert len(fine["tick"]) == FINE_MOST
+    assert len(coarse["tick"]) == COARSE_MOST
+    assert coarse["tick"][-1] == 4_990
+    assert (coarse["arrivals"][-1], coarse["waiting"][-1]) == (10, 1)
+
+
+def test_an_idle_hour_costs_two_rows() -> None:
+    world = World(SLOW)
+    world.enqueue(1.0, rated("a", 1500))
+    world.figures.advance("duel", 90.0)
+    table = world.figures.queues["duel"].history.fine()
+    assert table["tick"][-3:] == [1, 2, 89]
+    assert table["waiting"][-3:] == [1, 1, 1]
+    assert table["arrivals"][-3:] == [1, 0, 0]
+
+
+def test_a_new_configuration_keeps_those_who_wait() -> None:
+    world = World(SLOW)
+    world.enqueue(1.0, rated("a", 1500), rated("b", 1600))
+    world.give(Configure(2.0, (QUICK,), version=2, pause=("duel",)))
+    assert world.figures.paused == {"duel"}
+    assert world.figures.version == 2
+    assert len(world.figures.queues["duel"].crowd) == 2
+
+
+def test_a_restart_shows_those_who_wait() -> None:
+    world = World(SLOW)
+    world.enqueue(1.0, rated("a", 1500), rated("b", 1600))
+    again = Figures(1.0)
+    again.reset(world.engine)
+    assert len(again.queues["duel"].crowd) == 2
+
+
+def test_proposals_are_counted_by_what_became_of_them() -> None:
+    checked = msgspec.structs.replace(QUICK, accept=Accept(seconds=10.0))
+    world = World(checked)
+    world.enqueue(1.0, rated("a", 1500), rated("b", 1500))
+    (first,) = world.engine.tables.proposals
+    assert world.row(1)["proposed"] == 1
+    world.give(Decline(2.0, first, "s0-1", ("a",)))
+    world.enqueue(3.0, rated("c", 1500))
+    assert world.row(3)["repaired"] == 1
+    # The proposal's tickets wait until their match is final.
+    assert world.row(3)["waiting"] == 2
+    world.give(Advance(40.0))
+    totals = world.figures.queues["duel"].totals
+    assert (totals["proposed"], totals["repaired"], totals["matches"]) == (1, 1, 0)
+    assert totals["failed"] == 1
+
+
+def test_a_refreshed_ticket_moves_to_its_new_place() -> None:
+    world = World(msgspec.structs.replace(SLOW, attributes=("region",)))
+    world.enqueue(1.0, rated("a", 1500, "eu"))
+    world.give(Update(2.0, "s0-1", {"region": "us"}))
+    assert world.figures.queues["duel"].crowd.heat().regions == ("us",)
+
+
+def test_memory_of_matches_is_bounded() -> None:
+    world = World(QUICK)
+    for number in range(2 * MADE_MOST):
+        world.enqueue(1.0 + number, rated(f"a{number}", 1500), rated(f"b{number}", 1500))
+    assert len(world.figures.made) == MADE_MOST
+
+
+def test_a_record_costs_the_same_however_many_wait() -> None:
+    costs = []
+    for waiting in (100, 10_000):
+        world = World(SLOW)
+        new = tuple(rated(f"w{number}", 1000 + number % 997) for number in range(waiting))
+        world.enqueue(1.0, *new)
+        records = [world.engine.step(Enqueue(2.0, (rated(f"n{i}", 1500),))) for i in range(400)]
+        records += [world.engine.step(Cancel(3.0, f"s0-{waiting + 1 + i}")) for i in range(400)]
+        began = time.thread_time()
+        for record in records:
+            world.figures.hear(record)
+        costs.append(time.thread_time() - began)
+    # A walk over those who wait would cost a hundred times as much; noise does not.
+    assert costs[1] < 10.0 * costs[0]

@@ -1,0 +1,193 @@
+"""The dashboard's stream and pages, through the application, without a socket."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.inputs import Enqueue
+from evenmatch.model.queue import Criterion, Queue, Scale
+from evenmatch.model.scenario import ServerSettings
+from evenmatch.server.app import App
+from evenmatch.server.dashboard import live
+from evenmatch.server.dashboard.history import COARSE_MOST, FINE_MOST
+from evenmatch.server.dashboard.routes import page_files
+from evenmatch.server.followers import Follower
+from evenmatch.server.parts import Parts, assemble
+from evenmatch.server.recovery import Plan
+from evenmatch.server.responses import Message
+from evenmatch.testing import builders
+
+RATED = Criterion("spread", "rating", weight=1.0, scale=Scale(min=0.0, max=3000.0))
+DUEL = Queue(name="duel", policy="greedy", criteria=(RATED,))
+SLOW = Queue(name="slow", policy="periodic:rounds_of=1000")
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "EVERY", 0.02)
+
+
+def play(scene: Callable[[Parts], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(20.0):
+            parts = assemble(Plan((DUEL, SLOW), settings=ServerSettings()), MemoryJournal())
+            await parts.runtime.start()
+            await scene(parts)
+            await parts.runtime.stop()
+
+    asyncio.run(bounded())
+
+
+async def enqueue(parts: Parts, *names: str, queue: str = "duel") -> None:
+    new = tuple(builders.new_ticket(name, 1500, queues=(queue,)) for name in names)
+    await parts.runtime.ask(Enqueue(parts.runtime.now(), new))
+
+
+async def get(
+    parts: Parts, path: str, query: str = "", header: tuple[bytes, bytes] | None = None
+) -> tuple[int, dict[str, str], bytes]:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(),
+        "query_string": query.encode(), "headers": [header] if header else [], "root_path": "",
+    }  # fmt: skip
+    await App(parts)(scope, receive, send)
+    headers = {key.decode(): value.decode() for key, value in sent[0]["headers"]}
+    return sent[0]["status"], headers, b"".join(each.get("body", b"") for each in sent[1:])
+
+
+async def first_events(parts: Parts, queue: str) -> dict[str, Any]:
+    return {each.name: msgspec.json.decode(each.body) async for each in parts.live.first(queue)}
+
+
+def test_a_new_page_gets_the_hour_and_the_present() -> None:
+    async def scene(parts: Parts) -> None:
+        await enqueue(parts, "a", "b", "c")
+        told = await first_events(parts, "duel")
+        assert list(told) == ["queues", "hour", "matches", "tick"]
+        assert told["queues"]["queue"] == "duel"
+        assert [queue["name"] for queue in told["queues"]["queues"]] == ["duel", "slow"]
+        assert told["tick"]["waiting"] == 1
+        assert told["tick"]["totals"]["arrivals"] == 3
+        (match,) = told["matches"]
+        assert [party["players"] for team in match["teams"] for party in team] == [["a"], ["b"]]
+
+    play(scene)
+
+
+def test_a_snapshot_is_encoded_once_for_all_pages() -> None:
+    async def scene(parts: Parts) -> None:
+        pages = [Follower(), Follower()]
+        for page in pages:
+            parts.live.join("duel", page)
+        heard = [await page.next(5.0) for page in pages]
+        assert heard[0] is not None
+        assert heard[0] is heard[1]
+        for page in pages:
+            parts.live.part("duel", page)
+
+    play(scene)
+
+
+def test_nothing_runs_while_nobody_looks() -> None:
+    async def scene(parts: Parts) -> None:
+        page = Follower()
+        parts.live.join("duel", page)
+        assert await page.next(5.0) is not None
+        parts.live.part("duel", page)
+        await asyncio.sleep(0.1)
+        before = len(asyncio.all_tasks())
+        parts.live.join("duel", page)
+        assert len(asyncio.all_tasks()) == before + 1
+        parts.live.part("duel", page)
+        await asyncio.sleep(0.1)
+        assert len(asyncio.all_tasks()) == before
+
+    play(scene)
+
+
+def test_pages_of_different_queues_hear_of_their_own() -> None:
+    async def scene(parts: Parts) -> None:
+        await enqueue(parts, "a", "b", "c", queue="slow")
+        duel, slow = Follower(), Follower()
+        parts.live.join("duel", duel)
+        parts.live.join("slow", slow)
+        waiting = []
+        for page in (duel, slow):
+            while (event := await page.next(5.0)) is not None and event.name != "tick":
+                pass
+            assert event is not None
+            waiting.append(msgspec.json.decode(event.body)["waiting"])
+        assert waiting == [0, 3]
+        parts.live.part("duel", duel)
+        parts.live.part("slow", slow)
+
+    play(scene)
+
+
+def test_the_stream_begins_with_its_queue_and_an_unknown_one_is_refused() -> None:
+    async def scene(parts: Parts) -> None:
+        parts.followers.close()
+        status, headers, body = await get(parts, "/v1/dashboard/events", "queue=slow")
+        assert (status, headers["content-type"]) == (200, "text/event-stream")
+        assert body.count(b"event: ") == 4
+        status, _, body = await get(parts, "/v1/dashboard/events", "queue=chess")
+        assert (status, msgspec.json.decode(body)["error"]) == (404, "unknown_queue")
+        status, _, _ = await get(parts, "/v1/dashboard/events", "colour=red")
+        assert status == 400
+        assert len(parts.followers) == 0
+
+    play(scene)
+
+
+def test_a_match_tells_how_it_came_about() -> None:
+    async def scene(parts: Parts) -> None:
+        await enqueue(parts, "a", "b")
+        status, _, body = await get(parts, "/v1/dashboard/matches/s0-m1")
+        assert status == 200
+        assert msgspec.json.decode(body)["factors"][0]["name"] == "spread of rating"
+        status, _, body = await get(parts, "/v1/dashboard/matches/s0-m9")
+        assert (status, msgspec.json.decode(body)["error"]) == (404, "unknown_match")
+
+    play(scene)
+
+
+def test_an_hour_of_a_busy_queue_is_small() -> None:
+    async def scene(parts: Parts) -> None:
+        await enqueue(parts, *(f"p{number}" for number in range(200)), queue="slow")
+        history = parts.live._figures.queues["slow"].history
+        for tick in range(4_000):
+            history.push(tick, [12.0] * 8 + [1234.0, 12.345, 123.456, 234.567, 345.678, 1000.0])
+        size = sum([len(event.frame()) async for event in parts.live.first("slow")])
+        assert len(history.fine()["tick"]) == FINE_MOST
+        assert len(history.coarse()["tick"]) == COARSE_MOST
+        assert size + sum(len(file.body) for file in page_files().values()) <= 200_000
+
+    play(scene)
+
+
+def test_files_are_asked_for_anew_and_sent_once() -> None:
+    async def scene(parts: Parts) -> None:
+        status, headers, body = await get(parts, "/dashboard/main.js")
+        assert (status, headers["x-content-type-options"]) == (200, "nosniff")
+        assert headers["content-type"].startswith("text/javascript")
+        assert "script-src 'self'" in headers["content-security-policy"]
+        assert body
+        tag = (b"if-none-match", headers["etag"].encode())
+        status, _, body = await get(parts, "/dashboard/main.js", header=tag)
+        assert (status, body) == (304, b"")
+        for name in ("nothing.js", "..", "../routes.py", "%2e%2e%2froutes.py"):
+            assert (await get(parts, f"/dashboard/{name}"))[0] == 404
+
+    play(scene)
