@@ -614,6 +614,7 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("[outcomes]", shapes.OutcomesShape, scenario_model.Outcomes),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
     ("[server.tokens]", shapes.TokensShape, scenario_model.Tokens),
+    ("[server.allocation.NAME]", shapes.AllocationShape, scenario_model.Allocation),
     ("[[tenant]]", shapes.TenantShape, scenario_model.Tenant),
     ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
 ]
@@ -623,9 +624,14 @@ _ALLOWED: dict[str, dict[str, Any]] = {
     "QueueShape": {
         "on_deadline": queue_model.OnDeadline,
         "side_choice": queue_model.SideChoice,
+        "backfill": queue_model.Backfill,
     },
     "CriterionShape": {"kind": queue_model.CriterionKind},
     "TokensShape": {"algorithm": scenario_model.Algorithm},
+    "AllocationShape": {
+        "kind": scenario_model.HookKind,
+        "failed": scenario_model.WhenFailed,
+    },
     "RuleShape": {"kind": queue_model.RuleKind},
 }
 _MODEL_DEFAULTS = (

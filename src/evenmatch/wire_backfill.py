@@ -58,3 +58,24 @@ class BackfillState(msgspec.Struct, frozen=True, gc=False):
     wanted: tuple[int, ...]
     fills: tuple[str, ...]
     expires_in: float | None = None
+
+
+class AllocationState(msgspec.Struct, frozen=True, gc=False):
+    """A match on its way to a server.
+
+    Args:
+        match: The match.
+        queue: Its queue.
+        hook: The hook that is to find a server.
+        state: `waiting` for its turn, `asked`, `told` (the hook will say it later), `paused` before
+            the next try, `dead` (an operator may ask again), or `void` (its tickets wait again).
+        attempts: How often the hook was asked.
+        reason: Why the last try failed.
+    """
+
+    match: str
+    queue: str
+    hook: str
+    state: str
+    attempts: int
+    reason: str | None

@@ -103,8 +103,16 @@ class Backfill:
             self._close(given.match, roster, "close")
 
     def assign(self, given: Assign) -> None:
-        """Give a match its place, and those who have joined it."""
+        """Give a match its place, and those who have joined it.
+
+        Raises:
+            TooLate: It was called off.
+        """
         floor = self._floor
+        if floor.tables.matches[given.match].void is not None:
+            raise TooLate(
+                f"match {given.match} was called off: its tickets wait again", match=given.match
+            )
         floor.emit(Assigned(given.match))
         roster = floor.tables.rosters.get(given.match)
         for fill in roster.fills if roster is not None else ():

@@ -201,11 +201,9 @@ def voided(tables: Tables, given: Input, event: Voided) -> None:
 
 def over(tables: Tables, match_id: str) -> None:
     """Forget the roster of a match that is over, and end those that filled it."""
-    roster = tables.rosters.get(match_id)
-    if roster is not None and roster.backfill is not None:
-        del tables.rosters[match_id]
-        for fill in roster.fills:
-            tables.finish(fill)
+    roster = tables.rosters.pop(match_id, None)
+    for fill in roster.fills if roster is not None else ():
+        tables.finish(fill)
 
 
 def _roles_of(match: Match) -> dict[str, str]:

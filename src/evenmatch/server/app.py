@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.acceptance_routes import AcceptanceRoutes
+from evenmatch.server.allocation.routes import AllocationRoutes
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.guard import guarded
 from evenmatch.server.auth.own import principal_of
@@ -244,6 +245,7 @@ def routes_of(parts: Parts, accounts: Accounts) -> list[BaseRoute]:
         Route("/v1/matches/{match}/decline", acceptance.decline, methods=["POST"]),
         *OperatorRoutes(parts).all(),
         *BackfillRoutes(parts).all(),
+        *AllocationRoutes(parts).all(),
         Route("/v1/matches/{match}/outcome", outcomes.report, methods=["POST"]),
         Route("/v1/players/{player}/rating", outcomes.get_rating, methods=["GET"]),
         *account_routes(accounts),

@@ -91,6 +91,7 @@ class Games:
         """Stop all games that run."""
         for parts in self.parts:
             parts.presence.close()
+            parts.allocations.close()
         await asyncio.gather(*(parts.runtime.stop() for parts in self.parts))
 
     def close(self) -> None:

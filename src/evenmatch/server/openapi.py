@@ -9,6 +9,7 @@ import msgspec
 import evenmatch
 from evenmatch import wire, wire_backfill, wire_live, wire_matches, wire_operate
 from evenmatch.model.explanation import Explanation, LongestWaiting
+from evenmatch.server.allocation.routes import allocation_paths
 from evenmatch.server.auth import described
 from evenmatch.server.backfill_routes import backfill_paths
 from evenmatch.server.dashboard.openapi import dashboard_paths
@@ -28,6 +29,7 @@ _TYPES = (
     wire_matches.ReportOutcome,
     wire_backfill.OpenForBackfill,
     wire_backfill.BackfillState,
+    wire_backfill.AllocationState,
     wire.PlayerRating,
     wire_matches.FeedPage,
     wire.QueueState,
@@ -60,6 +62,7 @@ def openapi_document() -> Json:
         **_ticket_paths(),
         **_match_paths(),
         **backfill_paths(),
+        **allocation_paths(),
         **_queue_paths(),
         **dashboard_paths(),
         **operator_paths(),

@@ -7,6 +7,8 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.journals.base import Journal
+from evenmatch.server.allocation.allocations import Allocations
+from evenmatch.server.allocation.hooks import Hook
 from evenmatch.server.controls import Controls
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.live import Live
@@ -40,6 +42,7 @@ class Parts(msgspec.Struct, frozen=True):
     presence: Presence
     controls: Controls
     drain: Drain
+    allocations: Allocations
 
 
 class _Watch:
@@ -69,16 +72,19 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     statistics = Statistics(metrics.waited)
     shown = Figures(plan.settings.clock_speed)
     waits, presence = WaitEstimates(), Presence(tickets)
+    allocations = Allocations([Hook(each) for each in plan.settings.allocation])
+    heard: list[Listener] = [tickets, statistics, waits, presence, shown, allocations]
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
         journal,
-        listeners=(watch, matches, tickets, statistics, waits, presence, shown, *_further(plan)),
+        listeners=(watch, matches, *heard, *_further(plan)),
         commits=metrics,
         solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
     presence.begin(runtime)
+    allocations.begin(runtime)
     return Parts(
         runtime,
         metrics,
@@ -92,4 +98,5 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         presence,
         Controls(runtime),
         Drain(runtime),
+        allocations,
     )

@@ -66,6 +66,9 @@ AUTHENTICATE = (b"www-authenticate", b'Bearer realm="evenmatch"')
 BODY_SECONDS = 30.0
 """How long a client may take to send a body."""
 
+ASSIGNMENT_ENTRIES_MAX = 32
+ASSIGNMENT_BYTES_MAX = 16_384
+
 encode = msgspec.json.Encoder().encode
 
 

@@ -44,6 +44,8 @@ GET    /v1/players/{player}/rating       tickets matches own read operate
 POST   /v1/guests                        anyone
 GET    /v1/config                        operate
 PUT    /v1/config                        operate    audited
+GET    /v1/allocations                   operate
+POST   /v1/allocations/{match}/retry     operate    audited
 GET    /v1/audit                         operate
 GET    /v1/drain                         operate
 POST   /v1/drain                         operate    audited
