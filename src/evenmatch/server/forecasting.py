@@ -21,6 +21,7 @@ from evenmatch.model.events import (
     LeftQueue,
     Matched,
     Updated,
+    Voided,
 )
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.wire import CellWait, Estimate
@@ -110,6 +111,9 @@ class WaitEstimates:
         elif isinstance(event, Matched):
             for ticket_id in event.match.tickets:
                 forecast.leave(ticket_id, now, event.match.queue)
+        elif isinstance(event, Voided):
+            for ticket in event.tickets:
+                forecast.enter(ticket.id, ticket, ticket.queues, ticket.enqueued_at, now)
         elif isinstance(event, Cancelled | Expired):
             forecast.leave(event.ticket, now)
         elif isinstance(event, LeftQueue):
