@@ -15,7 +15,7 @@ STAMP_DEMO := $(VENV)/.stamp-demo
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint docs bench results serve lock load fault mutants test-browser clean
+.PHONY: help setup demo test lint docs bench client-ts results serve lock load fault mutants test-browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -39,6 +39,9 @@ docs: $(STAMP_DEV) ## write the generated pages of docs/
 
 bench: $(STAMP_DEV) ## measure speed: make bench ARGS="..."
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+client-ts: $(STAMP_DEV) ## write the TypeScript client from the OpenAPI document
+	@$(BIN)/python clients/typescript/generate.py $(ARGS)
 
 results: $(STAMP_DEV) ## compute every number that the documentation quotes
 	@$(BIN)/python docs/results.py $(ARGS)

@@ -61,8 +61,9 @@ class Site:
         self.parts: Parts = assemble(Plan(queues, settings=self.settings), MemoryJournal())
         self.accounts = Accounts(self.settings, folder, tenant)
         self.entrance = Entrance(
-            self.accounts, App(self.parts, self.accounts), self.parts.followers.cut_all
-        )
+            self.accounts, App(self.parts, self.accounts), self.parts.followers.cut_all,
+            turned_away=self.parts.metrics.turned_away,
+        )  # fmt: skip
         self.gate = Gate([self.entrance])
 
     async def call(self, method: str, path: str, body: Any = None, **more: Any) -> Reply:

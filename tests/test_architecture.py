@@ -65,14 +65,17 @@ TABLE: dict[str, Row] = {
     "wire_matches": row("model", "msgspec"),
     "wire_live": row("model wire", "msgspec"),
     "wire_backfill": row("model", "msgspec"),
-    "wire_operate": row("", "msgspec"),
+    "wire_operate": row("wire", "msgspec"),
     "connection": row("", "msgspec"),
-    "client": row("wire wire_live wire_matches connection", "msgspec websockets"),
+    "exchange": row("wire connection", "msgspec"),
+    "following": row("wire_live connection exchange", "msgspec websockets"),
+    "async_client": row("wire wire_live wire_matches exchange following", "msgspec"),
+    "client": row("wire wire_live wire_matches exchange following async_client", "msgspec"),
     "server": row(
         "model cost solvers policies engine config ratings rules journals forecast wire "
         "wire_backfill wire_live wire_matches wire_operate",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
-        "structlog jwt",
+        "structlog jwt opentelemetry",
     ),
     "testing": row("model cost policies engine journals", "msgspec numpy hypothesis"),
 }

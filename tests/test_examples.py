@@ -30,5 +30,12 @@ def test_example_prints_what_its_out_file_says(example: Path, tmp_path: Path) ->
     assert done.stdout == example.with_suffix(".out").read_text(encoding="utf-8")
 
 
+def test_how_to_quotes_what_its_example_prints() -> None:
+    page = EXAMPLES.parent / "docs" / "howto" / "stop-sniping-and-boosting.md"
+    printed = (EXAMPLES / "07_price_of_fair_play.out").read_text(encoding="utf-8")
+
+    assert f"```\n{printed}```" in page.read_text(encoding="utf-8")
+
+
 def test_every_out_file_belongs_to_an_example() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.out")} == {path.stem for path in NUMBERED}

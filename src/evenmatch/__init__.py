@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from evenmatch.client import AsyncClient as AsyncClient
+    from evenmatch.client import Client as Client
     from evenmatch.engine.engine import Engine as Engine
     from evenmatch.engine.shard import Shard as Shard
     from evenmatch.errors import MatchmakingError as MatchmakingError
@@ -34,6 +36,8 @@ __version__ = "0.1.0"
 # Public name -> the module that defines it. `__all__` below repeats the keys, sorted, as a
 # literal, because type checkers and editors read only a literal; a test keeps the two equal.
 _PUBLIC: dict[str, str] = {
+    "AsyncClient": "evenmatch.client",
+    "Client": "evenmatch.client",
     "Decision": "evenmatch.policies.base",
     "Engine": "evenmatch.engine.engine",
     "Grouping": "evenmatch.policies.base",
@@ -58,6 +62,8 @@ _PUBLIC: dict[str, str] = {
 }
 
 __all__ = [
+    "AsyncClient",
+    "Client",
     "Decision",
     "Engine",
     "Grouping",

@@ -108,7 +108,9 @@ class Estimate(msgspec.Struct, frozen=True, gc=False):
 class TicketState(msgspec.Struct, frozen=True, gc=False):
     """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds.
 
-    Only while a match waits for acceptance, `answer_within` says how many seconds are left for it.
+    Only while a match waits for acceptance, `answer_within` says how many seconds are left for it;
+    `long_wait` is there, and true, if the players may have walked away, since they had waited for
+    long when they were asked: call them louder.
     """
 
     id: str
@@ -119,6 +121,7 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
     assignment: dict[str, str] | None = None
     estimate: Estimate | None = None
     answer_within: float | UnsetType = UNSET
+    long_wait: bool | UnsetType = UNSET
 
 
 class TicketCancelled(msgspec.Struct, frozen=True, gc=False):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from evenmatch.model.explanation import Explanation as Explanation
+from evenmatch.model.explanation import LongestWaiting as LongestWaiting
 from evenmatch.model.ticket import Player, Value
 from evenmatch.wire import CreateTicket, Problem, TicketState, new_ticket
 

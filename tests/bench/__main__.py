@@ -24,6 +24,7 @@ from tests.bench import (
     memory,
     orders,
     pools,
+    ready_check,
     rules,
     server,
 )
@@ -46,6 +47,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "orders": orders.run,
     "batch": batch.run,
     "pools": pools.run,
+    "ready_check": ready_check.run,
     "memory": memory.run,
     "journal": journal.run,
     "jobs": jobs.run,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from evenmatch.client import AsyncClient, ServerRefused, ServerUnreachable
+from evenmatch.client import AsyncClient, Retry, ServerRefused, ServerUnreachable
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player
 from evenmatch.wire import CreateTicket
@@ -29,6 +29,10 @@ SNAPSHOT_EVERY = 200
 CREATORS = 8
 ROUND_SECONDS = 20.0
 """A server that has not reached its point by then never will."""
+
+
+ONCE = Retry(tries=1)
+"""A killed server does not come back at the same address."""
 
 
 class Witness(msgspec.Struct):
@@ -87,7 +91,7 @@ async def one_round(
     server: Server, witness: Witness, chance: random.Random, point: str, fresh: Collection[str]
 ) -> None:
     """Ask about the last round, then load the server until it is gone."""
-    async with AsyncClient(server.url) as client:
+    async with AsyncClient(server.url, retry=ONCE) as client:
         # A kill from inside may come while a ticket is asked for again.
         with contextlib.suppress(ServerUnreachable):
             await check(client, witness, fresh)
@@ -139,7 +143,7 @@ async def follow(client: AsyncClient, witness: Witness) -> None:
 
 
 async def check_all(server: Server, witness: Witness) -> None:
-    async with AsyncClient(server.url) as client:
+    async with AsyncClient(server.url, retry=ONCE) as client:
         await check(client, witness, list(witness.created))
 
 

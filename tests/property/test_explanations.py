@@ -1,6 +1,7 @@
 """What is said of a waiting ticket is true: held to the rules, the objective and a live engine."""
 
 import math
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -24,6 +25,7 @@ from evenmatch.testing.scripts import QUEUES, draw_script
 TABLE = Sample(quantiles=(1000.0, 1125.0, 1250.0, 1500.0, 2000.0))
 RATING = Criterion("spread", "rating", scale=Scale(min=1000.0, max=1400.0))
 STEPS = Expansion(steps=((4.0, 1.0),))
+STEPS_TO_TWO = Expansion(steps=((3.0, 2.0),))
 MORE: tuple[Queue, ...] = (
     Queue("either", criteria=(RATING,), rules=(rule(limit=50, rate=9.0, accept="either"),)),
     Queue(
@@ -39,6 +41,13 @@ MORE: tuple[Queue, ...] = (
         rules=(
             Rule("mean_gap", "rating", 60.0, expand=Expansion(curve=((1.0, 60.0), (9.0, 300.0)))),
             Rule("imbalance", "rating", 40.0, expand=Expansion(rate=20.0, max=250.0)),
+        ),
+    ),
+    Queue(
+        "fair",
+        rules=(
+            Rule("pair_limit", "meetings", 1.0, expand=Expansion(steps=((4.0, 2.0),))),
+            Rule("household_limit", "household", 1.0),
         ),
     ),
     Queue(
@@ -87,6 +96,21 @@ MORE: tuple[Queue, ...] = (
         Format((1, 1, 1, 1), players_min=(1, 1, 0, 0)),
         (RATING,),
         (Rule("fullness", limit=0.5, expand=STEPS), rule(limit=150, rate=20.0)),
+    ),
+    Queue(
+        "homes",
+        rules=(
+            Rule("household_limit", "household", 1.0),
+            Rule("pair_limit", "meetings", 1.0, expand=Expansion(steps=((3.0, 2.0), (6.0, 9.0)))),
+        ),
+    ),
+    Queue(
+        "neighbours",
+        Format((2, 2)),
+        rules=(
+            Rule("household_limit", "household", 1.0, pairs="all", expand=STEPS_TO_TWO),
+            Rule("pair_limit", "meetings", 1.0),
+        ),
     ),
     Queue("sided-pairs", Format((2, 2), ("cat", "mouse")), rules=(rule(limit=150, rate=20.0),)),
 )
@@ -204,6 +228,35 @@ def test_a_match_said_to_be_legal_is_legal(queue: Queue) -> None:
         assert part.now.quality == seating.quality
         assert part.now.cost == objective.cost(seating, 0, scene.now)
     assert found
+
+
+ONE_EACH = [q for q in DUELS if len({r.attribute for r in q.rules}) == len(q.rules)]
+
+
+@pytest.mark.parametrize("queue", ONE_EACH, ids=[queue.name for queue in ONE_EACH])
+def test_a_limit_that_is_named_would_let_in_as_many_as_told(queue: Queue) -> None:
+    today = Objective(queue).rules
+    named = r"a limit on (\w+) of ([\d.,]+) instead of .* would allow ([\d,]+) more candidate"
+    for scene, ticket, part in parts(queue):
+        for change in part.changes:
+            found = re.match(named, change)
+            if found is None:
+                continue
+            attribute, limit, more = found.groups()
+            wider = [
+                Rule(each.kind, attribute, float(limit.replace(",", "")), accept=each.accept)
+                if each.attribute == attribute and each.unit == "difference"
+                else each
+                for each in queue.rules
+            ]
+            then = Objective(msgspec.structs.replace(queue, rules=tuple(wider))).rules
+            let_in = [
+                other
+                for other in others(scene, ticket)
+                if then.pair_ready_at(other, ticket) <= scene.now
+                and today.pair_ready_at(other, ticket) > scene.now
+            ]
+            assert len(let_in) == int(more.replace(",", "")), change
 
 
 @by_name

@@ -64,7 +64,7 @@ def export(
         raise ConfigError(f"{error.filename} cannot be written: {error.strerror}") from error
     print(
         f"{out} holds {len(trace.arrived):,} tickets in {len(columns)} columns, "
-        f"{beside} {len(trace.matches):,} matches."
+        f"{beside} {len(trace.matches):,} {'match' if len(trace.matches) == 1 else 'matches'}."
     )
     if anonymise:
         print(

@@ -39,10 +39,16 @@ def inverse_table(limit: float, expand: Expansion | None) -> Callable[[Floats], 
 
 def _by_rate(limit: float, rate: float, top: float) -> Callable[[Floats], Floats]:
     def when(gaps: Floats) -> Floats:
+        waits: Floats = gaps - limit
         with np.errstate(over="ignore"):
-            waits: Floats = np.ceil((gaps - limit) / rate * TICKS) / TICKS
-        waits[gaps > top] = math.inf
-        waits[gaps <= limit] = 0.0
+            waits /= rate
+            waits *= TICKS
+        np.ceil(waits, out=waits)
+        waits *= 1.0 / TICKS
+        # Whoever is within the limit at once would have had to wait less than nothing.
+        np.maximum(waits, 0.0, out=waits)
+        if top < math.inf:
+            np.putmask(waits, gaps > top, math.inf)
         return waits
 
     return when

@@ -51,6 +51,7 @@ def _configured(tables: Tables, given: Input, event: Configured) -> None:
     assert isinstance(given, Configure)
     tables.queues = {queue.name: queue for queue in given.queues}
     tables.seed, tables.version, tables.paused = given.seed, given.version, given.pause
+    tables.configured_by = given.by
     for key in [key for key in tables.recent if parts_of(key)[0] not in tables.queues]:
         del tables.recent[key]
     forget_unasked(tables.met, given.queues)

@@ -64,7 +64,8 @@ class TicketView(
 ):
     """A ticket as its owner sees it; `changed` is the record of its last change.
 
-    While it is proposed, `answer_by` is the instant by which it has to answer.
+    While it is proposed, `answer_by` is the instant by which it has to answer, and `long_wait`
+    says that it had waited so long when it was asked that its players may have walked away.
 
     The tag tells it from `Refused` in the answers that idempotency keys keep.
     """
@@ -79,6 +80,7 @@ class TicketView(
     match: str | None = None
     assignment: dict[str, str] | None = None
     answer_by: float | None = None
+    long_wait: bool = False
 
 
 class Key(msgspec.Struct, frozen=True, gc=False):

@@ -71,6 +71,7 @@ class Tables(msgspec.Struct):
         sequence: Number of the last record.
         seed: Root of the policies' chance.
         version: Number of the configuration.
+        configured_by: What brought it; empty if the server was started with it.
         queues: The configuration, in order.
         paused: Queues that take and match nobody.
         waiting: Live tickets by id, in order of acceptance; those in a proposal too.
@@ -99,6 +100,7 @@ class Tables(msgspec.Struct):
     sequence: int = 0
     seed: int = 0
     version: int = 0
+    configured_by: str = ""
     queues: dict[str, Queue] = {}
     paused: tuple[str, ...] = ()
     waiting: dict[str, Waiting] = {}
@@ -139,8 +141,10 @@ class Tables(msgspec.Struct):
             view = TicketView(ticket_id, "waiting", row.queues, ticket.enqueued_at, row.changed)
             if row.match is None:
                 return view
-            by = self.proposals[row.match].until[ticket_id]
-            return replace(view, state="proposed", match=row.match, answer_by=by)
+            proposal = self.proposals[row.match]
+            by, accept = proposal.until[ticket_id], proposal.queue.accept
+            is_long = accept is not None and accept.had_waited_long(ticket.enqueued_at, by)
+            return replace(view, state="proposed", match=row.match, answer_by=by, long_wait=is_long)
         end = self.ended.get(ticket_id)
         if end is None or (now is not None and end.ended_at + KEEP_ENDED < now):
             raise Forgotten(f"ticket {ticket_id} ended more than {KEEP_ENDED:g} s ago")

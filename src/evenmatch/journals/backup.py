@@ -25,6 +25,7 @@ from evenmatch.journals.sqlite_file import advised, make_directory
 
 MANIFEST = "backup.json"
 PART = FILE_NAME + ".part"
+BESIDE = "config/*.json"
 PAGES = 1_024
 """Pages copied between two calls of `say`: 4 MiB."""
 BYTES = 2**20
@@ -43,12 +44,14 @@ class Copied(msgspec.Struct, frozen=True):
         bytes: Its size.
         sha256: Its digest.
         shards: The last record by shard.
+        beside: Digests of the configurations that came over HTTP, by file.
     """
 
     file: str
     bytes: int
     sha256: str
     shards: dict[str, int]
+    beside: dict[str, str] = {}
 
 
 def back_up(data: Path, out: Path, say: Say) -> Copied:
@@ -72,12 +75,16 @@ def back_up(data: Path, out: Path, say: Say) -> Copied:
     try:
         _copy(source, part, say)
         shards = _judge(part, say)
-        copied = Copied(FILE_NAME, part.stat().st_size, _digest(part, say), shards)
+        # After the journal: each of them was written before the journal heard of it.
+        beside = _copy_beside(data, out, say)
+        copied = Copied(FILE_NAME, part.stat().st_size, _digest(part, say), shards, beside)
         part.rename(out / FILE_NAME)
-        _write(out / MANIFEST, msgspec.json.format(msgspec.json.encode(copied), indent=1))
+        _write(out / MANIFEST, _written(copied))
     except BaseException:
-        for left in out.glob(f"{PART}*"):
+        for left in (*out.glob(f"{PART}*"), *out.glob(BESIDE)):
             left.unlink()
+        for left in out.iterdir():
+            left.rmdir()
         raise
     return copied
 
@@ -91,18 +98,22 @@ def check_backup(out: Path, say: Say) -> Copied:
     """
     manifest, path = out / MANIFEST, out / FILE_NAME
     try:
-        copied = msgspec.json.decode(manifest.read_bytes(), type=Copied)
+        body = manifest.read_bytes()
+        copied = msgspec.json.decode(body, type=Copied)
         size = path.stat().st_size
     except FileNotFoundError as error:
         raise ConfigError(f"there is no backup at {out}: {error.filename} is missing") from None
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise JournalCorrupt(f"{manifest} is damaged: restore another copy") from None
-    if copied.file != FILE_NAME:
+    if copied.file != FILE_NAME or body != _written(copied):
         raise JournalCorrupt(f"{manifest} is damaged: restore another copy")
     if size != copied.bytes or _digest(path, say) != copied.sha256:
         raise JournalCorrupt(
             f"{path} is not what was written, or a server has run on it since: restore another copy"
         )
+    for name, digest in copied.beside.items():
+        if not (out / name).is_file() or _digest(out / name, say) != digest:
+            raise JournalCorrupt(f"{out / name} is not what was written: restore another copy")
     if _judge(path, say) != copied.shards:
         raise JournalCorrupt(f"{manifest} is damaged: restore another copy")
     return copied
@@ -121,6 +132,17 @@ def _copy(source: Path, part: Path, say: Say) -> None:
         target.execute("PRAGMA journal_mode = DELETE")
     with part.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def _copy_beside(data: Path, out: Path, say: Say) -> dict[str, str]:
+    """Copy the configurations beside the journal; return their digests."""
+    digests = {}
+    for path in sorted(data.glob(BESIDE)):
+        name = str(path.relative_to(data))
+        make_directory((out / name).parent)
+        _write(out / name, path.read_bytes())
+        digests[name] = _digest(out / name, say)
+    return digests
 
 
 def _judge(path: Path, say: Say) -> dict[str, int]:
@@ -178,8 +200,13 @@ def _digest(path: Path, say: Say) -> str:
     return found.hexdigest()
 
 
+def _written(copied: Copied) -> bytes:
+    """Return the manifest as it is written: any other spelling is damage."""
+    return msgspec.json.format(msgspec.json.encode(copied), indent=1) + b"\n"
+
+
 def _write(path: Path, body: bytes) -> None:
     with path.open("wb") as file:
-        file.write(body + b"\n")
+        file.write(body)
         file.flush()
         os.fsync(file.fileno())

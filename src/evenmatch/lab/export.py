@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from evenmatch.engine.ratings import with_ratings
 from evenmatch.engine.snapshot import decode_snapshot
 from evenmatch.errors import ConfigError
 from evenmatch.journals.reading import (
@@ -93,7 +94,7 @@ def _take(trace: Trace, given: Input, events: Iterable[Event]) -> None:
         trace.queues = given.queues
     for event in events:
         if isinstance(event, Accepted) and isinstance(given, Enqueue):
-            new = given.tickets[event.item]
+            new = with_ratings(given.tickets[event.item], event.ratings)
             trace.arrived[event.ticket] = Arrived(event.ticket, given.now, new)
         elif isinstance(event, Cancelled):
             ticket = trace.arrived.get(event.ticket)

@@ -34,6 +34,7 @@ FIGURES: Sequence[tuple[str, str, str, int]] = (
     ("cancelled", "cancelled", "", -1),
     ("unfinished", "unfinished", "", -1),
     ("merged", "merged (already waiting)", "", 0),
+    ("outcomes.counted", "outcomes that counted", "", 0),
     (OFF_SIDE, "players on another side than asked", "", -1),
     ("optimum_cost", "cost of the best possible", "", 0),
     ("optimum_cost_immediate", "the same, bots at once", "", 0),

@@ -32,3 +32,11 @@ class Accept(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         if self.long_wait is not None and now - enqueued_at >= self.long_wait:
             return now + (self.long_seconds or self.seconds)
         return now + self.seconds
+
+    def had_waited_long(self, enqueued_at: float, answer_by: float) -> bool:
+        """Return whether a ticket that has to answer by then was asked after a long wait.
+
+        Its players may have walked away, so that clients should call them louder.
+        """
+        asked_at = answer_by - (self.long_seconds or self.seconds)
+        return self.long_wait is not None and asked_at - enqueued_at >= self.long_wait

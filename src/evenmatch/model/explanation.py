@@ -104,8 +104,8 @@ class Prospect(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class Reason(msgspec.Struct, frozen=True, gc=False):
     """Why no match is made now: a code for programs, a sentence, and until when if that is known.
 
-    Codes: `paused`, `policy_failed`, `held`, `computing`, `round`, `policy`, `alone`, `seats`,
-    `not_yet`, `never`, `rules`.
+    Codes: `paused`, `policy_failed`, `delayed`, `held`, `computing`, `round`, `policy`, `alone`,
+    `seats`, `not_yet`, `never`, `rules`.
     """
 
     code: str

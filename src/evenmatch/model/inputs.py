@@ -16,13 +16,15 @@ class _Input(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag=str.lo
 class Configure(_Input, frozen=True):
     """Set the queues; the first input of every journal.
 
-    `pause` names the queues that take no new tickets and make no matches.
+    `pause` names the queues that take no new tickets and make no matches; `by` says what brought
+    the queues, where it was not the configuration that the server was started with.
     """
 
     queues: tuple[Queue, ...]
     seed: int = 0
     version: int = 1
     pause: tuple[str, ...] = ()
+    by: str = ""
 
 
 class Enqueue(_Input, frozen=True, omit_defaults=True):

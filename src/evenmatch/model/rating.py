@@ -6,7 +6,7 @@ import msgspec
 
 POINTS_MAX = 1e9
 """Largest mean or deviation that is rated, so that squares and sums stay far from overflow."""
-VOLATILITY_MAX = 10.0
+VOLATILITY_MIN, VOLATILITY_MAX = 1e-12, 10.0
 
 
 class Rating(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):

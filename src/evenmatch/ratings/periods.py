@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from evenmatch.model.outcome import Aged, Result
-from evenmatch.model.rating import POINTS_MAX, Rating
+from evenmatch.model.rating import POINTS_MAX, VOLATILITY_MAX, VOLATILITY_MIN, Rating
 from evenmatch.ratings.base import FloatArray, Ratings, RatingSystem
 from evenmatch.ratings.glicko import Glicko
 from evenmatch.ratings.outcomes import team_matches
@@ -20,6 +20,8 @@ def rate_period(
     system: str, known: Mapping[str, Aged], results: Sequence[Result]
 ) -> dict[str, Rating]:
     """Return the ratings after the results of one period, or after resting if there are none.
+
+    What comes out can always be rated again: it stays within `POINTS_MAX` and `VOLATILITY_MAX`.
 
     Args:
         system: The SPEC of the rating system.
@@ -45,16 +47,21 @@ def rate_period(
     after = rested
     if results:
         number_of = {name: number for number, name in enumerate(known)}
-        after = chosen.update(rested, team_matches(table_of(results, number_of)))
-    mean = np.clip(after.mean, -POINTS_MAX, POINTS_MAX).tolist()
-    deviation = np.minimum(after.deviation, POINTS_MAX).tolist()
-    volatility = [
-        None if start.volatility is None else value for value in after.volatility.tolist()
-    ]
-    return {
-        name: Rating(*columns)
-        for name, *columns in zip(known, mean, deviation, volatility, strict=True)
-    }
+        with np.errstate(all="ignore"):
+            after = chosen.update(rested, team_matches(table_of(results, number_of)))
+    mean = _kept(after.mean, rested.mean, -POINTS_MAX, POINTS_MAX)
+    deviation = _kept(after.deviation, rested.deviation, 0.0, POINTS_MAX)
+    volatility: list[float | None] = [None] * len(known)
+    if start.volatility is not None:
+        volatility[:] = _kept(after.volatility, rested.volatility, VOLATILITY_MIN, VOLATILITY_MAX)
+    rows = zip(known, mean, deviation, volatility, strict=True)
+    return {name: Rating(m, d, v) for name, m, d, v in rows}
+
+
+def _kept(after: FloatArray, before: FloatArray, low: float, high: float) -> list[float]:
+    """Return numbers within bounds; where an absurd parameter made none, those before."""
+    found: list[float] = np.clip(np.where(np.isnan(after), before, after), low, high).tolist()
+    return found
 
 
 def _rests(system: RatingSystem, known: Mapping[str, Aged]) -> FloatArray:

@@ -77,9 +77,7 @@ class App:
         accounts = Accounts(settings) if accounts is None else accounts
         self._create = CreateTickets(parts.runtime, parts.metrics, accounts)
         self._origins = settings.origins
-        routes = [
-            guarded(route, parts.runtime, accounts.audit) for route in routes_of(parts, accounts)
-        ]
+        routes = [guarded(route, parts.runtime, accounts) for route in routes_of(parts, accounts)]
         self._sockets = {route.path: route for route in routes if isinstance(route, WebSocketRoute)}
         self._starlette = Starlette(
             routes=routes,

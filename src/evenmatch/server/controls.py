@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from evenmatch.config import load_document, server_of
-from evenmatch.engine.configuration import foresee
+from evenmatch.engine.configuration import Foreseen, foresee
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.tables import Tables
@@ -22,12 +22,21 @@ from evenmatch.errors import ConfigError, JournalError, MatchmakingError, Unknow
 from evenmatch.model.events import Expired, LeftQueue
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
+from evenmatch.server.foreign import check_files, check_foreign, specs_in, specs_of_queues
 from evenmatch.server.logs import log
 from evenmatch.server.recovery import check_waiting, pools_of
 from evenmatch.server.runtime import Runtime
+from evenmatch.server.turns import as_played, next_turn
 from evenmatch.server.versions import Stored, changeable, digest
 from evenmatch.wire import InvalidRequest
-from evenmatch.wire_operate import ConfigChanged, ConfigState, QueuePaused, QueuePolicy
+from evenmatch.wire_operate import ConfigChanged, ConfigState, QueuePaused, QueuePolicy, QueueShadow
+
+SERVER_DIFFERS = (
+    "server differs from what the server was started with, and only a restart changes it: leave "
+    "[server] out, or restart"
+)
+LOOK_EVERY = 1.0
+"""Longest sleep of those who wait for a turn, seconds; a configuration may change meanwhile."""
 
 
 class Controls:
@@ -40,6 +49,7 @@ class Controls:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._lock = asyncio.Lock()
+        self._given = runtime.plan.queues
 
     async def present(self) -> ConfigState:
         """Return the configuration in force."""
@@ -76,7 +86,9 @@ class Controls:
                     f"look at it with GET /v1/config and decide again",
                     where="/if_version",
                 )
-            queues, seed = await asyncio.to_thread(self._parse, document)
+            await asyncio.to_thread(self._check_sent, document)
+            others = {key: document[key] for key in document if key != "server"}
+            queues, seed = await asyncio.to_thread(self._parse, others)
             given = self._configure(tables, queues, seed)
             return await self._bring(given, tables, changeable(document), by=by, dry_run=dry_run)
 
@@ -89,7 +101,7 @@ class Controls:
                 names = {*tables.paused, queue} if paused else {*tables.paused} - {queue}
                 pause = tuple(name for name in tables.queues if name in names)
                 queues = tuple(tables.queues.values())
-                given = Configure(self._runtime.now(), queues, tables.seed, tables.version, pause)
+                given = msgspec.structs.replace(self._again(tables, queues), pause=pause)
                 await self._runtime.ask(given)
                 log.warning("queue_paused" if paused else "queue_resumed", queue=queue)
             return QueuePaused(queue, paused)
@@ -101,18 +113,62 @@ class Controls:
             UnknownQueue: There is no such queue.
             ConfigError: The policy cannot work on it; nothing was changed.
         """
+        return QueuePolicy(queue, policy, await self._set(queue, "policy", policy, by=by))
+
+    async def set_shadow(self, queue: str, policy: str | None, *, by: str) -> QueueShadow:
+        """Let a shadow policy play beside the live one, or end that.
+
+        Raises:
+            UnknownQueue: There is no such queue.
+            ConfigError: The policy cannot work on it; nothing was changed.
+        """
+        return QueueShadow(queue, policy, await self._set(queue, "shadow", policy, by=by))
+
+    async def _set(self, queue: str, key: str, value: str | None, *, by: str) -> int:
+        """Change one key of a queue; return the version that is in force then."""
         async with self._lock:
             tables = await self._tables()
+            if key == "policy" and _queue_of(tables, queue).switchback is not None:
+                raise ConfigError(
+                    f"the policies of queue {queue} take turns: change switchback with "
+                    f"PUT /v1/config"
+                )
             _queue_of(tables, queue)
+            check_foreign((value,), self._trusted())
             document = self._document(tables.version)
             if document is None:
-                queues, seed = _with_policy(tables, queue, policy), tables.seed
+                queues, seed = _changed(tables, queue, key, value), tables.seed
             else:
-                document = _with_key(document, queue, "policy", policy)
+                document = _with_key(document, queue, key, value)
                 queues, seed = await asyncio.to_thread(self._parse, document)
             given = self._configure(tables, queues, seed)
-            done = await self._bring(given, tables, document, by=by)
-            return QueuePolicy(queue, policy, done.version)
+            return (await self._bring(given, tables, document, by=by)).version
+
+    async def take_turns(self) -> None:
+        """Bring the policies into force whose turn it is, where policies take turns."""
+        async with self._lock:
+            tables = await self._tables()
+            queues = as_played(tables.queues.values(), self._runtime.now())
+            given = self._again(tables, queues)
+            if _changes(given, tables):
+                await self._runtime.ask(given)
+                log.info("policies_took_turns", policies={q.name: q.policy for q in queues})
+
+    async def watch_turns(self) -> None:
+        """Let policies take turns, for ever."""
+        while True:
+            runtime = self._runtime
+            queues = tuple(runtime.engine.tables.queues.values())
+            now = runtime.now()
+            if runtime.failure is None and as_played(queues, now) != queues:
+                try:
+                    await self.take_turns()
+                except MatchmakingError as error:
+                    log.error("turn_failed", error=str(error))
+                    await asyncio.sleep(LOOK_EVERY)
+            else:
+                delay = runtime.clock.delay(next_turn(queues, now))
+                await asyncio.sleep(min(delay, LOOK_EVERY))
 
     async def reload(self) -> None:
         """Read the CONFIG file again and bring it into force; if it cannot, say so and go on."""
@@ -135,12 +191,10 @@ class Controls:
         check_waiting(tables, plan)
         given = self._configure(tables, queues, seed)
         expired = 0
-        if _changes(given, tables):
-            await asyncio.to_thread(foresee, given, tables, pools_of(seed))
+        if _changes(given, tables) or tables.configured_by:
+            await self._try_out(given, tables)
             runtime.versions.set_aside(given.version)
             expired, _ = _counts(await self._hand_in(given))
-        else:
-            runtime.versions.set_aside(tables.version)
         runtime.plan = plan
         log.info("configuration_reloaded", file=str(plan.file), expired=expired)
 
@@ -154,7 +208,7 @@ class Controls:
         dry_run: bool = False,
     ) -> ConfigChanged:
         names = tuple(queue.name for queue in given.queues)
-        foreseen = await asyncio.to_thread(foresee, given, tables, pools_of(given.seed))
+        foreseen = await self._try_out(given, tables)
         if dry_run or not _changes(given, tables):
             return ConfigChanged(tables.version, dry_run, names, foreseen.expire, foreseen.leave)
         versions, plan = self._runtime.versions, self._runtime.plan
@@ -163,7 +217,7 @@ class Controls:
             stored = Stored(given.version, time.time(), by, base, document)
             await asyncio.to_thread(versions.write, stored)
         try:
-            expired, left = _counts(await self._hand_in(given))
+            expired, left = _counts(await self._hand_in(msgspec.structs.replace(given, by=by)))
         except JournalError:
             # The journal may have it all the same: the version must stay readable.
             raise
@@ -173,6 +227,15 @@ class Controls:
         self._runtime.plan = msgspec.structs.replace(plan, queues=given.queues, seed=given.seed)
         log.warning("configuration_changed", version=given.version, by=by, expired=expired)
         return ConfigChanged(given.version, False, names, expired, left)
+
+    async def _try_out(self, given: Configure, tables: Tables) -> Foreseen:
+        """Return what a change would do.
+
+        Raises:
+            ConfigError: It cannot come into force.
+        """
+        self._runtime.engine.ladders.check(given.queues)
+        return await asyncio.to_thread(foresee, given, tables, pools_of(given.seed))
 
     async def _hand_in(self, given: Configure) -> Record:
         now = self._runtime.now()
@@ -188,20 +251,47 @@ class Controls:
         stored = self._runtime.versions.read(version)
         return self._runtime.plan.document if stored is None else stored.config
 
+    def _trusted(self) -> list[str]:
+        """Return the SPECs of the CONFIG file, or of the queues that Python gave."""
+        document = self._runtime.plan.document
+        if document is None:
+            return list(specs_of_queues(self._given))
+        return [spec for spec in specs_in(document) if isinstance(spec, str)]
+
     def _parse(self, document: Mapping[str, Any]) -> tuple[tuple[Queue, ...], int]:
         plan = self._runtime.plan
         queues, settings, seed = server_of(document, plan.folder)
         if "server" in document and settings != plan.settings:
-            raise ConfigError(
-                "server differs from what the server was started with, and only a restart changes "
-                "it: leave [server] out, or restart"
-            )
+            raise ConfigError(SERVER_DIFFERS)
         return queues, seed
+
+    def _check_sent(self, document: Mapping[str, Any]) -> None:
+        """Refuse what may come from a file alone: other settings, code, other files.
+
+        The settings are compared as they stand there: to understand them means to read the files
+        that they name.
+        """
+        file = self._runtime.plan.file
+        if "server" in document:
+            known = None if file is None else load_document(file).get("server")
+            if document["server"] != known:
+                raise ConfigError(SERVER_DIFFERS)
+        check_foreign(specs_in(document), self._trusted())
+        try:
+            check_files(changeable(document))
+        except RecursionError:
+            raise ConfigError("must not nest tables and lists this deep") from None
+
+    def _again(self, tables: Tables, queues: tuple[Queue, ...]) -> Configure:
+        """Return the same configuration under its number, but for what its shell changes."""
+        now, by = self._runtime.now(), tables.configured_by
+        return Configure(now, queues, tables.seed, tables.version, tables.paused, by)
 
     def _configure(self, tables: Tables, queues: tuple[Queue, ...], seed: int) -> Configure:
         names = {queue.name for queue in queues}
         paused = tuple(name for name in tables.paused if name in names)
-        return Configure(self._runtime.now(), queues, seed, tables.version + 1, paused)
+        now = self._runtime.now()
+        return Configure(now, as_played(queues, now), seed, tables.version + 1, paused)
 
 
 def _extract(engine: Engine) -> Tables:
@@ -210,6 +300,7 @@ def _extract(engine: Engine) -> Tables:
         now=tables.now,
         seed=tables.seed,
         version=tables.version,
+        configured_by=tables.configured_by,
         queues=dict(tables.queues),
         paused=tables.paused,
         waiting=dict(tables.waiting),
@@ -233,17 +324,19 @@ def _queue_of(tables: Tables, name: str) -> Queue:
     return queue
 
 
-def _with_policy(tables: Tables, name: str, policy: str) -> tuple[Queue, ...]:
+def _changed(tables: Tables, name: str, key: str, value: object) -> tuple[Queue, ...]:
     return tuple(
-        msgspec.structs.replace(queue, policy=policy) if queue.name == name else queue
+        msgspec.structs.replace(queue, **{key: value}) if queue.name == name else queue
         for queue in tables.queues.values()
     )
 
 
 def _with_key(document: dict[str, Any], name: str, key: str, value: object) -> dict[str, Any]:
-    """Return a configuration's keys with one key of one queue changed."""
-    queues = [
-        {**queue, key: value} if queue.get("name", "main") == name else queue
-        for queue in document["queue"]
-    ]
+    """Return a configuration's keys with one key of one queue changed; None takes it out."""
+    queues = []
+    for queue in document["queue"]:
+        if queue.get("name", "main") == name:
+            queue = {each: queue[each] for each in queue if each != key}
+            queue.update({} if value is None else {key: value})
+        queues.append(queue)
     return {**document, "queue": queues}

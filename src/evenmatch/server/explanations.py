@@ -12,6 +12,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.explanation.parts import Explainer
 from evenmatch.engine.explanation.scene import Scene, Subject, scene_of, subject_of
-from evenmatch.errors import UnknownQueue
+from evenmatch.errors import Overloaded, UnknownQueue
 from evenmatch.model.explanation import Explanation, LongestWaiting, LongWait
 from evenmatch.server.runtime import Runtime
 
@@ -30,6 +31,10 @@ FRESH = 1.0
 """Seconds for which an explanation may be told again: it says how long things take."""
 FRESH_LINES = 2.0
 """The same for the longest waiting."""
+AT_ONCE = 8
+"""Tickets that are looked at at once: each look holds copies of the ticket's pools."""
+ASKING_MAX = 1_000
+"""Questions that wait for their turn; more are refused."""
 KEPT = 1_000
 """Explanations that are kept."""
 SLICE = 16
@@ -81,6 +86,8 @@ class Explanations:
         self._told: OrderedDict[str, tuple[Mark, Explanation]] = OrderedDict()
         self._lines: dict[str, Lines] = {}
         self._turns: dict[str, asyncio.Lock] = {}
+        self._few = asyncio.Semaphore(AT_ONCE)
+        self._asking = 0
 
     async def of(self, ticket_id: str) -> Explanation:
         """Return why a ticket waits, or how it ended.
@@ -88,7 +95,13 @@ class Explanations:
         Raises:
             UnknownTicket: It was never accepted.
             Forgotten: It ended long ago.
+            Overloaded: Too many ask.
         """
+        with self._queuing():
+            async with self._few:
+                return await self._of(ticket_id)
+
+    async def _of(self, ticket_id: str) -> Explanation:
         now = self._runtime.now()
 
         def query(engine: Engine) -> tuple[Mark, Subject | Explanation]:
@@ -118,12 +131,14 @@ class Explanations:
 
         Raises:
             UnknownQueue: There is no such queue.
+            Overloaded: Too many ask.
         """
         if self._runtime.failure is None and queue not in self._runtime.engine.pools:
             # Locks are kept by queue: none for names that anybody makes up.
             raise UnknownQueue(unknown(queue, self._runtime.engine))
-        async with self._turns.setdefault(queue, asyncio.Lock()):
-            return await self._longest(queue, most)
+        with self._queuing():
+            async with self._turns.setdefault(queue, asyncio.Lock()):
+                return await self._longest(queue, most)
 
     async def _longest(self, queue: str, most: int) -> LongestWaiting:
         now = self._runtime.now()
@@ -157,6 +172,17 @@ class Explanations:
             found += some
             if len(some) < SLICE:
                 return found
+
+    @contextmanager
+    def _queuing(self) -> Iterator[None]:
+        """Count a question while it waits and is answered."""
+        if self._asking >= ASKING_MAX:
+            raise Overloaded("too many explanations are asked for at once; try again later")
+        self._asking += 1
+        try:
+            yield
+        finally:
+            self._asking -= 1
 
     async def _in_thread(self, tell: Callable[[], Told]) -> Told:
         if self._thread is None:

@@ -45,6 +45,10 @@ class EngineFigures(Collector):
         for name, count in statistics.waiting_by_queue().items():
             waiting.add_metric([name], count)
         yield waiting
+        paused = GaugeMetricFamily("evenmatch_paused", "1 if it is paused", labels=["queue"])
+        for name in engine.tables.queues:
+            paused.add_metric([name], float(name in engine.tables.paused))
+        yield paused
         yield _counter("evenmatch_matches", "Matches made", totals.matches)
         yield _counter("evenmatch_bots", "Seats filled by computer players", totals.bots)
         yield _counter("evenmatch_jobs", "Jobs that policies asked for", totals.jobs)

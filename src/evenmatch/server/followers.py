@@ -171,6 +171,10 @@ class Followers:
         self.cut_all()
 
 
+ANSWERED: dict[str, object] = {"answer_by": None, "long_wait": False}
+"""What is left of having been asked."""
+
+
 class _Topic(msgspec.Struct):
     """A ticket that somebody follows: its durable state and who follows."""
 
@@ -243,22 +247,22 @@ class TicketFeed:
         if isinstance(event, Matched):
             made = {"state": "matched", "ended_at": now, "match": event.match.id}
             for ticket_id in event.match.tickets:
-                yield ticket_id, {**made, "answer_by": None}
+                yield ticket_id, {**made, **ANSWERED}
         elif isinstance(event, Cancelled | Expired):
             state = "cancelled" if isinstance(event, Cancelled) else "expired"
             match = event.match if isinstance(event, Cancelled) else None
             ended = {"state": state, "ended_at": now, "reason": event.reason, "match": match}
-            yield event.ticket, {**ended, "answer_by": None}
+            yield event.ticket, {**ended, **ANSWERED}
         elif isinstance(event, LeftQueue | Updated):
             # No new state, but a new number: a resume would be sent it, so a live stream is too.
             yield event.ticket, {}
         elif isinstance(event, Proposed | Repaired):
             for ticket_id, by in event.until.items():
                 asked = {"state": "proposed", "match": event.match.id, "answer_by": by}
-                yield ticket_id, asked
+                yield ticket_id, {**asked, "long_wait": self._had_waited_long(ticket_id, event)}
         elif isinstance(event, Dissolved):
             for ticket_id in event.tickets:
-                yield ticket_id, {"state": "waiting", "match": None, "answer_by": None}
+                yield ticket_id, {"state": "waiting", "match": None, **ANSWERED}
         elif isinstance(event, Voided):
             again: dict[str, object] = {
                 "state": "waiting",
@@ -277,6 +281,15 @@ class TicketFeed:
             for ticket_id in kept.match.tickets if kept is not None else ():
                 yield ticket_id, {"state": "assigned", "assignment": place}
 
+    def _had_waited_long(self, ticket_id: str, event: Proposed | Repaired) -> bool:
+        """Return whether somebody who is asked now may have walked away meanwhile."""
+        topic = self._topics.get(ticket_id)
+        assert self._engine is not None
+        queue = self._engine.tables.queues.get(event.match.queue)
+        if topic is None or queue is None or queue.accept is None:
+            return False
+        return queue.accept.had_waited_long(topic.view.enqueued_at, event.until[ticket_id])
+
 
 def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None) -> TicketState:
     """Return a ticket as it goes over HTTP; `now` is engine time."""
@@ -284,13 +297,21 @@ def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None)
     wait = max(0.0, until - view.enqueued_at)
     left = UNSET if view.answer_by is None else max(0.0, view.answer_by - now)
     return TicketState(
-        view.id, view.state, wait, view.reason, view.match, view.assignment, estimate, left
+        view.id,
+        view.state,
+        wait,
+        view.reason,
+        view.match,
+        view.assignment,
+        estimate,
+        left,
+        view.long_wait or UNSET,
     )
 
 
-def event_of(view: TicketView, now: float = 0.0) -> Event:
+def event_of(view: TicketView, now: float = 0.0, estimate: Estimate | None = None) -> Event:
     """Return the event that tells of a ticket's state; `now` matters while it waits."""
-    body = encode(ticket_state(view, now))
+    body = encode(ticket_state(view, now, estimate))
     return Event(view.changed, view.state, body, view.state in FINAL)
 
 

@@ -6,6 +6,7 @@ import math
 from itertools import islice
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.ratings import with_ratings
 from evenmatch.engine.records import Record
 from evenmatch.engine.rows import Ended, Waiting
 from evenmatch.engine.tables import Tables
@@ -51,6 +52,8 @@ class WaitEstimates:
         for row in sorted(tables.waiting.values(), key=lambda row: row.ticket.age_key):
             ticket = row.ticket
             forecast.enter(ticket.id, ticket, row.queues, ticket.enqueued_at, tables.now)
+        forecast.pause((), tables.now)
+        forecast.pause(tables.paused, tables.now)
 
     def hear(self, record: Record) -> None:
         """Fold a durable record."""
@@ -103,7 +106,7 @@ class WaitEstimates:
         now, forecast = record.input.now, self._forecast
         if isinstance(event, Accepted):
             assert isinstance(record.input, Enqueue)
-            new = record.input.tickets[event.item]
+            new = with_ratings(record.input.tickets[event.item], event.ratings)
             forecast.enter(event.ticket, new, new.queues or (self._first_queue,), now, now)
         elif isinstance(event, Matched):
             for ticket_id in event.match.tickets:
@@ -120,6 +123,7 @@ class WaitEstimates:
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
             forecast.configure(record.input.queues)
+            forecast.pause(record.input.pause, now)
             self._first_queue = record.input.queues[0].name
 
     def _move(self, ticket_id: str, now: float) -> None:

@@ -62,6 +62,7 @@ class Games:
             assemble(each.plan, _open_journal(each.plan.data), snapshot_every=snapshot_every)
             for each in games
         )
+        self._turns: list[asyncio.Task[None]] = []
         self.gate = Gate(
             [_entrance(each.accounts, parts) for each, parts in zip(games, self.parts, strict=True)]
         )
@@ -87,11 +88,16 @@ class Games:
                 await asyncio.gather(*(each.runtime.stop() for each in others))
                 raise
 
+        self._turns = [asyncio.create_task(each.controls.watch_turns()) for each in self.parts]
+
     async def stop(self) -> None:
         """Stop all games that run."""
+        for task in self._turns:
+            task.cancel()
         for parts in self.parts:
             parts.presence.close()
             parts.allocations.close()
+            parts.shadows.close()
         await asyncio.gather(*(parts.runtime.stop() for parts in self.parts))
 
     def close(self) -> None:
@@ -143,6 +149,7 @@ def _entrance(accounts: Accounts, parts: Parts) -> Entrance:
         App(parts, accounts),
         parts.followers.cut_all,
         lambda: parts.runtime.unready is not None,
+        parts.metrics.turned_away,
     )
 
 

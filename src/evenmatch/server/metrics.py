@@ -7,10 +7,10 @@ durations are observed as they happen. `evenmatch_invariant_violations` must sta
 from __future__ import annotations
 
 import time
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.logs import log
@@ -78,6 +78,12 @@ class Metrics:
             ["route"],
             registry=self.registry,
         )
+        self._refused = Counter(
+            "evenmatch_refused_callers",
+            "Requests turned away at the gate: no valid key or token, or too many",
+            ["reason"],
+            registry=self.registry,
+        )
         self._logged: dict[str, float] = {}
 
     def watch(self, followers: Sized, statistics: Statistics) -> EngineFigures:
@@ -85,6 +91,10 @@ class Metrics:
         figures = EngineFigures(followers, statistics)
         self.registry.register(figures)
         return figures
+
+    def show(self, name: str, text: str, value: Callable[[], float]) -> None:
+        """Show a figure that is asked for when somebody looks."""
+        Gauge(name, text, registry=self.registry).set_function(value)
 
     def created(self, status: int, seconds: float) -> None:
         """Count a create."""
@@ -106,6 +116,10 @@ class Metrics:
     def solved(self, seconds: float) -> None:
         """Count a job that has its plan."""
         self._job_seconds.observe(seconds)
+
+    def turned_away(self, reason: str) -> None:
+        """Count a request that the gate let nobody see."""
+        self._refused.labels(reason).inc()
 
     def unexpected(self, error: Exception, route: str) -> None:
         """Count an error that nobody foresaw, and log it unless its kind was logged just now."""

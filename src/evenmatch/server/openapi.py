@@ -33,7 +33,7 @@ _TYPES = (
     wire.PlayerRating,
     wire_matches.FeedPage,
     wire.QueueState,
-    wire.QueueStats,
+    wire_operate.QueueReport,
     MatchShown,
     Explanation,
     LongestWaiting,
@@ -47,6 +47,8 @@ _TYPES = (
     wire_operate.QueuePaused,
     wire_operate.DrainState,
     wire_operate.SetPolicy,
+    wire_operate.SetShadow,
+    wire_operate.QueueShadow,
     wire_operate.QueuePolicy,
     *described.TYPES,
 )
@@ -234,7 +236,7 @@ def _queue_paths() -> Json:
         "/v1/queues/{queue}/stats": {
             "parameters": _QUEUE,
             "get": operation(
-                "getQueueStats", "How a queue does", {"200": body(ref(wire.QueueStats))}
+                "getQueueStats", "How a queue does", {"200": body(ref(wire_operate.QueueReport))}
             ),
         },
         "/v1/queues/{queue}/waiting": {

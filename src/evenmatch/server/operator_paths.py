@@ -80,4 +80,13 @@ def _queues() -> Json:
                 requestBody={"required": True, **body(ref(wire.SetPolicy))},
             ),
         },
+        "/v1/queues/{queue}/shadow": {
+            "parameters": _QUEUE,
+            "put": operation(
+                "putQueueShadow",
+                "Count what another policy would do, beside the live one",
+                {"200": body(ref(wire.QueueShadow))},
+                requestBody={"required": True, **body(ref(wire.SetShadow))},
+            ),
+        },
     }

@@ -14,7 +14,7 @@ from evenmatch.server.parts import Parts
 from evenmatch.server.responses import InvalidRequest, header, json, read_body
 from evenmatch.server.routes import check_parameters, record_of, seconds_of
 from evenmatch.wire import decode
-from evenmatch.wire_operate import DrainState, SetPolicy
+from evenmatch.wire_operate import DrainState, SetPolicy, SetShadow
 
 SMALL_BYTES_MAX = 16_384
 CONFIG_PARAMETERS = ("dry_run", "if_version")
@@ -39,6 +39,7 @@ class OperatorRoutes:
             Route("/v1/queues/{queue}/pause", self.pause, methods=["POST"]),
             Route("/v1/queues/{queue}/resume", self.resume, methods=["POST"]),
             Route("/v1/queues/{queue}/policy", self.put_policy, methods=["PUT"]),
+            Route("/v1/queues/{queue}/shadow", self.put_shadow, methods=["PUT"]),
             Route("/v1/drain", self.get_drain, methods=["GET"]),
             Route("/v1/drain", self.begin_drain, methods=["POST"]),
             Route("/v1/drain", self.end_drain, methods=["DELETE"]),
@@ -76,6 +77,14 @@ class OperatorRoutes:
         given = decode(body, SetPolicy, 'an object such as {"policy": "greedy"}')
         queue = request.path_params["queue"]
         done = await self._controls.set_policy(queue, given.policy, by=_name_of(request))
+        return json(done)
+
+    async def put_shadow(self, request: Request) -> Response:
+        """Let a shadow policy play beside the live one, or end that."""
+        body = await read_body(request.scope, request.receive, SMALL_BYTES_MAX)
+        given = decode(body, SetShadow, 'an object such as {"policy": "greedy"}')
+        queue = request.path_params["queue"]
+        done = await self._controls.set_shadow(queue, given.policy, by=_name_of(request))
         return json(done)
 
     async def get_drain(self, request: Request) -> Response:
@@ -127,4 +136,9 @@ def _flag(request: Request, name: str) -> bool:
 
 
 def _name_of(request: Request) -> str:
-    return f"{request.method} {request.url.path}"
+    """Return what people are told of who changed something: the route, and the key's name."""
+    route = f"{request.method} {request.url.path}"
+    principal = request.scope.get("principal")
+    if principal is None or principal.kind != "service":
+        return route
+    return f"{route} by {principal.name}"

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from evenmatch.engine.engine import Engine
 from evenmatch.errors import NotInMatch, UnknownPlayer, UnknownQueue
 from evenmatch.model.inputs import Outcome
+from evenmatch.server.auth.own import check_queue, principal_of
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import Scope, encode, read_body
 from evenmatch.server.routes import check_parameters
@@ -67,6 +68,7 @@ class OutcomeRoutes:
                 raise UnknownQueue(
                     f"no queue is called {(name or '')[:64]!r}; there is {known}", where="/queue"
                 )
+            check_queue(principal_of(request.scope), (queue.name,))
             ladder = queue.rated_in
             rating = engine.ladders.rating_of(ladder, player, now)
             if rating is None:
@@ -81,8 +83,8 @@ class OutcomeRoutes:
 
 def player_of(scope: Scope) -> str | None:
     """Return the player whose token came with a request; None for a service or the machine."""
-    principal = scope.get("principal")
-    return principal.name if principal is not None and principal.is_player else None
+    principal = principal_of(scope)
+    return principal.name if principal.is_player else None
 
 
 def _json(value: object) -> Response:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 
 from evenmatch.engine.engine import Engine
@@ -20,11 +22,15 @@ from evenmatch.server.followers import Followers, TicketFeed
 from evenmatch.server.forecasting import WaitEstimates
 from evenmatch.server.listener import Listener
 from evenmatch.server.metrics import Metrics
+from evenmatch.server.on_call import OnCall
 from evenmatch.server.presence import Presence
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
+from evenmatch.server.shadows import Shadows
 from evenmatch.server.statistics import Statistics
+from evenmatch.server.switchback import Switchbacks
 from evenmatch.server.ticket_log import TicketLog
+from evenmatch.server.tracing import asks_for_traces
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -42,6 +48,8 @@ class Parts(msgspec.Struct, frozen=True):
     presence: Presence
     controls: Controls
     drain: Drain
+    shadows: Shadows
+    switchbacks: Switchbacks
     allocations: Allocations
 
 
@@ -61,7 +69,13 @@ class _Watch:
 def _further(plan: Plan) -> list[Listener]:
     """Return the listeners that the settings ask for."""
     settings = plan.settings
-    return [TicketLog(settings.log_lines_max)] if settings.log_tickets else []
+    found: list[Listener] = [TicketLog(settings.log_lines_max)] if settings.log_tickets else []
+    if asks_for_traces(settings.traces, os.environ):
+        # Imported here, so that a server without traces needs nothing for them.
+        from evenmatch.server.traces import TicketTraces, exporting_to
+
+        found.append(TicketTraces(exporting_to(settings.traces)))
+    return found
 
 
 def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVERY) -> Parts:
@@ -73,8 +87,10 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     shown = Figures(plan.settings.clock_speed)
     waits, presence = WaitEstimates(), Presence(tickets)
     allocations = Allocations([Hook(each) for each in plan.settings.allocation])
-    heard: list[Listener] = [tickets, statistics, waits, presence, shown, allocations]
     watch = _Watch(metrics.watch(followers, statistics))
+    shadows, switchbacks = Shadows(), Switchbacks()
+    heard: list[Listener] = [tickets, statistics, waits, presence, shown, shadows, switchbacks]
+    heard.append(allocations)
     runtime = Runtime(
         plan,
         journal,
@@ -83,8 +99,11 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         solved=metrics.solved,
         snapshot_every=snapshot_every,
     )
+    metrics.registry.register(OnCall(runtime))
     presence.begin(runtime)
     allocations.begin(runtime)
+    drain = Drain(runtime)
+    metrics.show("evenmatch_draining", "1 while no new tickets are taken", lambda: drain.is_on)
     return Parts(
         runtime,
         metrics,
@@ -97,6 +116,8 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         waits,
         presence,
         Controls(runtime),
-        Drain(runtime),
+        drain,
+        shadows,
+        switchbacks,
         allocations,
     )

@@ -7,20 +7,37 @@ Without one, a few clients that send a byte now and then hold all connections of
 from __future__ import annotations
 
 import asyncio
+import os
+from collections.abc import Mapping
 from importlib.util import find_spec
 
-REQUEST_SECONDS = 30.0
+from evenmatch.errors import ConfigError
+
+REQUEST_SECONDS = 30
 """A request must be here, body and all, this long after it began; so must a first one."""
+REQUEST_SECONDS_NAME = "EVENMATCH_REQUEST_SECONDS"
 HEAD_BYTES_MAX = 65_536
 """Bytes of a request's line and headers."""
 
 
 def http_protocol() -> type[asyncio.Protocol] | str:
     """Return the protocol that serves HTTP; without httptools uvicorn's own."""
-    return _patient() if find_spec("httptools") else "h11"
+    return _patient(request_seconds(os.environ)) if find_spec("httptools") else "h11"
 
 
-def _patient() -> type[asyncio.Protocol]:
+def request_seconds(environment: Mapping[str, str]) -> int:
+    """Return how long a request may take to arrive; tests are less patient.
+
+    Raises:
+        ConfigError: It is not a whole number >= 1.
+    """
+    text = environment.get(REQUEST_SECONDS_NAME, str(REQUEST_SECONDS))
+    if not (text.isascii() and text.isdigit() and int(text) >= 1):
+        raise ConfigError(f"{REQUEST_SECONDS_NAME} must be a whole number >= 1, got {text[:64]!r}")
+    return int(text)
+
+
+def _patient(seconds: int) -> type[asyncio.Protocol]:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
     class Patient(HttpToolsProtocol):
@@ -33,7 +50,7 @@ def _patient() -> type[asyncio.Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            self._end = self.loop.call_later(REQUEST_SECONDS, self._lose_patience)
+            self._end = self.loop.call_later(seconds, self._lose_patience)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_clock()
@@ -44,7 +61,7 @@ def _patient() -> type[asyncio.Protocol]:
             if not self._is_within:
                 return
             if self._end is None:
-                self._end = self.loop.call_later(REQUEST_SECONDS, self._lose_patience)
+                self._end = self.loop.call_later(seconds, self._lose_patience)
             if not self._has_head:
                 self._head_bytes += len(data)
                 if self._head_bytes > HEAD_BYTES_MAX:

@@ -20,7 +20,15 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.shard import Answer
 from evenmatch.errors import JournalUnavailable, Overloaded
-from evenmatch.model.events import Accepted, Cancelled, Configured, Expired, Matched, Voided
+from evenmatch.model.events import (
+    Accepted,
+    Cancelled,
+    Configured,
+    Expired,
+    LeftQueue,
+    Matched,
+    Voided,
+)
 from evenmatch.model.inputs import Cancel
 from evenmatch.server.followers import TicketFeed
 from evenmatch.server.logs import log
@@ -51,6 +59,7 @@ class Presence:
         # By allowed silence: tickets in the order of their last sign of life.
         self._seen: dict[float, OrderedDict[str, float]] = {}
         self._allowed: dict[str, float] = {}
+        self._limits: dict[str, float] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = math.inf
         self.cancelled = 0
@@ -73,6 +82,7 @@ class Presence:
     def reset(self, engine: Engine) -> None:
         """Begin anew: everybody who waits has the whole time once more."""
         self._engine = engine
+        self._limits = _limits_of(engine)
         self._seen.clear()
         self._allowed.clear()
         for ticket_id in engine.tables.waiting:
@@ -92,8 +102,11 @@ class Presence:
                     self._expect(ticket.id)
             elif isinstance(event, Cancelled | Expired):
                 self._dismiss(event.ticket)
-            elif isinstance(event, Configured) and self._engine is not None:
-                self.reset(self._engine)
+            elif isinstance(event, LeftQueue):
+                self._dismiss(event.ticket)
+                self._expect(event.ticket)
+            elif isinstance(event, Configured):
+                self._reconfigure()
         self._arm()
 
     def seen(self, ticket_id: str) -> None:
@@ -104,14 +117,18 @@ class Presence:
             line[ticket_id] = self._now()
             line.move_to_end(ticket_id)
 
+    def _reconfigure(self) -> None:
+        """Begin anew where other silences are allowed; a paused queue changes nothing here."""
+        assert self._engine is not None
+        if self._limits != _limits_of(self._engine):
+            self.reset(self._engine)
+
     def _expect(self, ticket_id: str) -> None:
         assert self._engine is not None
-        tables = self._engine.tables
-        row = tables.waiting.get(ticket_id)
+        row = self._engine.tables.waiting.get(ticket_id)
         # Memory may be ahead of what is durable: a ticket that has ended since is not expected.
         queues = () if row is None else row.queues
-        limits = [tables.queues[name].silent_after for name in queues if name in tables.queues]
-        asked = [limit for limit in limits if limit is not None]
+        asked = [self._limits[name] for name in queues if name in self._limits]
         if asked:
             allowed = min(asked)
             self._allowed[ticket_id] = allowed
@@ -198,3 +215,9 @@ class Presence:
         if isinstance(answer.error, Overloaded | JournalUnavailable):
             self._expect(ticket_id)
             self._arm()
+
+
+def _limits_of(engine: Engine) -> dict[str, float]:
+    """Return the silence that queues allow, by name; those that allow any are left out."""
+    queues = engine.tables.queues.values()
+    return {each.name: each.silent_after for each in queues if each.silent_after is not None}

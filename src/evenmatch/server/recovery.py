@@ -61,6 +61,8 @@ class Plan(msgspec.Struct, frozen=True):
         data: The data directory, where later configurations are kept.
         config_from: Which configuration counts where that of the data directory is another one
             than the file's: `file`, `data`, or `auto`, which refuses where both were changed.
+        set_by: What brought the configuration over HTTP, if it is in force already under the
+            journal's number; empty for that of the file.
     """
 
     queues: tuple[Queue, ...]
@@ -73,6 +75,7 @@ class Plan(msgspec.Struct, frozen=True):
     document: dict[str, Any] | None = None
     data: Path | None = None
     config_from: ConfigFrom = "auto"
+    set_by: str = ""
 
     @property
     def folder(self) -> Path | None:
@@ -174,6 +177,11 @@ class Snapshots:
         self._shard, self._durable = shard, durable
         self._at, self._due = stored, stored + self._every
 
+    @property
+    def behind(self) -> int:
+        """Return how many durable records the newest snapshot does not cover."""
+        return self._durable - self._at
+
     def committed(self, sequence: int) -> None:
         """Note what is durable, and begin a snapshot if one is due."""
         self._durable = sequence
@@ -255,11 +263,14 @@ def expired_by_change(tables: Tables, after: int) -> int:
 def configuration(engine: Engine, plan: Plan, now: float) -> Configure | None:
     """Return the input that brings the plan's queues into force, None if they are."""
     tables = engine.tables
-    if tuple(tables.queues.values()) == plan.queues and tables.seed == plan.seed:
+    is_known = tuple(tables.queues.values()) == plan.queues and tables.seed == plan.seed
+    if is_known and tables.configured_by == plan.set_by:
         return None
     names = {queue.name for queue in plan.queues}
     paused = tuple(name for name in tables.paused if name in names)
-    return Configure(now, plan.queues, plan.seed, tables.version + 1, paused)
+    # What came over HTTP keeps its number: under that it is found again.
+    version = tables.version + (not plan.set_by)
+    return Configure(now, plan.queues, plan.seed, version, paused, plan.set_by)
 
 
 def engine_limits(settings: ServerSettings) -> admission.Limits:
@@ -292,8 +303,17 @@ def resolve(queue: Queue) -> evenmatch.Policy:
 
 
 def pools_of(seed: int) -> Callable[[Queue], Pool]:
-    """Return what makes a queue's pool, to try a configuration out."""
-    return lambda queue: Pool(queue, resolve(queue), seed=seed)
+    """Return what makes a queue's pool, and the policies beside its own, to try them out."""
+
+    def make(queue: Queue) -> Pool:
+        others = () if queue.switchback is None else queue.switchback.policies
+        for policy in (*others, queue.shadow):
+            if policy is not None:
+                tried = msgspec.structs.replace(queue, policy=policy)
+                Pool(tried, resolve(tried), seed=seed)
+        return Pool(queue, resolve(queue), seed=seed)
+
+    return make
 
 
 async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
@@ -307,6 +327,7 @@ async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
     """
     engine, _, _ = await rebuild(journal, plan)
     tables = engine.tables
+    engine.ladders.check(plan.queues)
     given = Configure(tables.now, plan.queues, plan.seed, tables.version + 1)
     return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
 

@@ -26,8 +26,9 @@ from evenmatch.server.responses import (
     json,
     read_body,
 )
-from evenmatch.wire import QueueState, QueueStats, TicketCancelled, TicketState, decode
+from evenmatch.wire import QueueState, TicketCancelled, TicketState, decode
 from evenmatch.wire_matches import match_state
+from evenmatch.wire_operate import QueueReport
 
 WAIT_MAX = 60.0
 """Longest long poll, seconds."""
@@ -149,12 +150,17 @@ class Routes:
         name, now = request.path_params["queue"], self._runtime.now()
         parts = self._parts
 
-        def query(engine: Engine) -> QueueStats:
+        def query(engine: Engine) -> QueueReport:
             parts.matches.check_queue(engine, name)
             recent = parts.matches.recent(engine, name, RECENT)
             stats = parts.statistics.of(name, now, [match_state(match) for match in recent])
             estimate, cells = parts.waits.of(name, now)
-            return msgspec.structs.replace(stats, estimate=estimate, cells=cells)
+            stats = msgspec.structs.replace(stats, estimate=estimate, cells=cells)
+            return QueueReport(
+                **msgspec.structs.asdict(stats),
+                shadow=parts.shadows.of(name),
+                switchback=parts.switchbacks.of(name, now),
+            )
 
         return json(await self._runtime.look(query))
 
@@ -173,8 +179,8 @@ class Routes:
                 f"an assignment has 1 to {ASSIGNMENT_ENTRIES_MAX} entries, got {len(assignment)}"
             )
         match_id = request.path_params["match"]
-        principal = request.scope.get("principal")
-        if principal is not None and principal.is_player:
+        principal = principal_of(request.scope)
+        if principal.is_player:
             kept = await self._runtime.look(lambda engine: engine.match(match_id))
             if (kept.match.hosts or ("",))[0] != principal.name:
                 raise NotHost(

@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.jobs import Plan as JobPlan
 from evenmatch.engine.jobs import RunningJob
@@ -32,6 +34,7 @@ from evenmatch.errors import (
 )
 from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Settle
+from evenmatch.server.answers import resolve, value_of
 from evenmatch.server.clock import Clock, resumed_at
 from evenmatch.server.listener import Listener
 from evenmatch.server.logs import log
@@ -47,6 +50,7 @@ from evenmatch.server.recovery import (
     recover,
 )
 from evenmatch.server.timer import Timer
+from evenmatch.server.turns import as_played
 from evenmatch.server.versions import Versions, chosen
 from evenmatch.server.workers import Workers
 
@@ -118,6 +122,11 @@ class Runtime:
             return f"a commit has not come back from the journal for {COMMIT_MAX:g} s"
         return str(self.engine.faults[0]) if self.engine.faults else None
 
+    @property
+    def unsaved(self) -> int:
+        """Return how many durable records no snapshot covers."""
+        return self._snapshots.behind
+
     # Life
 
     async def start(self) -> None:
@@ -129,7 +138,7 @@ class Runtime:
         try:
             found = await recover(self.journal, self.plan, wall=self.wall)
             tables = found.engine.tables
-            self.plan = chosen(self.plan, self.versions, tables.version)
+            self.plan = chosen(self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
             at = tables.now
             if tables.sequence:
@@ -146,10 +155,13 @@ class Runtime:
 
     async def _configure(self) -> None:
         """Bring the plan's queues into force, if they are not."""
-        configure = configuration(self.engine, self.plan, self.clock.now())
+        now = self.clock.now()
+        self.plan = msgspec.structs.replace(self.plan, queues=as_played(self.plan.queues, now))
+        configure = configuration(self.engine, self.plan, now)
         if configure is None:
             return
-        self.versions.set_aside(configure.version)
+        if not configure.by:
+            self.versions.set_aside(configure.version)
         before = self.engine.tables.sequence
         await self.ask(configure)
         if count := expired_by_change(self.engine.tables, before):
@@ -374,19 +386,6 @@ class Runtime:
         log.error("shard_given_up", error=str(error))
         self.given_up.set()
         await asyncio.Event().wait()
-
-
-def resolve(future: asyncio.Future[Answer], answer: Answer) -> None:
-    """Give a future its answer unless its caller has left."""
-    if not future.done():
-        future.set_result(answer)
-
-
-def value_of(answer: Answer) -> Any:
-    """Return an answer's value, or raise its error."""
-    if answer.error is not None:
-        raise answer.error
-    return answer.value
 
 
 def _ignore(answer: Answer) -> None:

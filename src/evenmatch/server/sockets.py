@@ -5,9 +5,11 @@
             {"event": "problem", "ticket": "s0-9", "problem": {...}}
 
 Events are those of a ticket's own stream: its present state first, unless `after` says that the
-client has seen it, then each change; a ticket that has ended for good is followed no longer. The
-sequence is one for all tickets, so whoever comes back follows with `after` = the highest that he
-has seen. A client that does not read is cut, one that does not answer pings too.
+client has seen it, then each change; a ticket that has ended for good is followed no longer.
+
+The sequence is one for all tickets, and one record can change several of them. So whoever comes
+back follows with `after` = the highest that he has seen, less one, and drops what comes twice.
+A client that does not read is cut, one that does not answer pings too.
 """
 
 from __future__ import annotations
@@ -94,6 +96,13 @@ class _Writer:
             self._task.cancel()
 
     async def _write(self) -> None:
+        try:
+            await self._empty()
+        except (OSError, RuntimeError):
+            # The connection is lost, or uvicorn closes it by itself; that is received as well.
+            self._follower.wake = None
+
+    async def _empty(self) -> None:
         follower, send = self._follower, self._send
         try:
             async with asyncio.timeout(SEND_SECONDS):
@@ -101,14 +110,11 @@ class _Writer:
                     await send({"type": "websocket.send", "text": _text(event)})
         except TimeoutError:
             follower.cut()
-        except OSError:
-            # It has left; that is received as well.
-            return
         self._task = None
         if follower.is_cut:
-            await send({"type": "websocket.close", "code": CUT})
             # Nobody is left to wake it.
             follower.wake = None
+            await send({"type": "websocket.close", "code": CUT})
 
 
 class _Desk:
@@ -162,7 +168,7 @@ class _Desk:
                 self.part(ticket_id)
 
     async def _join(self, ticket_ids: dict[str, None], after: int) -> None:
-        now = self._parts.runtime.now()
+        parts, now = self._parts, self._parts.runtime.now()
 
         def query(engine: Engine) -> list[TicketView | tuple[str, Refusal]]:
             return [self._view(engine, ticket_id) for ticket_id in ticket_ids]
@@ -173,12 +179,13 @@ class _Desk:
                     self._tell_problem(each[1], each[0])
                     continue
                 if each.changed > after:
-                    self._follower.offer(event_of(each, now))
+                    estimate = parts.waits.estimate(parts.runtime.engine, each.id, now)
+                    self._follower.offer(event_of(each, now, estimate))
                 if each.state not in FINAL:
                     self._followed.add(each.id)
-                    self._parts.tickets.join(each, self._follower)
+                    parts.tickets.join(each, self._follower)
 
-        await self._parts.runtime.look(query, then=joined)
+        await parts.runtime.look(query, then=joined)
 
     def _view(self, engine: Engine, ticket_id: str) -> TicketView | tuple[str, Refusal]:
         try:

@@ -45,7 +45,9 @@ class TicketEvents:
     async def _first(self, view: TicketView, seen: int) -> AsyncIterator[Event]:
         """Yield the present state unless the client has seen it."""
         if view.changed > seen:
-            yield event_of(view, self._parts.runtime.now())
+            runtime = self._parts.runtime
+            now = runtime.now()
+            yield event_of(view, now, self._parts.waits.estimate(runtime.engine, view.id, now))
 
     def _is_forgotten(self, view: TicketView) -> bool:
         tables = self._parts.runtime.engine.tables

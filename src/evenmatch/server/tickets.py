@@ -17,6 +17,7 @@ from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.ticket import NewTicket
+from evenmatch.server.answers import resolve, value_of
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.creating import allowed, check_may_create
 from evenmatch.server.auth.own import principal_of
@@ -36,7 +37,7 @@ from evenmatch.server.responses import (
     read_body,
     send_body,
 )
-from evenmatch.server.runtime import Runtime, resolve, value_of
+from evenmatch.server.runtime import Runtime
 from evenmatch.wire import (
     CreateTicket,
     ItemCreated,

@@ -13,6 +13,8 @@ What counts, and for whom:
 - `checks`, where a queue has a ready-check, counts all matches of the run that were proposed, that
   lost a player, that were played all the same, and that came to nothing; `repaired_share` is the
   share of failed checks that were repaired, `turned_away` counts players on a cooldown.
+- `outcomes`, where matches are played, says how many counted in the whole run, and how well the
+  stored ratings of each ladder order the players by their true skills (Spearman's correlation).
 - `off_side`, where a queue takes sides as wishes, are the players of counted tickets who were
   placed on another side than they asked for.
 - `var` is the population variance; quantiles interpolate linearly (numpy's default). Figures of

@@ -35,6 +35,7 @@ LIFETIMES = Bounds(1.0, 31_536_000.0, "s")
 LEEWAYS = Bounds(0.0, 300.0, "s")
 LIMIT_MAX = 1_000_000_000
 ORIGIN = re.compile(r"\*|https?://[^\s/?#]+")
+COLLECTOR = re.compile(r"https?://[^\s?#]+")
 TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 TENANTS_MAX = 100
 KEY_FILES_MAX = 8
@@ -71,6 +72,7 @@ def build_settings(shape: ServerShape, folder: Path | None, at: Place) -> Server
         drain_max=at.at("drain_max").within(shape.drain_max, WAITS),
         log_tickets=shape.log_tickets,
         log_lines_max=at.at("log_lines_max").between(shape.log_lines_max, 1, LIMIT_MAX),
+        traces=_collector(shape.traces, at.at("traces")),
         keys_file=_file(shape.keys_file, folder, at.at("keys_file")),
         guests=shape.guests,
         trusted_proxies=shape.trusted_proxies,
@@ -82,6 +84,12 @@ def build_settings(shape: ServerShape, folder: Path | None, at: Place) -> Server
         ),
         limits=_limits(shape.limits, at.at("limits")),
     )
+
+
+def _collector(address: str | None, at: Place) -> str | None:
+    if address is not None and not COLLECTOR.fullmatch(address):
+        at.refuse_value('the address of a collector such as "http://collector:4318"', address)
+    return address
 
 
 def build_tenants(

@@ -298,8 +298,8 @@ def test_kinds_that_compare_no_numbers_are_told(
             "match, and that never widens."
         ),
         (
-            "At most 2 players who share a party play in one match; after waiting it widens to 3 "
-            "from 60 s."
+            "No more than 2 of the players who share a party play in one match; after waiting it "
+            "widens to 3 from 60 s."
         ),
         "warning: queue duel: no deadline, and the limit on latency does not widen",
         "warning: queue duel: no deadline, and the rule avoid is never lifted",
@@ -406,3 +406,11 @@ def test_a_minimum_of_single_players_is_told_without_their_teams(
 ) -> None:
     brawl = QUEUE + "teams = 4\nplayers = 1\nplayers_min = [1, 1, 0, 0]\n"
     assert "A match may start with 2 of its 4 players." in check(capsys, tmp_path, brawl)
+
+
+def test_simulation_of_a_switchback_plays_its_first_policy_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    told = check(capsys, tmp_path, QUEUE + 'switchback = {policies = ["greedy", "first_come"]}')
+    assert "The policy greedy decides." in told
+    assert "warning: queue duel: switchback: its policies take turns in a server" in told

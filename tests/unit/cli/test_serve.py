@@ -10,7 +10,7 @@ from evenmatch.cli.main import main
 from evenmatch.errors import JournalUnavailable
 from evenmatch.server import serving
 from evenmatch.server.datadir import DataLock
-from evenmatch.server.recovery import Plan
+from evenmatch.server.games import Game
 from evenmatch.server.serving import Place
 
 CONFIG = """
@@ -55,12 +55,12 @@ def test_second_server_on_a_directory_is_bad_input(
     assert "another server runs on" in told
 
 
-def fake(monkeypatch: pytest.MonkeyPatch, *, fails: bool = False) -> list[tuple[Plan, Place]]:
+def fake(monkeypatch: pytest.MonkeyPatch, *, fails: bool = False) -> list[tuple[list[Game], Place]]:
     """Put a server in place that listens and ends at once; return what it is called with."""
     calls = []
 
-    def serve(plan: Plan, place: Place, announce: Callable[[str], None]) -> None:
-        calls.append((plan, place))
+    def serve(games: list[Game], place: Place, announce: Callable[[str], None]) -> None:
+        calls.append((games, place))
         announce("http://127.0.0.1:1")
         if fails:
             raise JournalUnavailable("the disk is gone")
@@ -83,7 +83,8 @@ def test_queues_are_dropped_only_on_demand(
 ) -> None:
     calls = fake(monkeypatch)
     assert main(["serve", config, *(["--drop-queues"] * given)]) == 0
-    assert calls[0][0].drop_queues is given
+    ((game,), _), *_ = calls
+    assert game.plan.drop_queues is given
 
 
 def test_terminal_is_told_that_nothing_is_kept(

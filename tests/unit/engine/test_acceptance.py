@@ -185,6 +185,7 @@ class TestProposal:
         (proposed,) = only(house.enter(60.0, "b"), Proposed)
 
         assert proposed.until == {"s0-1": 100.0, "s0-2": 75.0}  # type: ignore[attr-defined]
+        assert [house.engine.view(key).long_wait for key in proposed.until] == [True, False]  # type: ignore[attr-defined]
 
 
 class TestRepair:

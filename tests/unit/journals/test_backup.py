@@ -48,6 +48,18 @@ def test_copy_holds_all_and_says_what_it_is(tmp_path: Path) -> None:
     assert asyncio.run(sequences(tmp_path / "out")) == list(range(1, 251))
 
 
+def test_configurations_that_came_over_http_are_copied_and_checked(tmp_path: Path) -> None:
+    asyncio.run(write(tmp_path / "data", 5))
+    (tmp_path / "data" / "config").mkdir()
+    (tmp_path / "data" / "config" / "2.json").write_text("{}")
+    back_up(tmp_path / "data", tmp_path / "out", quiet)
+    check_backup(tmp_path / "out", quiet)
+    (tmp_path / "out" / "config" / "2.json").write_text("[]")
+
+    with pytest.raises(JournalCorrupt, match=r"2\.json is not what was written"):
+        check_backup(tmp_path / "out", quiet)
+
+
 def test_copy_of_a_journal_that_is_written_to_is_one_moment_of_it(tmp_path: Path) -> None:
     async def main() -> None:
         journal = SqliteJournal.open(tmp_path / "data")
@@ -107,6 +119,8 @@ def test_without_a_journal_there_is_nothing_to_copy(tmp_path: Path) -> None:
 )
 def test_damaged_journal_gives_no_backup(tmp_path: Path, harm: str) -> None:
     asyncio.run(write(tmp_path / "data", 20, snapshot=5))
+    (tmp_path / "data" / "config").mkdir()
+    (tmp_path / "data" / "config" / "2.json").write_text("{}")
     connection = sqlite3.connect(tmp_path / "data" / FILE_NAME)
     with connection:
         connection.execute(harm)

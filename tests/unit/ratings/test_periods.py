@@ -1,5 +1,8 @@
 """Ratings as a shard keeps them: newcomers, rest, and one period at a time."""
 
+import math
+import random
+
 import numpy as np
 import pytest
 
@@ -93,6 +96,25 @@ def test_ratings_stay_within_bounds_that_can_be_rated_again() -> None:
 
     assert found["a"].mean == POINTS_MAX
     assert all(rating.is_ratable for rating in found.values())
+
+
+def test_extreme_ratings_give_ratings_that_can_be_rated_again() -> None:
+    rng = random.Random(3)
+    systems = (*SYSTEMS, "weng_lin:tau=0", "glicko2:tau=1e9", "elo:k_factor=1e300")
+    means, deviations = (-1e9, 0.0, 1500.0, 1e9), (0.0, 1e-300, 1.0, 350.0, 1e9)
+    for _ in range(500):
+        known = {
+            name: Aged(
+                Rating(rng.choice(means), rng.choice(deviations), rng.choice((1e-12, 0.06, 10.0))),
+                rng.choice((0, 1, 10**9)),
+            )
+            for name in "abcd"
+        }
+        result = Result((("a", "b"), ("c", "d")), rng.choice(((1, 2), (1, 1))), ("a",))
+
+        found = rate_period(rng.choice(systems), known, (result,) * rng.choice((1, 3)))
+
+        assert all(math.isfinite(each.mean) and each.is_ratable for each in found.values())
 
 
 def test_unknown_system_is_refused_even_when_nobody_is_rated() -> None:

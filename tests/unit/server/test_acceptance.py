@@ -171,3 +171,24 @@ def test_followers_hear_what_a_look_would_show() -> None:
     names = [event.name for event in follower._inbox]
 
     assert names == ["cancelled", "waiting", "proposed", "matched"]
+
+
+def test_player_who_has_waited_for_long_is_called_louder() -> None:
+    check = Check(seconds=15.0, long_wait=60.0, long_seconds=40.0)
+    world, follower = Listening(replace(CHECKED, accept=check)), Follower()
+    world.enter(0.0, "a")
+    world.feed.join(world.engine.view("s0-1"), follower)
+    world.enter(70.0, "b")
+    told = follower.take()
+
+    assert told is not None
+    assert b'"state":"proposed"' in told.body
+    assert b'"answer_within":40.0,"long_wait":true' in told.body
+    assert world.engine.view("s0-1").long_wait
+    assert not world.engine.view("s0-2").long_wait
+    world.hand(Decline(71.0, "s0-m1", "s0-2"))
+    world.hand(Advance(world.engine.next_wakeup))
+    told = follower.take()
+    assert told is not None
+    assert b'"state":"waiting"' in told.body
+    assert b"long_wait" not in told.body

@@ -13,12 +13,17 @@ from evenmatch.config import server_of
 from evenmatch.errors import ConfigError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.policies.base import Matcher, Memory
+from evenmatch.policies.greedy import Greedy
 from evenmatch.server.app import App
+from evenmatch.server.clock import Clock
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import ConfigFrom, Plan
 from evenmatch.server.responses import Message
+from evenmatch.server.turns import as_played
 from evenmatch.server.versions import changeable
 
 CONFIG = """
@@ -158,39 +163,120 @@ def test_tickets_that_a_change_makes_invalid_expire_as_many_as_the_dry_run_said(
         (CONFIG + "\n[server]\nkeep_days = 3", "server differs"),
         ("[[queue]]\nname = 3", "must be a text"),
         ("not toml", "must be valid TOML"),
+        ("seeed = 2\n" + CONFIG, "seeed is not a known key"),
         ("", "at least one [[queue]]"),
         (b"\xff", "must be UTF-8"),
+        (
+            CONFIG.replace('"squad"', '"squad"\nrating = "elo"\nladder = "a"').replace(
+                '"duel"', '"duel"\nrating = "glicko"\nladder = "a"'
+            ),
+            "share the ratings of ladder a",
+        ),
     ],
 )
 def test_configuration_that_cannot_work_changes_nothing(body: str | bytes, said: str) -> None:
     async def scene() -> None:
         parts = await started(plan_of(CONFIG))
         sequence = parts.runtime.engine.tables.sequence
-        status, problem = await call(parts, "PUT", "/v1/config", body)
-        assert (status, problem["error"]) == (400, "config_error")
-        assert said in problem["message"]
+        for query in ("dry_run=1", ""):
+            status, problem = await call(parts, "PUT", "/v1/config", body, query=query)
+            assert (status, problem["error"]) == (400, "config_error")
+            assert said in problem["message"]
         assert parts.runtime.engine.tables.sequence == sequence
         await parts.runtime.stop()
 
     play(scene)
 
 
-class Rude:
-    """A policy that cannot be made for a queue."""
+class Rude(Greedy, frozen=True):
+    """A policy that cannot be made for some queues."""
 
-    def matcher(self, queue: object, *, seed: int, memory: object = None) -> object:
-        raise KeyError("nobody foresaw this")
+    refuses: str = ""
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        if queue.name == self.refuses:
+            raise KeyError("nobody foresaw this")
+        return super().matcher(queue, seed=seed, memory=memory)
 
 
 def test_policy_that_raises_anything_at_its_making_is_refused_and_the_shard_goes_on() -> None:
     async def scene() -> None:
-        parts = await started(plan_of(CONFIG))
-        path, policy = "/v1/queues/duel/policy", f'{{"policy": "{__name__}.Rude"}}'
+        parts = await started(plan_of(CONFIG.replace("greedy", f"{__name__}.Rude")))
+        path = "/v1/queues/duel/policy"
+        policy = f'{{"policy": "{__name__}.Rude:refuses=duel"}}'
         status, problem = await call(parts, "PUT", path, policy)
         assert (status, problem["error"]) == (400, "config_error")
         assert "nobody foresaw this" in problem["message"]
         assert parts.runtime.failure is None
-        assert policies(parts) == ["window:limit=100", "greedy"]
+        assert policies(parts) == ["window:limit=100", f"{__name__}.Rude"]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_code_is_not_taken_over_http() -> None:
+    spec = "subprocess.Popen:args=true"
+    bodies = [
+        ("/v1/queues/duel/policy", {"policy": spec}),
+        ("/v1/queues/duel/shadow", {"policy": spec}),
+        ("/v1/config", {"queue": [{"name": "duel", "policy": spec}]}),
+        ("/v1/config", {"queue": [{"name": "duel", "shadow": spec}]}),
+        ("/v1/config", {"queue": [{"switchback": {"policies": ["greedy", f" {spec}"]}}]}),
+    ]
+
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        for path, body in bodies:
+            text = msgspec.json.encode(body)
+            for query in ("", "dry_run=1") if path == "/v1/config" else ("",):
+                status, problem = await call(
+                    parts, "PUT", path, text, query=query, kind="application/json"
+                )
+                assert (status, problem["error"]) == (400, "config_error")
+                assert "code is not taken over HTTP" in problem["message"]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("file", ["/dev/zero", "../secrets.csv", "a/../../b.csv"])
+def test_files_outside_the_folder_are_not_read_over_http(file: str) -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        scale = {"kind": "percentile", "file": file, "column": "x"}
+        criterion = {"kind": "spread", "attribute": "rating", "scale": scale}
+        body = msgspec.json.encode({"queue": [{"name": "duel", "criteria": [criterion]}]})
+        status, problem = await call(parts, "PUT", "/v1/config", body, kind="application/json")
+        assert status == 400
+        assert "is outside the folder of CONFIG" in problem["message"]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("depth", [100, 500, 900, 1_100, 100_000])
+def test_deep_body_is_refused(depth: int) -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        for start, end in (("[", "]"), ('{"a":', "}")):
+            body = f'{{"queue": {start * depth}1{end * depth}}}'
+            status, _ = await call(parts, "PUT", "/v1/config", body, kind="application/json")
+            assert status == 400
+            toml = f"queue = {'[' * depth}{']' * depth}"
+            assert (await call(parts, "PUT", "/v1/config", toml))[0] == 400
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_settings_of_the_file_may_stand_in_a_body(tmp_path: Path) -> None:
+    async def scene() -> None:
+        settings = "\n[server]\nkeep_days = 3\n"
+        parts = await started(plan_of(CONFIG + settings, tmp_path))
+        assert (await call(parts, "PUT", "/v1/config", WIDER + settings))[0] == 200
+        assert (await call(parts, "PUT", "/v1/config", WIDER + settings.replace("3", "4")))[
+            0
+        ] == 400
         await parts.runtime.stop()
 
     play(scene)
@@ -224,8 +310,8 @@ def test_paused_queue_takes_and_matches_nobody_and_goes_on_when_it_is_resumed() 
         _, queues = await call(parts, "GET", "/v1/queues")
         assert [queue["paused"] for queue in queues] == [True, False]
         # A change of another queue leaves the pause alone.
-        squad = '{"policy": "first_come"}'
-        assert (await call(parts, "PUT", "/v1/queues/squad/policy", squad))[0] == 200
+        squad = '{"policy": "greedy"}'
+        assert (await call(parts, "PUT", "/v1/queues/squad/shadow", squad))[0] == 200
         assert parts.runtime.engine.tables.paused == ("duel",)
         await call(parts, "POST", "/v1/queues/duel/resume")
         status, made = await call(parts, "POST", "/v1/tickets", ticket)
@@ -274,6 +360,7 @@ def test_change_over_http_outlives_a_restart_until_the_file_is_edited(tmp_path: 
         tables = parts.runtime.engine.tables
         assert (policies(parts)[0], tables.paused) == ("window:limit=300", ("squad",))
         assert tables.sequence == 3, "nothing changed, so there is no record"
+        assert tables.configured_by == "PUT /v1/config"
         await parts.runtime.stop()
         # An edited file: nobody can know which one is meant.
         edited = CONFIG.replace("limit=100", "limit=50")
@@ -292,6 +379,61 @@ def test_change_over_http_outlives_a_restart_until_the_file_is_edited(tmp_path: 
         parts = await started(plan_of(edited, tmp_path), journal.reopen())
         assert policies(parts)[0] == "window:limit=50"
         await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_copy_of_the_journal_alone_does_not_undo_a_change_silently(tmp_path: Path) -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        assert (await call(parts, "PUT", "/v1/config", WIDER))[0] == 200
+        await parts.runtime.stop()
+        (tmp_path / "config" / "2.json").unlink()
+        journal = journal.reopen()
+        with pytest.raises(ConfigError, match=r"2\.json is missing"):
+            await started(plan_of(CONFIG, tmp_path), journal)
+        journal = journal.reopen()
+        parts = await started(plan_of(CONFIG, tmp_path, "data"), journal)
+        assert policies(parts)[0] == "window:limit=300"
+        assert (await call(parts, "GET", "/v1/config"))[1]["config"] is None
+        await parts.runtime.stop()
+        journal = journal.reopen()
+        parts = await started(plan_of(CONFIG, tmp_path, "file"), journal)
+        assert policies(parts)[0] == "window:limit=100"
+        await parts.runtime.stop()
+        parts = await started(plan_of(CONFIG, tmp_path), journal.reopen())
+        assert policies(parts)[0] == "window:limit=100"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_turn_at_a_restart_leaves_a_change_over_http_under_its_number(tmp_path: Path) -> None:
+    arms = '{policies = ["greedy", "window:limit=50"], block = 5}'
+    turns = f'[[queue]]\nname = "duel"\nswitchback = {arms}\n'
+
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        assert (await call(parts, "PUT", "/v1/config", turns))[0] == 200
+        at = parts.runtime.now()
+        block = next(b for b in range(1, 9) if arm_at(b * 5.0 + 1) != arm_at(at))
+        # The last record before the end: it is of another block, and nobody has taken turns.
+        parts.runtime.clock = Clock(block * 5.0 + 1)
+        await parts.controls.pause("duel", True)
+        await parts.runtime.stop()
+        for _ in range(2):
+            journal = journal.reopen()
+            parts = await started(plan_of(CONFIG, tmp_path), journal)
+            tables = parts.runtime.engine.tables
+            assert (tables.version, tables.configured_by) == (2, "PUT /v1/config")
+            assert list(tables.queues) == ["duel"]
+            assert policies(parts)[0] == arm_at(parts.runtime.now())
+            await parts.runtime.stop()
+
+    def arm_at(now: float) -> str:
+        return as_played(plan_of(turns).queues, now)[0].policy
 
     play(scene)
 
@@ -340,6 +482,91 @@ def test_file_that_is_read_again_counts_and_a_bad_one_changes_nothing(tmp_path: 
         assert parts.runtime.engine.tables.version == 3
         records = [entry.record.input async for entry in journal.read("s0", 1)]
         assert sum(isinstance(given, Configure) for given in records) == 3
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_shadow_is_set_and_ended_over_http_and_shown_with_the_figures() -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        path, stats = "/v1/queues/duel/shadow", "/v1/queues/duel/stats"
+        assert (await call(parts, "GET", stats))[1]["shadow"] is None
+        status, done = await call(parts, "PUT", path, '{"policy": "window:limit=50"}')
+        assert (status, done) == (200, {"queue": "duel", "policy": "window:limit=50", "version": 2})
+        _, shown = await call(parts, "GET", stats)
+        assert (shown["shadow"]["policy"], shown["shadow"]["state"]) == (
+            "window:limit=50",
+            "running",
+        )
+        for bad in ('{"policy": "gready"}', "{}", '{"policy": "greedy", "x": 1}', "[]"):
+            assert (await call(parts, "PUT", path, bad))[0] == 400
+        assert (await call(parts, "PUT", path, '{"policy": null}'))[1]["version"] == 3
+        assert (await call(parts, "GET", stats))[1]["shadow"] is None
+        assert (await call(parts, "GET", "/v1/config"))[1]["config"] == tomllib.loads(CONFIG)
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_draining_is_begun_seen_and_ended_over_http() -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        await wait_in(parts, "squad", "ada")
+        off = {"draining": False, "waiting": 1, "seconds_left": None}
+        assert await call(parts, "GET", "/v1/drain") == (200, off)
+        status, state = await call(parts, "POST", "/v1/drain", query="limit=500")
+        assert (status, state["draining"], state["waiting"]) == (200, True, 1)
+        assert 0.0 < state["seconds_left"] <= 500.0
+        ticket = '{"players": [{"id": "bob"}], "queues": ["squad"]}'
+        assert (await call(parts, "POST", "/v1/tickets", ticket))[0] == 503
+        status, ready = await call(parts, "GET", "/readyz")
+        assert (status, ready["status"]) == (503, "draining")
+        assert await call(parts, "DELETE", "/v1/drain") == (200, off)
+        assert (await call(parts, "POST", "/v1/tickets", ticket))[0] == 201
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+CHECKED = CONFIG.replace(
+    'policy = "greedy"', 'policy = "greedy"\naccept = {seconds = 1000, repair = 0.001}'
+)
+
+
+@pytest.mark.parametrize("answer", ["accept", "decline"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        CHECKED.replace("seconds = 1000", "seconds = 1"),
+        CHECKED.replace("players = 2", "players = 3"),
+        CONFIG,
+        CONFIG.partition("\n\n")[0],
+    ],
+    ids=["shorter check", "other size", "no check", "no such queue"],
+)
+def test_proposal_in_flight_ends_under_the_settings_that_it_began_with(
+    answer: str, changed: str
+) -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CHECKED))
+        tickets = [await wait_in(parts, "squad", f"{n}a", f"{n}b") for n in range(2)]
+        match = (await call(parts, "GET", f"/v1/tickets/{tickets[0]}"))[1]["match"]
+        status, done = await call(parts, "PUT", "/v1/config", changed)
+        assert (status, done["expired"]) == (200, 0)
+        states = [(await call(parts, "GET", f"/v1/tickets/{t}"))[1]["state"] for t in tickets]
+        assert states == ["proposed", "proposed"]
+        await call(parts, "POST", f"/v1/matches/{match}/accept", f'{{"ticket": "{tickets[0]}"}}')
+        path = f"/v1/matches/{match}/{answer}"
+        assert (await call(parts, "POST", path, f'{{"ticket": "{tickets[1]}"}}'))[0] == 200
+        while parts.runtime.engine.tables.proposals:
+            await asyncio.sleep(0.01)
+        first = (await call(parts, "GET", f"/v1/tickets/{tickets[0]}"))[1]
+        is_gone = "squad" not in changed
+        after = ("expired", "queue_changed") if is_gone else ("waiting", None)
+        expected = ("matched", None) if answer == "accept" else after
+        assert (first["state"], first["reason"]) == expected
+        parts.runtime.engine.tables._check()
         await parts.runtime.stop()
 
     play(scene)

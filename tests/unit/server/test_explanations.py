@@ -14,6 +14,7 @@ from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Expansion, Queue, Rule
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.server import explanations
 from evenmatch.server.explain_routes import WAITING_MOST
 from evenmatch.server.parts import Parts
 from tests.unit.server.test_app import call, play, started
@@ -90,6 +91,35 @@ def test_who_is_alone_paused_matched_or_cancelled_is_told_so() -> None:
     play(scene)
 
 
+def blocks(found: Explanation) -> dict[str, int]:
+    """Return how many candidates each rule blocks."""
+    return {each.rule: each.blocks for each in found.queues[0].rules}
+
+
+def test_rules_against_sniping_are_named_where_they_block() -> None:
+    rules = (Rule("pair_limit", "meetings", 1.0), Rule("household_limit", "household", 1.0))
+
+    async def scene() -> None:
+        parts = await started(msgspec.structs.replace(DUEL, rules=rules, commit_jitter=3600.0))
+        runtime = parts.runtime
+        people = [("a", {"meetings": {"b": 1.0}}), ("b", {}), ("c", {"household": "h"})]
+        people += [("d", {"household": "h"})]
+        ids = []
+        for name, facts in people:
+            player = Player(name, Rating(1500.0), facts)  # type: ignore[arg-type]
+            (view,) = await runtime.ask(Enqueue(runtime.now(), (NewTicket((player,)),)))
+            ids.append(view.id)
+        first = await explained(parts, ids[0])
+        assert blocks(first) == {"pair_limit": 1, "household_limit": 0}
+        assert "queue duel holds new tickets back by chance" in first.summary
+        assert first.queues[0].reason.code == "delayed"
+        assert first.queues[0].reason.until is None
+        assert blocks(await explained(parts, ids[2])) == {"pair_limit": 0, "household_limit": 1}
+        await runtime.stop()
+
+    play(scene)
+
+
 def test_a_proposed_ticket_is_told_whom_its_match_waits_for() -> None:
     async def scene() -> None:
         parts = await started(msgspec.structs.replace(DUEL, accept=Accept()))
@@ -152,6 +182,21 @@ def test_what_was_told_is_told_again_until_the_pool_changes(
         assert (await explained(parts, one)).queues[0].others == 3
         assert len((await longest(parts)).tickets) == 4
         assert len(looks) == 1 + 3 + 1 + 4
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_too_many_questions_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explanations, "ASKING_MAX", 3)
+
+    async def scene() -> None:
+        parts = await started(DUEL)
+        (one,) = await enter(parts, 1500)
+        path = f"/v1/tickets/{one}/explain"
+        answers = await asyncio.gather(*(call(parts, "GET", path) for _ in range(5)))
+        assert sorted(status for status, _ in answers) == [200, 200, 200, 429, 429]
+        assert (await call(parts, "GET", path))[0] == 200
         await parts.runtime.stop()
 
     play(scene)

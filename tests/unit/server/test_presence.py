@@ -4,10 +4,11 @@ import asyncio
 from itertools import count
 from typing import Any
 
+import msgspec
 import pytest
 
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.inputs import Enqueue
+from evenmatch.model.inputs import Cancel, Configure, Enqueue
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
@@ -23,6 +24,7 @@ ALONE = "periodic:rounds_of=1000"
 """A policy that matches nobody while a test lasts."""
 WATCHED = Queue(name="watched", policy=ALONE, silent_after=30.0)
 CALM = Queue(name="calm", policy=ALONE)
+BRIEF = Queue(name="brief", policy=ALONE, wait_max=5.0, silent_after=30.0)
 DUEL = Queue(name="duel", policy="greedy", silent_after=30.0)
 
 
@@ -36,7 +38,7 @@ class House:
 
     @classmethod
     async def open(cls, journal: MemoryJournal | None = None) -> "House":
-        plan = Plan((WATCHED, CALM, DUEL), settings=ServerSettings())
+        plan = Plan((WATCHED, CALM, DUEL, BRIEF), settings=ServerSettings())
         parts = assemble(plan, journal or MemoryJournal())
         await parts.runtime.start()
         return cls(parts)
@@ -148,6 +150,42 @@ def test_herd_that_falls_silent_goes_in_slices(monkeypatch: pytest.MonkeyPatch) 
             await asyncio.sleep(0.001)
         await house.parts.runtime.look(lambda engine: None)
         assert house.parts.statistics.waiting("watched") == 0
+        await house.close()
+
+    play(scene)
+
+
+def test_pause_changes_nothing_and_a_longer_silence_begins_anew() -> None:
+    async def scene() -> None:
+        house = await House.open()
+        (first,) = await house.enter("a")
+        house.wait(20.0)
+        runtime = house.parts.runtime
+        queues = (WATCHED, CALM, DUEL, BRIEF)
+        await runtime.ask(Configure(runtime.now(), queues, version=2, pause=("calm",)))
+        house.wait(9.0)
+        assert await house.state(first) == "waiting"
+        longer = msgspec.structs.replace(WATCHED, silent_after=60.0)
+        await runtime.ask(Configure(runtime.now(), (longer, CALM, DUEL, BRIEF), version=3))
+        house.wait(59.0)
+        assert await house.state(first) == "waiting"
+        house.wait(1.0)
+        assert await house.state(first) == "cancelled"
+        await house.close()
+
+    play(scene)
+
+
+def test_ticket_that_leaves_the_watched_queue_is_watched_no_more() -> None:
+    async def scene() -> None:
+        house = await House.open()
+        (both,) = await house.enter("a", queues=("calm", "brief"))
+        assert len(house.parts.presence) == 1
+        house.wait(10.0)
+        runtime = house.parts.runtime
+        await runtime.ask(Cancel(runtime.now(), (await house.enter("b"))[0]))
+        assert (await house.view(both)).queues == ("calm",)
+        assert len(house.parts.presence) == 0
         await house.close()
 
     play(scene)

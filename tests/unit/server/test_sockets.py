@@ -22,6 +22,7 @@ class Socket:
     def __init__(self, parts: Parts, path: str = "/v1/stream", **headers: str) -> None:
         self._given: asyncio.Queue[Message] = asyncio.Queue()
         self.sent: list[Message] = []
+        self.breaks: Exception | None = None
         self._heard = asyncio.Event()
         scope = {
             "type": "websocket", "path": path, "raw_path": path.encode(),
@@ -32,6 +33,8 @@ class Socket:
         self.task = asyncio.create_task(App(parts)(scope, self._given.get, self._send))
 
     async def _send(self, message: Message) -> None:
+        if self.breaks is not None and message["type"] == "websocket.send":
+            raise self.breaks
         self.sent.append(message)
         self._heard.set()
         if message["type"] == "websocket.close":
@@ -246,6 +249,26 @@ def test_stranger_web_page_gets_no_stream() -> None:
         await parts.runtime.stop()
 
     play(scene)
+
+
+@pytest.mark.parametrize("error", [OSError("gone"), RuntimeError("closing")])
+def test_connection_that_breaks_while_something_is_sent_ends_quietly(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scene() -> None:
+        parts = await started(QUIET)
+        (first,) = await waiting(parts, "a", queue="quiet")
+        socket = Socket(parts)
+        socket.breaks = error
+        socket.say(follow=[first])
+        await asyncio.sleep(0.01)
+        socket.leave()
+        await socket.task
+        assert len(parts.followers) == 0
+        await parts.runtime.stop()
+
+    play(scene)
+    assert not caplog.records
 
 
 def test_other_paths_and_plain_http_are_told_where_the_stream_is() -> None:

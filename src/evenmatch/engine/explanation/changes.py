@@ -7,16 +7,20 @@ import math
 import numpy as np
 
 from evenmatch.cost.expansion import inverse
-from evenmatch.engine.explanation.crowd import Crowd
+from evenmatch.engine.explanation.crowd import Crowd, Mask
 from evenmatch.engine.explanation.scene import Scene
-from evenmatch.engine.explanation.sight import Obstacle, Sight
+from evenmatch.engine.explanation.sight import Obstacle, Sight, when_table
 from evenmatch.engine.explanation.tolerances import limit_now
 from evenmatch.engine.explanation.words import count, joined, limit_text, rule_name, seconds
 from evenmatch.model.explanation import Seats
 from evenmatch.model.queue import NUMERIC, Rule
 
 SOME = 10
-"""Candidates that a wider limit shall let in, if there are so many."""
+"""Candidates that a wider limit shall let in at the most: it names the nearest ones."""
+SHARE = 10
+"""Of how many one is let in, if a match needs no more."""
+Gain = tuple[int, str]
+"""How many more could play, and the sentence that says what it takes."""
 YES_OR_NO = ("same", "overlap", "avoid", "rematch")
 
 
@@ -28,13 +32,14 @@ def changes_of(scene: Scene, crowd: Crowd, sight: Sight, seats: Seats) -> tuple[
     if scene.fault is not None:
         found.append(f"queue {scene.queue.name} needs a policy that works: {scene.fault}")
     found += _of_seats(crowd, sight, seats)
-    gains = []
+    gains: list[Gain] = []
+    by_one = sight.others & sight.fits & (sight.blockers() == 1)
     for obstacle in sight.obstacles:
         if obstacle is not None:
-            gain, text = _of_rule(obstacle, crowd, sight)
-            if gain:
-                gains.append((-gain, text))
-    return (*found, *[text for _, text in sorted(gains)])
+            found += _of_party(obstacle, crowd, sight)
+            gains += _of_rule(obstacle, by_one, crowd, sight)
+    gains.sort(key=lambda gain: -gain[0])
+    return (*found, *[text for _, text in gains])
 
 
 def _of_seats(crowd: Crowd, sight: Sight, seats: Seats) -> list[str]:
@@ -46,34 +51,72 @@ def _of_seats(crowd: Crowd, sight: Sight, seats: Seats) -> list[str]:
     ]
     if seats.players_missing:
         found.append(f"{count(seats.players_missing, 'more player')} who may play with it now")
-    if seats.sizes_missing and not seats.roles_missing:
+    if seats.sizes_missing and not seats.roles_missing and not crowd.queue.format.solo_only:
         size = crowd.tickets[sight.row].size
         parties = ["a solo" if each == 1 else f"a party of {each}" for each in seats.sizes_missing]
         found.append(f"this party of {size} needs {joined(parties, 'or')} more")
     return found
 
 
-def _of_rule(obstacle: Obstacle, crowd: Crowd, sight: Sight) -> tuple[int, str]:
-    """Return how many more a wider limit would let in, and the sentence that says so."""
-    rule = obstacle.rule
-    alone = obstacle.blocked & sight.others & sight.fits & (sight.blockers == 1.0)
-    needs = np.sort(obstacle.needs[alone])
-    finite = needs[needs < math.inf]
-    if not len(finite):
-        return 0, ""
+def _of_party(obstacle: Obstacle, crowd: Crowd, sight: Sight) -> list[str]:
+    """Return that a party breaks a rule by itself for ever, if it does."""
+    rule, row = obstacle.rule, sight.row
+    is_told = rule.kind in ("spread", "same")
+    if crowd.tickets[row].size == 1 or not is_told or obstacle.ready_at[row] < math.inf:
+        return []
+    if rule.kind == "same":
+        return [f"the players of this party differ in {rule.attribute}, which has to be the same"]
+    need = limit_text(rule, float(obstacle.needs[row]))
+    return [f"the players of this party need {rule_name(rule)} of {need}, which it never reaches"]
+
+
+def _of_rule(obstacle: Obstacle, by_one: Mask, crowd: Crowd, sight: Sight) -> list[Gain]:
+    """Return how many more a wider limit would let in, and the sentence that says so.
+
+    Where both have to accept, those whom the ticket's own limit has reached wait for theirs.
+    """
+    rule, ticket = obstacle.rule, crowd.tickets[sight.row]
+    blocked = obstacle.blocked & by_one & (obstacle.needs < math.inf)
     if rule.kind in YES_OR_NO:
-        gain = len(finite)
+        gain = int(np.count_nonzero(blocked))
         more = count(gain, "more candidate")
-        return gain, f"without {rule_name(rule)} it could play with {more}"
-    wanted = nice_above(float(finite[min(SOME, len(finite)) - 1]), rule)
-    gain = int((finite <= wanted).sum())
-    ticket = crowd.tickets[sight.row]
-    now = limit_now(rule, sight.now - ticket.enqueued_at)
+        return [(gain, f"without {rule_name(rule)} it could play with {more}")] if gain else []
+    found: list[Gain] = []
+    everybody = obstacle.needs[blocked]
+    if rule.accept == "both" and rule.unit != "relative":
+        waits = when_table(rule)(obstacle.needs)
+        reached = blocked & (ticket.enqueued_at + waits <= sight.now)
+        found += _of_theirs(obstacle, reached, sight.now)
+        blocked &= ~reached
+    needs = obstacle.needs[blocked]
+    if len(needs):
+        short = crowd.queue.format.k - ticket.size - int(np.count_nonzero(sight.allowed))
+        enough = min(len(needs), SOME, max(1, short, len(needs) // SHARE))
+        wanted = nice_above(float(np.partition(needs, enough - 1)[enough - 1]), rule)
+        gain = int(np.count_nonzero(everybody <= wanted))
+        found.append((gain, _wider(rule, wanted, gain, (ticket.enqueued_at, sight.now))))
+    return found
+
+
+def _of_theirs(obstacle: Obstacle, reached: Mask, now: float) -> list[Gain]:
+    """Return how many have yet to accept a ticket that accepts them."""
+    gain = int(np.count_nonzero(reached))
+    if not gain:
+        return []
+    first = float(obstacle.ready_at[reached].min())
+    who = f"{count(gain, 'candidate')} whom it accepts would have to accept it"
+    return [(gain, f"{who}: {rule_name(obstacle.rule)} lets the first in {seconds(first - now)}")]
+
+
+def _wider(rule: Rule, wanted: float, gain: int, times: tuple[float, float]) -> str:
+    """Return what a wider limit would do, and when the ticket's own is as wide."""
+    born, now = times
+    limit = limit_now(rule, now - born)
     text = (
-        f"{rule_name(rule)} of {limit_text(rule, wanted)} instead of {limit_text(rule, now)} "
+        f"{rule_name(rule)} of {limit_text(rule, wanted)} instead of {limit_text(rule, limit)} "
         f"would allow {count(gain, 'more candidate')}"
     )
-    return gain, f"{text}; {_reached(rule, wanted, ticket.enqueued_at, sight.now)}"
+    return text if rule.unit == "relative" else f"{text}; {_reached(rule, wanted, born, now)}"
 
 
 def _reached(rule: Rule, wanted: float, born: float, now: float) -> str:
@@ -81,7 +124,7 @@ def _reached(rule: Rule, wanted: float, born: float, now: float) -> str:
     at = born + inverse(rule.limit, rule.expand)(wanted)
     if at == math.inf:
         return "its own never widens so far"
-    return f"its own is as wide in {seconds(at - now)}" if at > now else "its own is as wide now"
+    return f"its own is as wide in {seconds(max(0.0, at - now))}"
 
 
 def nice_above(need: float, rule: Rule) -> float:

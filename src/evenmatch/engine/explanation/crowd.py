@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from evenmatch.engine.explanation.traits import (
     Named,
     Numbers,
     Sets,
+    Shared,
     Trait,
     Unknown,
 )
@@ -31,6 +33,7 @@ EXCEPTIONS_MAX = 400
 """Pairs of one ticket that are compared by themselves; others are left out, and that is told."""
 
 Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
 
 TRAITS: dict[str, type[Trait]] = {
     **dict.fromkeys(NUMERIC, Numbers),
@@ -38,6 +41,8 @@ TRAITS: dict[str, type[Trait]] = {
     "overlap": Sets,
     "rematch": Named,
     "avoid": Named,
+    "pair_limit": Named,
+    "household_limit": Shared,
     "host_options": Hosts,
     "latency": Places,
     "party_parity": Trait,
@@ -65,6 +70,7 @@ class Crowd:
         self.objective = objective
         self.rules = [trait_of(rule, queue) for rule in queue.rules]
         self.criteria = [trait_of(criterion, queue) for criterion in queue.criteria]
+        self._traits = [*self.rules, *self.criteria]
         self.labels = Labels(queue)
         self.tickets: list[Ticket] = []
         self.kinds: list[Kind] = []
@@ -72,12 +78,20 @@ class Crowd:
         self._known: dict[str, Ticket] = {}
         self._row: dict[str, int] = {}
         self._ticket_of: dict[str, str] = {}
+        # Traits with the same gaps share the columns of the first of them.
+        self._first = [
+            next(one for one in self._traits if one is each or (each.key and one.key == each.key))
+            for each in self._traits
+        ]
         self._slices: list[tuple[Trait, slice]] = []
         start = FIXED
-        for trait in (*self.rules, *self.criteria):
+        for trait in dict.fromkeys(self._first):
             self._slices.append((trait, slice(start, start + trait.width)))
             start += trait.width
         self._table: Floats = np.zeros((start, 64))
+        # Gaps of one ticket that more than one trait asks for, before exceptions.
+        self._shared: dict[Trait, Floats] = {}
+        self._shared_row = -1
 
     def __len__(self) -> int:
         return len(self.tickets)
@@ -89,6 +103,7 @@ class Crowd:
             A look at each ticket, and O(columns) for each that has come or gone.
         """
         known = self._known
+        self._shared_row = -1
         gone = [each for each, ticket in known.items() if present.get(each) is not ticket]
         for ticket_id in gone:
             self._leave(ticket_id)
@@ -103,6 +118,15 @@ class Crowd:
                     row = trait.row(self._known[ticket_id])
                     self._table[place, self._row[ticket_id]] = row
                 trait.grown.clear()
+
+    def among(self, rows: Sequence[int]) -> Crowd:
+        """Return a table of some of the tickets, in this order, that is not kept up to date."""
+        some = copy(self)
+        some.tickets = [self.tickets[row] for row in rows]
+        some._row = {ticket.id: place for place, ticket in enumerate(some.tickets)}
+        some._table = self._table[:, list(rows)]
+        some._shared, some._shared_row = {}, -1
+        return some
 
     def row_of(self, ticket_id: str) -> int:
         """Return the place of a ticket in all columns."""
@@ -124,6 +148,9 @@ class Crowd:
 
     def counts(self, among: Mask) -> dict[Kind, int]:
         """Return how many tickets of each kind there are among some."""
+        if len(self.kinds) == 1:
+            count = int(np.count_nonzero(among))
+            return {self.kinds[0]: count} if count else {}
         numbers = self.column(KIND)[among].astype(np.intp)
         found = np.bincount(numbers, minlength=len(self.kinds)).tolist()
         return {kind: count for kind, count in zip(self.kinds, found, strict=True) if count}
@@ -134,28 +161,50 @@ class Crowd:
 
     def gaps(self, trait: Trait, row: int) -> tuple[Floats, list[int]]:
         """Return the gaps of one ticket to all, and the rows that could not be compared."""
-        own, table = self._cut(trait, row)
-        gaps = trait.gaps(own, table)
+        gaps = self._gaps(trait, row)
         rows, left_out = self._exceptions(trait, row)
         one = self.tickets[row]
+        if rows:
+            gaps = gaps.copy()
         for other in rows:
             gaps[other] = trait.compared.pair_gap(one, self.tickets[other])
         return gaps, left_out
 
-    def costs(self, trait: Trait, row: int) -> Floats:
-        """Return what a criterion costs in a duel with each; nothing is known of who is left out.
+    def costs(self, trait: Trait, row: int, rows: Rows) -> Floats:
+        """Return what a criterion costs in a duel with some; inf where that is not known.
 
         Where two tickets are not a match, it says how near they are.
+
+        Args:
+            trait: The criterion.
+            row: The ticket's place.
+            rows: The others' places, ascending.
         """
-        own, table = self._cut(trait, row)
-        costs = trait.costs(own, table)
-        one = self.tickets[row]
-        if self.queue.format.is_duel:
-            rows, left_out = self._exceptions(trait, row)
-            for other in rows:
-                costs[other] = trait.compared.cost_of_duel(one, self.tickets[other])
-            costs[left_out] = math.inf
+        if trait.key is not None:
+            costs = trait.costs_of(self._gaps(trait, row)[rows])
+        else:
+            own, table = self._cut(trait, row)
+            costs = trait.costs(own, table[:, rows])
+        named, left_out = self._exceptions(trait, row) if self.queue.format.is_duel else ([], [])
+        if named or left_out:
+            places = {other: place for place, other in enumerate(rows.tolist())}
+            one = self.tickets[row]
+            for other in named:
+                if other in places:
+                    costs[places[other]] = trait.compared.cost_of_duel(one, self.tickets[other])
+            costs[[places[other] for other in left_out if other in places]] = math.inf
         return costs
+
+    def _gaps(self, trait: Trait, row: int) -> Floats:
+        """Return gaps by columns alone, worked out once for all traits that share them."""
+        trait = self._first[self._traits.index(trait)]
+        if self._shared_row != row:
+            self._shared_row = row
+            self._shared.clear()
+        known = self._shared.get(trait)
+        if known is None:
+            known = self._shared[trait] = trait.gaps(*self._cut(trait, row))
+        return known
 
     def _cut(self, trait: Trait, row: int) -> tuple[Floats, Floats]:
         place = next(cut for each, cut in self._slices if each is trait)
@@ -168,13 +217,15 @@ class Crowd:
             oldest = np.lexsort((self.column(SEQUENCE), self.column(ENQUEUED))).tolist()
             rows = [other for other in oldest if other != row]
         elif isinstance(trait, Named):
+            trait = self._first[self._traits.index(trait)]
+            assert isinstance(trait, Named)
             players, tickets = trait.named(self.tickets[row])
             found = dict.fromkeys(tickets)
             for word in players:
                 if (ticket_id := self._ticket_of.get(word)) is not None:
                     found[ticket_id] = None
             found.pop(self.tickets[row].id, None)
-            rows = [self._row[ticket_id] for ticket_id in found]
+            rows = [self._row[ticket_id] for ticket_id in found if ticket_id in self._row]
         else:
             return [], []
         return rows[:EXCEPTIONS_MAX], rows[EXCEPTIONS_MAX:]

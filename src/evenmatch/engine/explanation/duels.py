@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from evenmatch.cost.scale import Floats
-from evenmatch.engine.explanation.crowd import ENQUEUED, SEQUENCE, Crowd, Mask
+from evenmatch.engine.explanation.crowd import ENQUEUED, SEQUENCE, Crowd, Rows
 from evenmatch.engine.explanation.prospects import prospect_of
 from evenmatch.engine.explanation.sight import Sight
 from evenmatch.model.explanation import Prospect
@@ -20,15 +20,13 @@ TOLD_APART = 8
 
 def best_duel(crowd: Crowd, sight: Sight) -> Prospect | None:
     """Return the legal duel with the least cost of the criteria, then the longest waiting one."""
-    allowed = sight.allowed
-    if not allowed.any():
+    rows = np.flatnonzero(sight.allowed)
+    if not len(rows):
         return None
-    costs, is_exact = nearness(crowd, sight, allowed)
-    costs[~allowed] = math.inf
-    least = float(costs.min())
-    rows = np.flatnonzero(costs <= least + CLOSE if least < math.inf else allowed)
+    costs = nearness(crowd, sight, rows)
+    is_exact = _sees_all(sight) and bool(np.isfinite(costs).all())
     found = []
-    for row in _by_age(crowd, rows)[:TOLD_APART]:
+    for row in _by_age(crowd, rows[costs <= costs.min() + CLOSE])[:TOLD_APART]:
         prospect = prospect_of(crowd, (sight.row, row), sight.now, is_exact=is_exact)
         assert prospect is not None, "two who fit make a duel"
         found.append(prospect)
@@ -37,28 +35,30 @@ def best_duel(crowd: Crowd, sight: Sight) -> Prospect | None:
 
 def first_duel(crowd: Crowd, sight: Sight) -> Prospect | None:
     """Return the duel that becomes legal first, of those that are not yet."""
-    ready_at = np.where(sight.others & sight.fits & (sight.ready_at > sight.now), 1.0, math.inf)
-    ready_at = np.where(ready_at == 1.0, sight.ready_at, math.inf)
+    is_ahead = sight.others & sight.fits & (sight.ready_at > sight.now)
+    ready_at = np.where(is_ahead, sight.ready_at, math.inf)
     first = float(ready_at.min())
     if first == math.inf:
         return None
     row = _by_age(crowd, np.flatnonzero(ready_at == first))[0]
-    return prospect_of(crowd, (sight.row, row), sight.now, is_exact=bool(_sees_all(sight)))
+    return prospect_of(crowd, (sight.row, row), sight.now, is_exact=_sees_all(sight))
 
 
-def nearness(crowd: Crowd, sight: Sight, among: Mask) -> tuple[Floats, bool]:
-    """Return what the criteria cost in a match of two, and whether that is known of all."""
-    total: Floats = np.zeros(len(crowd))
+def nearness(crowd: Crowd, sight: Sight, rows: Rows) -> Floats:
+    """Return what the criteria cost in a match of two with some; inf where that is not known."""
+    total: Floats = np.zeros(len(rows))
     for trait, weight in zip(crowd.criteria, crowd.objective.weights, strict=True):
-        total += weight * crowd.costs(trait, sight.row)
-    return total, _sees_all(sight) and bool(np.isfinite(total[among]).all())
+        total += weight * crowd.costs(trait, sight.row, rows)
+    return total
 
 
 def _sees_all(sight: Sight) -> bool:
-    return int(sight.others.sum()) == len(sight.others) - 1
+    return int(np.count_nonzero(sight.others)) == len(sight.others) - 1
 
 
-def _by_age(crowd: Crowd, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> list[int]:
+def _by_age(crowd: Crowd, rows: Rows) -> list[int]:
     """Return rows, longest waiting first."""
+    if len(rows) == 1:
+        return [int(rows[0])]
     order = np.lexsort((crowd.column(SEQUENCE)[rows], crowd.column(ENQUEUED)[rows]))
     return [int(row) for row in rows[order]]

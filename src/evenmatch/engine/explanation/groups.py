@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.engine.explanation.crowd import ENQUEUED, KIND, SEQUENCE, Crowd, Mask
+from evenmatch.cost.scale import Floats
+from evenmatch.engine.explanation.crowd import ENQUEUED, KIND, SEQUENCE, Crowd, Rows
 from evenmatch.engine.explanation.duels import nearness
 from evenmatch.engine.explanation.prospects import prospect_of
-from evenmatch.engine.explanation.sight import Sight
+from evenmatch.engine.explanation.sight import Sight, Watcher
 from evenmatch.model.explanation import Prospect
 from evenmatch.solvers.fill import Budget, Problem, complete
 
@@ -25,49 +26,49 @@ class Effort(msgspec.Struct, frozen=True):
     Args:
         seatings: Full sets that are divided into teams.
         steps: Pairs that are looked at after the first dead end.
-        rounds: Sets found for the first match to become legal, each sooner than the one before.
     """
 
-    seatings: int = 6
-    steps: int = 1_000
-    rounds: int = 3
+    seatings: int = 2
+    steps: int = 2_000
 
 
-def best_group(crowd: Crowd, sight: Sight, effort: Effort) -> Prospect | None:
+def best_group(watcher: Watcher, sight: Sight, effort: Effort) -> Prospect | None:
     """Return a legal match of tickets as near as can be; None if a short search finds none."""
-    near, _ = nearness(crowd, sight, sight.allowed)
-    rows = _shortlist(crowd, sight.allowed, near)
-    found = _search(crowd, [sight.row, *rows], (sight.now, sight.now), effort)
+    crowd = watcher.crowd
+    allowed = np.flatnonzero(sight.allowed)
+    rows = _shortlist(crowd, allowed, nearness(crowd, sight, allowed))
+    budget = Budget(effort.seatings, effort.steps)
+    circle = _Circle(watcher, sight.row, rows, sight.now)
+    found = circle.search((sight.now, sight.now), budget)
     if found is None and crowd.queue.format.is_variable:
         found = _grown(crowd, [sight.row, *rows], sight.now)
     return found
 
 
-def first_group(crowd: Crowd, sight: Sight, effort: Effort) -> Prospect | None:
+def first_group(watcher: Watcher, sight: Sight, effort: Effort) -> Prospect | None:
     """Return the first match to become legal that a short search finds.
 
     It may be legal now, if the search for the best one has missed it.
     """
     may_ever = sight.others & sight.fits & (sight.ready_at < math.inf)
-    rows = _shortlist(crowd, may_ever, np.maximum(sight.ready_at, sight.now))
+    ever = np.flatnonzero(may_ever)
+    rows = _shortlist(watcher.crowd, ever, np.maximum(sight.ready_at, sight.now)[ever])
+    circle = _Circle(watcher, sight.row, rows, sight.now)
+    budget = Budget(effort.seatings, effort.steps)
     best: Prospect | None = None
     until = math.inf
-    for _ in range(effort.rounds):
+    while budget.seatings > 0 and not budget.gave_up:
         # As if nothing were legal yet: of all divisions the one that is legal first.
-        bounds = (math.nextafter(until, -math.inf), -math.inf)
-        found = _search(crowd, [sight.row, *rows], bounds, effort)
+        found = circle.search((math.nextafter(until, -math.inf), -math.inf), budget)
         if found is None:
             break
         best, until = found, found.at
     return best
 
 
-def _shortlist(
-    crowd: Crowd, among: Mask, keys: np.ndarray[tuple[int], np.dtype[np.float64]]
-) -> list[int]:
+def _shortlist(crowd: Crowd, rows: Rows, keys: Floats) -> list[int]:
     """Return the candidates with the least keys, of every kind as many as a match can take."""
-    rows = np.flatnonzero(among)
-    order = np.lexsort((crowd.column(SEQUENCE)[rows], crowd.column(ENQUEUED)[rows], keys[rows]))
+    order = np.lexsort((crowd.column(SEQUENCE)[rows], crowd.column(ENQUEUED)[rows], keys))
     ordered = rows[order]
     chosen = dict.fromkeys(ordered[:LOOK_AT].tolist())
     numbers = crowd.column(KIND)[ordered]
@@ -78,36 +79,47 @@ def _shortlist(
     return [int(row) for row in ordered if int(row) in chosen]
 
 
-def _search(
-    crowd: Crowd, rows: Sequence[int], bounds: tuple[float, float], effort: Effort
-) -> Prospect | None:
-    """Return a match with the first row, preferring early rows.
+class _Circle:
+    """A ticket and the candidates of a search, who are numbered in the order of preference."""
 
-    Args:
-        crowd: The table.
-        rows: Places of tickets.
-        bounds: The instant until which it has to be legal, and that for which it is divided.
-        effort: What the search may spend.
-    """
-    until, at = bounds
-    tickets = [crowd.tickets[row] for row in rows]
-    pair_ready_at = crowd.objective.rules.pair_ready_at
-    found: list[Prospect] = []
+    def __init__(self, watcher: Watcher, row: int, candidates: Sequence[int], now: float) -> None:
+        self._watcher = watcher.among([row, *candidates])
+        self._now = now
+        self._ready_at: dict[int, Floats] = {}
+        crowd = self._watcher.crowd
+        self._kinds = [crowd.kind(place) for place in range(len(crowd))]
 
-    def fits(one: int, two: int) -> bool:
-        return pair_ready_at(tickets[one], tickets[two]) <= until
+    def search(self, bounds: tuple[float, float], budget: Budget) -> Prospect | None:
+        """Return a match with the ticket, preferring early candidates.
 
-    def accepts(chosen: list[int]) -> bool:
-        prospect = prospect_of(crowd, [rows[place] for place in chosen], at, is_exact=False)
-        if prospect is None or prospect.at > until:
-            return False
-        found.append(prospect)
-        return True
+        Args:
+            bounds: The instant until which it has to be legal, and that for which it is divided.
+            budget: What the search may spend.
+        """
+        until, at = bounds
+        crowd = self._watcher.crowd
+        found: list[Prospect] = []
 
-    kinds = [crowd.kind(row) for row in rows]
-    problem = Problem(kinds, crowd.queue.format.k, crowd.may_fill, fits, accepts)
-    complete(problem, Budget(effort.seatings, effort.steps))
-    return found[-1] if found else None
+        def fits(one: int, two: int) -> bool:
+            return bool(self._of(one)[two] <= until)
+
+        def accepts(chosen: list[int]) -> bool:
+            prospect = prospect_of(crowd, chosen, at, is_exact=False)
+            if prospect is None or prospect.at > until:
+                return False
+            found.append(prospect)
+            return True
+
+        problem = Problem(self._kinds, crowd.queue.format.k, crowd.may_fill, fits, accepts)
+        complete(problem, budget)
+        return found[-1] if found else None
+
+    def _of(self, place: int) -> Floats:
+        """Return from when on somebody may play with each."""
+        known = self._ready_at.get(place)
+        if known is None:
+            known = self._ready_at[place] = self._watcher.look(place, self._now).ready_at
+        return known
 
 
 def _grown(crowd: Crowd, rows: Sequence[int], now: float) -> Prospect | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import msgspec
@@ -29,7 +30,8 @@ from evenmatch.model.explanation import (
 )
 
 IN_FULL = Effort()
-AT_A_GLANCE = Effort(seatings=1, steps=0, rounds=1)
+AT_A_GLANCE = Effort(seatings=1, steps=0)
+NOT_ASKED = Acceptance(0, 0, 0, 0)
 SEARCHED_MOST = 200
 """Lines of matches of more than two for which a match is looked for: those on top."""
 
@@ -107,23 +109,26 @@ def _part(
     seats = seats_of(crowd, sight)
     best, later = (None, None)
     if searches or crowd.queue.format.is_duel:
-        best, later = _prospects(crowd, sight, seats, IN_FULL if in_full else AT_A_GLANCE)
+        best, later = _prospects(watcher, sight, seats, IN_FULL if in_full else AT_A_GLANCE)
+    allowed = int(np.count_nonzero(sight.allowed))
+    ever = sight.others & sight.fits & (sight.ready_at < math.inf)
     wait_max = crowd.queue.wait_max
     others = len(crowd) - 1
     part = QueuePart(
         queue=crowd.queue.name,
         policy=crowd.queue.policy,
         others=others,
-        compared=int(sight.others.sum()),
-        allowed=int(sight.allowed.sum()),
-        rules=tolerances(crowd, sight),
-        acceptance=_acceptance(sight),
+        compared=int(np.count_nonzero(sight.others)),
+        allowed=allowed,
+        # At a glance only the words count, which name a rule where nobody is allowed.
+        rules=tolerances(crowd, sight) if in_full or not allowed else (),
+        acceptance=_acceptance(watcher, sight) if in_full else NOT_ASKED,
         seats=seats,
         now=best,
         later=later,
         deadline_at=None if wait_max is None else ticket.enqueued_at + wait_max,
         at_deadline=None if wait_max is None else crowd.queue.on_deadline,
-        reason=reason_of(scene, seats, best, later, others),
+        reason=reason_of(scene, seats, best, later, may_ever=bool(ever.any())),
         changes=changes_of(scene, crowd, sight, seats) if in_full else (),
         summary="",
     )
@@ -132,25 +137,28 @@ def _part(
 
 
 def _prospects(
-    crowd: Crowd, sight: Sight, seats: Seats, effort: Effort
+    watcher: Watcher, sight: Sight, seats: Seats, effort: Effort
 ) -> tuple[Prospect | None, Prospect | None]:
     """Return the best match that is legal now, and the first that will be."""
+    crowd = watcher.crowd
     if crowd.queue.format.is_duel:
-        return best_duel(crowd, sight), first_duel(crowd, sight)
+        duel = best_duel(crowd, sight)
+        needs_both = effort is IN_FULL or duel is None
+        return duel, first_duel(crowd, sight) if needs_both else None
     best = later = None
     if seats.fills or crowd.queue.format.is_variable:
-        best = best_group(crowd, sight, effort)
+        best = best_group(watcher, sight, effort)
     if best is None and seats.fills_without_rules:
-        later = first_group(crowd, sight, effort)
+        later = first_group(watcher, sight, effort)
         if later is not None and later.at <= sight.now:
             rows = [crowd.row_of(each) for each in later.tickets]
             best, later = prospect_of(crowd, rows, sight.now, is_exact=False), None
     return best, later
 
 
-def _acceptance(sight: Sight) -> Acceptance:
+def _acceptance(watcher: Watcher, sight: Sight) -> Acceptance:
     among = sight.others & sight.fits
-    mine, theirs = sight.i_accept & among, sight.they_accept & among
+    mine, theirs = watcher.accepting(sight)
     both = int(np.count_nonzero(mine & theirs))
     only_they = int(np.count_nonzero(theirs)) - both
     only_you = int(np.count_nonzero(mine)) - both

@@ -45,6 +45,13 @@ class Places(Named):
         self.grown: dict[str, None] = {}
         """Tickets whose columns have to be written anew, since a place has become one."""
 
+    @property
+    def key(self) -> tuple[str, str, str] | None:
+        """Return the attribute and the pairs that count; a joint region hangs on what weighs it."""
+        assert isinstance(self.compared, Latency)
+        pairs = self.compared.pairs
+        return None if self._is_region else ("latency", self.given.attribute, pairs)
+
     def words(self, ticket: Ticket) -> Collection[str]:
         """Return all places that a party knows."""
         name = self.given.attribute
@@ -112,24 +119,33 @@ class Places(Named):
         """Return the largest ping of each pair of parties, over the best common places."""
         if not columns:
             return np.full(table.shape[1], math.inf)
-        longest = np.full(table.shape[1], -math.inf)
-        for mine in range(min(self._slots, int(own[-1]))):
-            ways = own[[column * self._slots + mine for column in columns]][:, None]
-            for theirs in range(self._slots):
-                rows = table[[column * self._slots + theirs for column in columns]]
-                with np.errstate(invalid="ignore"):
-                    pings = (rows + ways).min(axis=0)
-                is_free = rows[0] == -math.inf
-                np.maximum(longest, np.where(is_free, -math.inf, pings), out=longest)
+        slots, count = self._slots, table.shape[1]
+        longest = np.full(count, -math.inf)
+        way = np.empty(count)
+        for mine in range(min(slots, int(own[-1]))):
+            for theirs in range(slots):
+                shortest = np.full(count, math.inf)
+                for column in columns:
+                    ms = own[column * slots + mine]
+                    if ms < math.inf:
+                        np.add(table[column * slots + theirs], ms, out=way)
+                        np.minimum(shortest, way, out=shortest)
+                if slots > 1:
+                    shortest[table[columns[0] * slots + theirs] == -math.inf] = -math.inf
+                np.maximum(longest, shortest, out=longest)
         return longest
 
     def costs(self, own: Floats, table: Floats) -> Floats:
         """Return what the ping or the two latencies cost in a duel."""
+        if not self._is_region or not self.places:
+            return self.costs_of(self.gaps(own, table))
+        return self._joint(own, table)[1]
+
+    def costs_of(self, gaps: Floats) -> Floats:
+        """Return what pings cost."""
         given = self.given
         assert isinstance(given, Criterion)
-        if not self._is_region or not self.places:
-            return costs_of_ms(self.gaps(own, table), given.best, given.worst)
-        return self._joint(own, table)[1]
+        return costs_of_ms(gaps, given.best, given.worst)
 
     def _joint(self, own: Floats, table: Floats) -> tuple[Floats, Floats]:
         """Return the larger latency to the joint region of each duel, and the mean of its costs.

@@ -30,6 +30,7 @@ class Scene(msgspec.Struct, frozen=True):
         is_paused: Whether the queue matches nobody.
         is_solving: Whether a plan is being computed.
         fault: What the policy did wrong; None while all is well.
+        delayed: Newcomers whom the queue still holds back by chance.
     """
 
     queue: Queue
@@ -43,6 +44,7 @@ class Scene(msgspec.Struct, frozen=True):
     is_paused: bool
     is_solving: bool
     fault: str | None
+    delayed: frozenset[str] = frozenset()
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -97,6 +99,7 @@ def scene_of(engine: Engine, queue: str, now: float) -> Scene:
         queue in engine.tables.paused,
         pool.slot.running is not None,
         None if pool.fault is None else str(pool.fault),
+        frozenset(pool.delayed),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from evenmatch.cost.filling import Labels
 from evenmatch.cost.teams import Kind
 from evenmatch.engine.explanation.crowd import Crowd, Mask
@@ -12,7 +14,7 @@ from evenmatch.model.ticket import Player, Ticket
 
 def seats_of(crowd: Crowd, sight: Sight) -> Seats:
     """Return whether one ticket and its candidates can fill a match, and what is missing if not."""
-    misfits = int((sight.others & ~sight.fits).sum())
+    misfits = int(np.count_nonzero(sight.others & ~sight.fits))
     own = crowd.kind(sight.row)
     allowed = crowd.counts(sight.allowed)
     fills = _fills(crowd, own, allowed)

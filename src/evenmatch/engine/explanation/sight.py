@@ -7,15 +7,17 @@ at once. In a duel that is the whole truth, in larger formats a necessary condit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from evenmatch.cost.expansion_table import inverse_table
 from evenmatch.cost.rules import PERCENTILE_DIGITS
 from evenmatch.cost.scale import Floats
-from evenmatch.engine.explanation.crowd import ENQUEUED, KIND, SEQUENCE, Crowd, Mask
+from evenmatch.engine.explanation.crowd import ENQUEUED, KIND, Crowd, Mask
 from evenmatch.engine.explanation.traits import Trait
 from evenmatch.model.queue import Rule
 from evenmatch.model.ticket import Player, Ticket
@@ -49,9 +51,7 @@ class Sight(msgspec.Struct, frozen=True, eq=False):
         fits: Who may be in one match by size, side and roles.
         obstacles: By rule that two tickets alone can break; None for the others.
         ready_at: From when on all rules let a pair play; inf if never.
-        i_accept: Whom this ticket's limits have reached.
-        they_accept: Whose limits have reached this ticket.
-        blockers: How many rules keep each pair apart now.
+        allowed: Who may play with the ticket now.
     """
 
     row: int
@@ -60,19 +60,15 @@ class Sight(msgspec.Struct, frozen=True, eq=False):
     fits: Mask
     obstacles: tuple[Obstacle | None, ...]
     ready_at: Floats
-    i_accept: Mask
-    they_accept: Mask
-    blockers: Floats
+    allowed: Mask
 
-    @property
-    def allowed(self) -> Mask:
-        """Return who may play with the ticket now."""
-        return self.others & self.fits & (self.ready_at <= self.now)
-
-    def oldest(self, crowd: Crowd, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> int:
-        """Return of some rows the one that waits longest."""
-        born, sequence = crowd.column(ENQUEUED)[rows], crowd.column(SEQUENCE)[rows]
-        return int(rows[np.lexsort((sequence, born))[0]])
+    def blockers(self) -> NDArray[np.uint8]:
+        """Return how many rules keep each pair apart now."""
+        found = np.zeros(len(self.others), dtype=np.uint8)
+        for obstacle in self.obstacles:
+            if obstacle is not None:
+                found += obstacle.blocked
+        return found
 
 
 class Watcher:
@@ -84,13 +80,19 @@ class Watcher:
 
     def __init__(self, crowd: Crowd) -> None:
         self.crowd = crowd
-        self._whens = [_when(trait.given) for trait in crowd.rules]
+        self._whens = [when_table(trait.given) for trait in crowd.rules]
         form = crowd.queue.format
         self._is_duel = form.is_duel
         sizes = [size for size in range(1, max(form.players) + 1) if form.admits(size)]
         # Any number of each party that may come: whether two go together hangs on no one else.
         self._plenty = self._all_kinds(sizes)
         self._goes_with: dict[tuple[int, int], bool] = {}
+
+    def among(self, rows: Sequence[int]) -> Watcher:
+        """Return a watcher of some of the tickets, who are numbered in this order."""
+        some = copy(self)
+        some.crowd = self.crowd.among(rows)
+        return some
 
     def look(self, row: int, now: float) -> Sight:
         """Return how a ticket stands to all others.
@@ -99,13 +101,11 @@ class Watcher:
             O(tickets) for each rule, in whole arrays.
         """
         crowd = self.crowd
-        count = len(crowd)
-        others = np.ones(count, dtype=np.bool_)
+        others = np.ones(len(crowd), dtype=np.bool_)
         others[row] = False
         born = crowd.column(ENQUEUED)
-        ready_at = np.maximum(born, born[row])
-        mine, theirs = np.ones(count, dtype=np.bool_), np.ones(count, dtype=np.bool_)
-        blockers = np.zeros(count)
+        since = np.maximum(born, born[row])
+        ready_at = since
         obstacles: list[Obstacle | None] = []
         for trait, when in zip(crowd.rules, self._whens, strict=True):
             if not trait.is_pairwise:
@@ -113,48 +113,64 @@ class Watcher:
                 continue
             gaps, left_out = crowd.gaps(trait, row)
             others[left_out] = False
-            met = self._meet(trait, row, gaps, when)
-            blocked = met[1] > now
-            if met[2] is not None and met[3] is not None:
-                mine &= met[2] <= now
-                theirs &= met[3] <= now
-            else:
-                mine &= ~blocked
-                theirs &= ~blocked
-            blockers += blocked
-            np.maximum(ready_at, met[1], out=ready_at)
-            rule = trait.given
-            assert isinstance(rule, Rule)
-            obstacles.append(Obstacle(rule, met[0], met[1], blocked))
+            obstacle = self._meet(trait, row, gaps, (when, since, now))
+            ready_at = np.maximum(ready_at, obstacle.ready_at)
+            obstacles.append(obstacle)
         fits = self._fits(row)
-        return Sight(row, now, others, fits, tuple(obstacles), ready_at, mine, theirs, blockers)
+        allowed = others & fits & (ready_at <= now)
+        return Sight(row, now, others, fits, tuple(obstacles), ready_at, allowed)
+
+    def accepting(self, sight: Sight) -> tuple[Mask, Mask]:
+        """Return whom a ticket's limits have reached, and whose limits have reached it.
+
+        Where one accepts for all, both do as soon as the rule lets them play.
+        """
+        mine, theirs = sight.others & sight.fits, sight.others & sight.fits
+        born, row = self.crowd.column(ENQUEUED), sight.row
+        for obstacle, trait, when in zip(
+            sight.obstacles, self.crowd.rules, self._whens, strict=True
+        ):
+            if obstacle is None:
+                continue
+            if obstacle.rule.accept == "either":
+                mine &= ~obstacle.blocked
+                theirs &= ~obstacle.blocked
+            elif obstacle.rule.unit == "relative":
+                gaps = self.crowd.gaps(trait, row)[0]
+                own = self.crowd.means(trait)
+                mine &= born[row] + when(_shares(gaps, own[row : row + 1])) <= sight.now
+                theirs &= born + when(_shares(gaps, own)) <= sight.now
+            else:
+                waits = when(obstacle.needs)
+                mine &= born[row] + waits <= sight.now
+                theirs &= born + waits <= sight.now
+        return mine, theirs
 
     def _meet(
-        self, trait: Trait, row: int, gaps: Floats, when: When
-    ) -> tuple[Floats, Floats, Floats | None, Floats | None]:
-        """Return the limits that pairs need, when they are reached, and by each of the two.
+        self, trait: Trait, row: int, gaps: Floats, times: tuple[When, Floats, float]
+    ) -> Obstacle:
+        """Return the limits that pairs need, and when these are reached.
 
         Where one accepts for all, it may in a larger match be somebody else, so that only what no
-        wait allows is kept apart, and nobody's acceptance counts by itself.
+        wait allows is kept apart.
         """
-        rule = trait.given
+        rule, (when, since, now) = trait.given, times
         assert isinstance(rule, Rule)
         born = self.crowd.column(ENQUEUED)
+        if rule.unit != "relative" and rule.accept == "both":
+            ready_at = since + when(gaps)
+            return Obstacle(rule, gaps, ready_at, ready_at > now)
+        mine = theirs = gaps
         if rule.unit == "relative":
             own = self.crowd.means(trait)
-            my_need, their_need = _shares(gaps, own[row : row + 1]), _shares(gaps, own)
-            mine, theirs = born[row] + when(my_need), born + when(their_need)
-        else:
-            my_need = their_need = gaps
-            waits = when(gaps)
-            mine, theirs = born[row] + waits, born + waits
-        if rule.accept == "both":
-            return np.maximum(my_need, their_need), np.maximum(mine, theirs), mine, theirs
-        needs, ready_at = np.minimum(my_need, their_need), np.minimum(mine, theirs)
-        if not self._is_duel:
+            mine, theirs = _shares(gaps, own[row : row + 1]), _shares(gaps, own)
+        pick = np.maximum if rule.accept == "both" else np.minimum
+        needs = pick(mine, theirs)
+        ready_at = pick(born[row] + when(mine), born + when(theirs))
+        if rule.accept == "either" and not self._is_duel:
             never = (ready_at == math.inf) & (rule.unit != "relative")
             ready_at = np.where(never, math.inf, -math.inf)
-        return needs, ready_at, None, None
+        return Obstacle(rule, needs, ready_at, ready_at > now)
 
     def _fits(self, row: int) -> Mask:
         """Return who may be in one match with a ticket by size, side and roles."""
@@ -190,7 +206,7 @@ def _shares(gaps: Floats, own: Floats) -> Floats:
     return np.where(own == 0.0, np.where(gaps == 0.0, 0.0, math.inf), shares)
 
 
-def _when(given: object) -> When:
+def when_table(given: object) -> When:
     """Return the wait that gaps need under a rule."""
     assert isinstance(given, Rule)
     when = inverse_table(given.limit, given.expand)

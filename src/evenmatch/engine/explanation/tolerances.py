@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import numpy as np
+
 from evenmatch.cost.expansion import curve_points, limit_at, round_up
-from evenmatch.engine.explanation.crowd import Crowd
+from evenmatch.engine.explanation.crowd import Crowd, Mask
 from evenmatch.engine.explanation.sight import Obstacle, Sight
 from evenmatch.model.explanation import Tolerance
 from evenmatch.model.queue import Expansion, Rule
@@ -15,9 +17,10 @@ from evenmatch.model.queue import Expansion, Rule
 def tolerances(crowd: Crowd, sight: Sight) -> tuple[Tolerance, ...]:
     """Return what each rule of the queue accepts, and whom it blocks."""
     born = crowd.tickets[sight.row].enqueued_at
+    alone = sight.others & sight.fits & (sight.blockers() == 1)
     return tuple(
         [
-            _tolerance(rule, obstacle, sight, born)
+            _tolerance(rule, (obstacle, alone), sight, born)
             for rule, obstacle in zip(crowd.queue.rules, sight.obstacles, strict=True)
         ]
     )
@@ -75,15 +78,19 @@ def _next_slope(rule: Rule, expand: Expansion, waited: float) -> tuple[float, fl
     return None
 
 
-def _tolerance(rule: Rule, obstacle: Obstacle | None, sight: Sight, born: float) -> Tolerance:
+def _tolerance(
+    rule: Rule, met: tuple[Obstacle | None, Mask], sight: Sight, born: float
+) -> Tolerance:
+    """Return what one rule accepts, given whom it blocks and whom one rule alone does."""
+    obstacle, by_one = met
     waited = sight.now - born
     change = next_change(rule, waited)
     blocks = alone = forever = 0
     if obstacle is not None:
         blocked = obstacle.blocked & sight.others
-        blocks = int(blocked.sum())
-        alone = int((blocked & sight.fits & (sight.blockers == 1.0)).sum())
-        forever = int((blocked & (obstacle.ready_at == math.inf)).sum())
+        blocks = int(np.count_nonzero(blocked))
+        alone = int(np.count_nonzero(blocked & by_one))
+        forever = int(np.count_nonzero(blocked & (obstacle.ready_at == math.inf)))
     return Tolerance(
         rule=rule.kind,
         attribute=rule.attribute,

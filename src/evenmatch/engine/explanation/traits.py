@@ -10,6 +10,7 @@ property test holds the two together.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
@@ -18,6 +19,7 @@ from evenmatch.cost.comparison import Comparison
 from evenmatch.cost.criteria import STEP_SLACK
 from evenmatch.cost.hosts import COSTS, ENOUGH, WORDS
 from evenmatch.cost.numeric import Numeric
+from evenmatch.cost.relation import pairs_within
 from evenmatch.cost.rematch import known_of
 from evenmatch.cost.scale import Floats, scale_gaps
 from evenmatch.cost.values import scaled_numbers
@@ -46,6 +48,11 @@ class Trait:
         self.given: Criterion | Rule = compared.given
         self.queue: Queue = compared.queue
 
+    @property
+    def key(self) -> tuple[str, str, str] | None:
+        """Return what a rule and a criterion with the same gaps have in common; None: nothing."""
+        return None
+
     def values(self, ticket: Ticket) -> Sequence[float]:
         """Return a ticket's columns."""
         del ticket
@@ -69,7 +76,11 @@ class Trait:
 
     def costs(self, own: Floats, table: Floats) -> Floats:
         """Return what the criterion costs in a duel with each."""
-        return self.gaps(own, table)
+        return self.costs_of(self.gaps(own, table))
+
+    def costs_of(self, gaps: Floats) -> Floats:
+        """Return what gaps cost, of a criterion with a `key`."""
+        return gaps
 
     def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
         """Return whose tickets are exceptions to this one's columns.
@@ -134,6 +145,11 @@ class Codes(Trait):
         super().__init__(compared)
         self._codes: dict[object, list[int]] = {}
         self._next = 0
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return the kind and the attribute."""
+        return self.given.kind, self.given.attribute, ""
 
     def values(self, ticket: Ticket) -> Sequence[float]:
         """Return the number of the party's value."""
@@ -242,6 +258,35 @@ class Named(Trait):
         return self.words(ticket), theirs
 
 
+class Shared(Named):
+    """How many players share a word, of whom two tickets without any have each their own."""
+
+    width = 1
+
+    def values(self, ticket: Ticket) -> Sequence[float]:
+        """Return the most players of a party who share a word, where all pairs count."""
+        super().values(ticket)
+        if pairs_within(self.given, self.queue.format) != "all":
+            return (0.0,)
+        name = self.given.attribute
+        words = Counter(
+            word for p in ticket.players for word in elements(attribute_of(ticket, p, name))
+        )
+        return (float(max(words.values(), default=0)),)
+
+    def gaps(self, own: Floats, table: Floats) -> Floats:
+        """Return the larger number of the two."""
+        gaps: Floats = np.maximum(table[0], own[0])
+        return gaps
+
+    def named(self, ticket: Ticket) -> tuple[Collection[str], Collection[str]]:
+        """Return the tickets that have a word in common with this one."""
+        tickets: dict[str, None] = {}
+        for word in self.words(ticket):
+            tickets.update(self.naming[word])
+        return (), tickets
+
+
 class Hosts(Named):
     """Who of two could host: a number for each kind of connection, sets of ids are exceptions."""
 
@@ -268,9 +313,9 @@ class Hosts(Named):
         are_joined = (theirs == 2.0) | (own[0] == 2.0) | ((theirs == 1.0) & (own[0] == 1.0))
         return np.where(are_joined, 0.0, float(ENOUGH))
 
-    def costs(self, own: Floats, table: Floats) -> Floats:
+    def costs_of(self, gaps: Floats) -> Floats:
         """Return what as many hosts cost."""
-        return np.array(COSTS[::-1])[self.gaps(own, table).astype(np.intp)]
+        return np.array(COSTS[::-1])[gaps.astype(np.intp)]
 
 
 class Unknown(Trait):

@@ -51,6 +51,8 @@ def rule_name(rule: Rule | Tolerance) -> str:
         "avoid": f"the list of players to {about}",
         "rematch": "the rule against early rematches",
         "latency": "a limit on latency",
+        "pair_limit": "a limit on matches of the same two players",
+        "household_limit": f"a limit on players who share a {about}",
     }.get(kind, f"rule {kind}")
 
 
@@ -65,8 +67,8 @@ def limit_text(rule: Rule | Tolerance, limit: float) -> str:
 
 def summary_of(part: QueuePart, wait: float, size: int, now: float) -> str:
     """Return one or two sentences about a ticket in one queue."""
-    who = "" if size == 1 else f"as a party of {size} "
-    first = f"Waits {who}in {part.queue} since {seconds(wait)}; {_who_may(part)}."
+    who = "" if size == 1 else f" as a party of {size}"
+    first = f"Has waited {seconds(wait)} in {part.queue}{who}; {_who_may(part)}."
     return f"{first} {_sentence(_next(part, now))}"
 
 
@@ -96,7 +98,7 @@ def _next(part: QueuePart, now: float) -> str:
     """Return why nothing happens now, and what will."""
     reason = part.reason
     text = reason.text
-    if reason.code in ("policy", "round", "computing", "held") and part.now is not None:
+    if reason.code in ("policy", "round", "computing", "held", "delayed") and part.now is not None:
         quality = "" if part.now.quality is None else f" with a quality of {part.now.quality:.2f}"
         text = f"a match{quality} would be legal, but {text}"
     elif reason.code == "seats" or (reason.code == "rules" and not part.seats.fills):
@@ -104,7 +106,9 @@ def _next(part: QueuePart, now: float) -> str:
     deadline = part.deadline_at
     is_soon = deadline is not None and (reason.until is None or reason.until >= deadline)
     if deadline is not None and is_soon and part.now is None:
-        text += f"; {_at_deadline(part)} in {seconds(deadline - now)}"
+        left = seconds(deadline - now)
+        before = "" if reason.until is None else "before that "
+        text += f"; {before}{_at_deadline(part)} in {left}"
     return text
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.scenario import ServerSettings, Tokens
+from evenmatch.server.auth.address import networks_of
 from evenmatch.server.auth.audit import AuditLog
 from evenmatch.server.auth.keys import FILE_NAME, Key, KeyRing, read_keys
 from evenmatch.server.auth.limits import Buckets
@@ -81,6 +82,8 @@ class Accounts:
         self._trouble = ""
         self._stamp = self._look()
         self._read(self._stamp)
+        self._live = self._live_keys()
+        self.trusted = networks_of(settings.trusted_proxies)
 
     @property
     def is_keyed(self) -> bool:
@@ -90,10 +93,10 @@ class Accounts:
     # Files
 
     def reload(self) -> bool:
-        """Read files anew that have changed; return whether anything is different now."""
+        """Read files anew that have changed; return whether anyone counts less or more now."""
         stamp = self._look()
         if stamp == self._stamp:
-            return False
+            return self._note_expired()
         before = self.ring.keys
         try:
             self._read(stamp)
@@ -104,7 +107,23 @@ class Accounts:
                 self.audit.note_server("keys unreadable", self._trouble)
             return False
         self._stamp, self._trouble = stamp, ""
+        self._live = self._live_keys()
         self.audit.note_server("keys changed", _changes(before, self.ring.keys))
+        return True
+
+    def _live_keys(self) -> frozenset[str]:
+        now = self._wall()
+        return frozenset(key.id for key in self.ring.keys.values() if key.state(now) == "live")
+
+    def _note_expired(self) -> bool:
+        """Return whether a key has expired since the last look."""
+        live = self._live_keys()
+        if live == self._live:
+            return False
+        keys = self.ring.keys
+        gone = [f"{keys[each].name} ({each})" for each in sorted(self._live - live)]
+        self._live = live
+        self.audit.note_server("keys expired", ", ".join(gone))
         return True
 
     def _look(self) -> Stamp:

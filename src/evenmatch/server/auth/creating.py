@@ -6,9 +6,6 @@ from the claims of his token; his client adds latencies, wishes, and what `playe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from time import monotonic
-
 import msgspec
 
 from evenmatch.engine.engine import Engine
@@ -84,32 +81,41 @@ def _of_queues(
 def _own(
     principal: Principal, created: CreateTicket, engine: Engine, accounts: Accounts
 ) -> CreateTicket:
-    vouched, free, now = principal.vouched, accounts.free_attributes, monotonic()
-    members = {
-        principal.name: Member(principal.name, vouched.rating, vouched.household),
-        **{member.id: member for member in vouched.party if member.id != principal.name},
-    }
+    vouched, free = principal.vouched, accounts.free_attributes
     if all(player.id != principal.name for player in created.players):
         raise Forbidden(
             "a player's ticket names himself, by the id that his token has", where="/players"
         )
-    _check_attributes(created.attributes, free, "/attributes")
-    declared = _declared(_queues_of(created, engine), engine)
+    if created.attributes:
+        _check_attributes(created.attributes, free, "/attributes")
     players = []
     for at, player in enumerate(created.players):
-        where = f"/players/{at}"
-        member = members.get(player.id)
-        if member is None:
-            raise Forbidden(
-                f"player {player.id[:64]!r} is not in the party that the token names; "
-                f"the game's login puts friends into its claim `party`",
-                where=f"{where}/id",
-            )
-        _check_client(player, free, where)
-        facts = vouched.attributes if player.id == principal.name else {}
-        facts = accounts.measured.facts(player.id, now, facts)
-        players.append(_vouched_for(player, member, facts, declared))
-    return msgspec.structs.replace(created, players=tuple(players))
+        if player.id == principal.name:
+            member = Member(player.id, vouched.rating, vouched.household)
+            facts = vouched.attributes
+        else:
+            member, facts = _mate(vouched.party, player.id, f"/players/{at}/id"), {}
+        _check_client(player, free, at)
+        facts = accounts.measured.facts(player.id, facts)
+        if member.household is not None:
+            facts = {**facts, HOUSEHOLD: member.household}
+        attributes = player.attributes
+        if facts:
+            attributes = _completed(attributes, facts, _declared(created, engine))
+        players.append(Player(player.id, member.rating, attributes, player.roles))
+    return CreateTicket(tuple(players), created.queues, created.attributes)
+
+
+def _mate(party: tuple[Member, ...], player: str, where: str) -> Member:
+    """Return what a token says of a party-mate."""
+    for member in party:
+        if member.id == player:
+            return member
+    raise Forbidden(
+        f"player {player[:64]!r} is not in the party that the token names; "
+        f"the game's login puts friends into its claim `party`",
+        where=where,
+    )
 
 
 def renewable(
@@ -126,11 +132,10 @@ def renewable(
     Raises:
         Forbidden: He may not change it so.
     """
-    now = monotonic()
     if not principal.is_player:
         if ticket is not None and principal.kind == "service":
             own = {player.id for player in ticket.players}
-            accounts.measured.note(tuple(p for p in update.players if p.id in own), now)
+            accounts.measured.note(tuple(p for p in update.players if p.id in own))
         return update
     free = accounts.free_attributes
     _check_attributes(update.attributes, free, "/attributes")
@@ -138,8 +143,8 @@ def renewable(
     for at, player in enumerate(update.players):
         if player.id != principal.name:
             raise Forbidden("a player changes himself only", where=f"/players/{at}/id")
-        _check_client(player, free, f"/players/{at}")
-        known = accounts.measured.facts(player.id, now, principal.vouched.attributes)
+        _check_client(player, free, at)
+        known = accounts.measured.facts(player.id, principal.vouched.attributes)
         attributes = {
             name: merged(value, known[name]) if name in known else value
             for name, value in player.attributes.items()
@@ -148,28 +153,26 @@ def renewable(
     return UpdateTicket(update.attributes, tuple(players))
 
 
-def _check_client(player: Player, free: frozenset[str], where: str) -> None:
+def _check_client(player: Player, free: frozenset[str], at: int) -> None:
     """Refuse what only servers and signed claims may say of a player."""
     if player.rating is not None:
         raise Forbidden(
             "a player's client may not send ratings; they come from the game's servers "
             "or from the token's claim `rating`",
-            where=f"{where}/rating",
+            where=f"/players/{at}/rating",
         )
-    _check_attributes(player.attributes, free, f"{where}/attributes")
+    if player.attributes:
+        _check_attributes(player.attributes, free, f"/players/{at}/attributes")
 
 
-def _vouched_for(
-    player: Player, member: Member, facts: dict[str, Value], declared: frozenset[str]
-) -> Player:
-    """Return a player with what is signed about him; of a map, the signed entries win."""
-    attributes = dict(player.attributes)
-    if member.household is not None:
-        facts = {**facts, HOUSEHOLD: member.household}
-    for name, value in facts.items():
-        if name in declared:
-            attributes[name] = merged(attributes.get(name), value)
-    return msgspec.structs.replace(player, rating=member.rating, attributes=attributes)
+def _completed(
+    claimed: dict[str, Value], facts: dict[str, Value], declared: frozenset[str]
+) -> dict[str, Value]:
+    """Return attributes with what is better known; what no queue asks for is left out."""
+    known = {name: value for name, value in facts.items() if name in declared}
+    return {
+        **claimed, **{name: merged(claimed.get(name), value) for name, value in known.items()}
+    }  # fmt: skip
 
 
 def merged(claimed: Value | None, known: Value) -> Value:
@@ -187,9 +190,9 @@ def _queues_of(created: CreateTicket, engine: Engine) -> tuple[str, ...]:
     return created.queues or tuple(engine.tables.queues)[:1]
 
 
-def _declared(queues: Sequence[str], engine: Engine) -> frozenset[str]:
+def _declared(created: CreateTicket, engine: Engine) -> frozenset[str]:
     """Return the attributes that tickets of these queues may have."""
-    pools = (engine.pools.get(name) for name in queues)
+    pools = (engine.pools.get(name) for name in _queues_of(created, engine))
     return frozenset[str]().union(*(pool.objective.declared for pool in pools if pool is not None))
 
 

@@ -49,6 +49,10 @@ GUESTS_PATH = "/v1/guests"
 READY_PATH = "/readyz"
 
 
+def _ignore(reason: str) -> None:
+    """Take note of nothing."""
+
+
 class Entrance(msgspec.Struct, frozen=True):
     """One game behind the gate.
 
@@ -57,12 +61,14 @@ class Entrance(msgspec.Struct, frozen=True):
         app: What answers.
         keys_changed: Called when keys have changed; ends what is open, so that it comes anew.
         is_unready: Says whether the game takes no inputs now.
+        turned_away: Told why a request was turned away.
     """
 
     accounts: Accounts
     app: Asgi
     keys_changed: Callable[[], None] = lambda: None
     is_unready: Callable[[], bool] = lambda: False
+    turned_away: Callable[[str], None] = _ignore
 
 
 class Known(msgspec.Struct, frozen=True, gc=False):
@@ -120,6 +126,9 @@ class Gate:
         try:
             app = self._admit(scope)
         except (Unauthenticated, TooManyRequests) as refusal:
+            # Of which game it would have been, nobody knows.
+            for each in self._entrances:
+                each.turned_away(getattr(refusal, "reason", refusal.code))
             status, problem = problem_of(refusal)
             told = denying(send) if scope["type"] == "websocket" else send
             await send_body(told, status, encode(problem), headers_of(refusal))

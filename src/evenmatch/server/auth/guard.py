@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from evenmatch.server.auth.audit import AuditLog
+from evenmatch.server.auth.accounts import Accounts
+from evenmatch.server.auth.address import caller_address
 from evenmatch.server.auth.creating import lacks
 from evenmatch.server.auth.own import check_match, check_queue, check_ticket, principal_of
 from evenmatch.server.auth.principal import Principal
@@ -23,14 +24,14 @@ class Guard:
         pattern: The route's path.
         inner: What answers those who may.
         runtime: Knows whose is what.
-        audit: Where it is written down.
+        accounts: Where it is written down.
     """
 
-    def __init__(self, pattern: str, inner: Asgi, runtime: Runtime, audit: AuditLog) -> None:
+    def __init__(self, pattern: str, inner: Asgi, runtime: Runtime, accounts: Accounts) -> None:
         self._pattern = pattern
         self._inner = inner
         self._runtime = runtime
-        self._audit = audit
+        self._accounts = accounts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a caller through who may.
@@ -58,13 +59,12 @@ class Guard:
         try:
             await self._inner(scope, receive, noted)
         finally:
-            client = scope.get("client")
-            self._audit.note(
+            self._accounts.audit.note(
                 principal,
                 f"{method} {self._pattern}",
                 target=scope["path"][:256],
                 status=status,
-                address=str(client[0]) if client else "",
+                address=caller_address(scope, self._accounts.trusted),
             )
 
     def _check(self, scope: Scope, line: Line, principal: Principal) -> None:
@@ -84,8 +84,8 @@ class Guard:
             raise Forbidden(f"this concerns the whole server, and the key is for {own} only")
 
 
-def guarded(route: BaseRoute, runtime: Runtime, audit: AuditLog) -> BaseRoute:
+def guarded(route: BaseRoute, runtime: Runtime, accounts: Accounts) -> BaseRoute:
     """Return a route that lets in only whom the table of rights allows."""
     assert isinstance(route, Route | WebSocketRoute)
-    route.app = Guard(route.path, route.app, runtime, audit)
+    route.app = Guard(route.path, route.app, runtime, accounts)
     return route

@@ -8,6 +8,9 @@ something.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import msgspec
 
 from evenmatch.model.ticket import Player, Value
@@ -26,40 +29,46 @@ class Measured:
 
     Args:
         most: Players that are remembered; beyond, those measured longest ago are forgotten.
+        clock: A clock that never falls, seconds.
     """
 
-    def __init__(self, *, most: int = PLAYERS_MAX) -> None:
+    def __init__(
+        self, *, most: int = PLAYERS_MAX, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._most = most
+        self._clock = clock
         self._known: dict[str, _Known] = {}
 
     def __len__(self) -> int:
         """Return how many players are remembered."""
         return len(self._known)
 
-    def note(self, players: tuple[Player, ...], now: float) -> None:
-        """Remember the maps that a service has sent of players; `now` is in seconds."""
+    def note(self, players: tuple[Player, ...]) -> None:
+        """Remember the maps that a service has sent of players."""
         for player in players:
             maps = {
                 name: value for name, value in player.attributes.items() if isinstance(value, dict)
             }
             if not maps:
                 continue
-            before = self.of(player.id, now)
+            before = self.of(player.id)
             self._known.pop(player.id, None)
             if len(self._known) >= self._most:
                 del self._known[next(iter(self._known))]
             both = {name: before.get(name, {}) | value for name, value in maps.items()}
-            self._known[player.id] = _Known(now + KEPT_SECONDS, before | both)
+            self._known[player.id] = _Known(self._clock() + KEPT_SECONDS, before | both)
 
-    def of(self, player: str, now: float) -> dict[str, dict[str, float]]:
+    def of(self, player: str) -> dict[str, dict[str, float]]:
         """Return what was measured of a player lately, by attribute."""
         known = self._known.get(player)
-        return known.maps if known is not None and known.until > now else {}
+        return known.maps if known is not None and known.until > self._clock() else {}
 
-    def facts(self, player: str, now: float, signed: dict[str, Value]) -> dict[str, Value]:
+    def facts(self, player: str, signed: dict[str, Value]) -> dict[str, Value]:
         """Return what is better known of a player than his client says: signed or measured."""
+        if player not in self._known:
+            return signed
         facts = dict(signed)
-        for name, value in self.of(player, now).items():
+        for name, value in self.of(player).items():
             other = facts.get(name)
             facts[name] = other | value if isinstance(other, dict) else value
         return facts

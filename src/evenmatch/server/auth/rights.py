@@ -29,6 +29,7 @@ GET    /v1/queues/{queue}/matches        matches
 POST   /v1/queues/{queue}/pause          operate    audited
 POST   /v1/queues/{queue}/resume         operate    audited
 PUT    /v1/queues/{queue}/policy         operate    audited
+PUT    /v1/queues/{queue}/shadow         operate    audited
 
 GET    /v1/matches/{match}               tickets matches own read operate
 POST   /v1/matches/{match}/accept        tickets own

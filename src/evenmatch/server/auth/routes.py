@@ -10,10 +10,10 @@ from starlette.responses import Response
 
 from evenmatch.errors import NotSupported
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.address import caller_address, household_of, networks_of
+from evenmatch.server.auth.address import caller_address, household_of
 from evenmatch.server.auth.audit import PAGE_MAX
 from evenmatch.server.auth.own import principal_of
-from evenmatch.server.auth.refusals import TooManyRequests
+from evenmatch.server.auth.refusals import Forbidden, TooManyRequests
 from evenmatch.server.responses import InvalidRequest, encode
 from evenmatch.server.routes import check_parameters, record_of
 
@@ -23,20 +23,32 @@ class AccountRoutes:
 
     def __init__(self, accounts: Accounts) -> None:
         self._accounts = accounts
-        self._trusted = networks_of(accounts.settings.trusted_proxies)
 
     async def make_guest(self, request: Request) -> Response:
         """Give a device a player's token; a guest who shows his gets a fresh one."""
         accounts = self._accounts
         if not accounts.settings.guests:
             raise NotSupported("this server takes no guests; [server] guests = true lets them in")
+        self._check_page(request)
         principal = principal_of(request.scope)
         known = principal if principal.vouched.is_guest else None
-        address = household_of(caller_address(request.scope, self._trusted))
+        address = household_of(caller_address(request.scope, accounts.trusted))
         if wait := accounts.wait_of_newcomer(address, monotonic()):
             raise TooManyRequests("too many guests come from this address", wait)
         guest = accounts.guest(known)
         return Response(encode(guest), 201, media_type="application/json")
+
+    def _check_page(self, request: Request) -> None:
+        """Refuse foreign web pages, which could use up the guests of their visitors' addresses.
+
+        Raises:
+            Forbidden: The page is neither ours nor of a configured origin.
+        """
+        origin, origins = request.headers.get("origin"), self._accounts.settings.origins
+        if origin is None or "*" in origins or origin in origins:
+            return
+        if origin.rpartition("/")[2] != request.headers.get("host"):
+            raise Forbidden("this web page may not get guests here; see [server] origins")
 
     async def get_audit(self, request: Request) -> Response:
         """Return entries of the audit log: the last ones, or those after a number."""

@@ -1,19 +1,34 @@
 """Who gets in, and what a caller may then see: the gate before a real application."""
 
+import asyncio
 import base64
+import hmac
 import json
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.scenario import Limits, Tokens
 from evenmatch.server.auth import gate as gate_module
 from evenmatch.server.auth.gate import Gate
 from evenmatch.server.auth.keys import read_keys, write_keys
-from tests.callers import AUDIENCE, Site, add_key, call, duel, random_secret, token, with_site
+from evenmatch.server.auth.refusals import Unauthenticated
+from tests.callers import (
+    AUDIENCE,
+    SECRET,
+    Site,
+    add_key,
+    call,
+    duel,
+    random_secret,
+    token,
+    with_site,
+)
 
 
 def part(value: Any) -> str:
@@ -24,6 +39,13 @@ def part(value: Any) -> str:
 def claims(**more: Any) -> dict[str, Any]:
     now = int(time.time())
     return {"sub": "ann", "aud": AUDIENCE, "iat": now, "exp": now + 600, **more}
+
+
+def signed(head: Any, payload: Any, secret: bytes = SECRET) -> str:
+    """Return a token with any header and payload, and a signature that fits."""
+    text = f"{part(head)}.{part(payload)}"
+    digest = hmac.digest(secret, text.encode(), "sha256")
+    return f"{text}.{base64.urlsafe_b64encode(digest).decode().rstrip('=')}"
 
 
 NONE_TOKEN = f"{part({'alg': 'none', 'typ': 'JWT'})}.{part(claims())}."
@@ -47,13 +69,21 @@ FORGED = {
     "foreign audience": token("ann", aud="another-game"),
     "no audience": token("ann", aud=None),
     "no expiry": token("ann", exp=None),
-    "expiry as text": token("ann").replace(BODY, part(claims(exp="never"))),
+    "expiry as text": signed({"alg": "HS256"}, claims(exp="never")),
+    "expiry beyond all numbers": signed({"alg": "HS256"}, claims(exp=10**400)),
+    "audience as a number": signed({"alg": "HS256"}, claims(aud=7)),
+    "payload of another kind": signed({"alg": "HS256"}, ["ann"]),
     "no player": token("ann", sub=None),
     "empty player": token(""),
     "line break in the player": token("ann\nbob"),
     "endless player": token("a" * 129),
     "deep payload": DEEP,
-    "critical header": token("ann").replace(HEAD, part({"alg": "HS256", "crit": ["x"], "x": 1})),
+    "critical header": signed({"alg": "HS256", "crit": ["x"], "x": 1}, claims()),
+    "detached payload": signed({"alg": "HS256", "b64": False, "crit": ["b64"]}, claims()),
+    "no algorithm": signed({"typ": "JWT"}, claims()),
+    "algorithm as a list": signed({"alg": ["HS256"]}, claims()),
+    "a key of its own": signed({"alg": "HS256", "jwk": {"kty": "oct", "k": "AA"}}, claims(),
+                               secret=b"\0" * 32),
     "too long": token("ann", attributes={"mode": "m" * 9_000}),
     "padding": GOOD + "=",
     "NaN rating": token("ann", rating={"mean": float("nan")}),
@@ -71,6 +101,43 @@ def test_forged_credential_changes_nothing(tmp_path: Path, credential: str) -> N
         assert site.parts.runtime.engine.tables.sequence == before
 
     with_site(tmp_path, scene)
+
+
+def test_token_is_let_in_that_is_signed_by_hand(tmp_path: Path) -> None:
+    """The forged ones above fail for what is wrong with them, not for how they are made."""
+
+    async def scene(site: Site) -> None:
+        good = signed({"alg": "HS256"}, claims())
+        assert (await site.call("GET", "/v1/queues", key=good)).status == 200
+
+    with_site(tmp_path, scene)
+
+
+def test_token_with_any_letter_altered_is_refused(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        for at in range(len(GOOD)):
+            for letter in ("A", "Q", ".", "-"):
+                altered = GOOD[:at] + letter + GOOD[at + 1 :]
+                if altered != GOOD:
+                    reply = await site.call("GET", "/v1/queues", key=altered)
+                    assert reply.status == 401, (at, letter)
+        assert (await site.call("GET", "/v1/queues", key=GOOD)).status == 200
+
+    with_site(tmp_path, scene, limits=Limits(failures_max=1_000_000))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return Site(tmp_path_factory.mktemp("gate"))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=300), st.sampled_from([b"", b"Bearer ", b"Bearer em_", b"bearer a.b."]))
+def test_no_header_makes_the_gate_fail(site: Site, noise: bytes, start: bytes) -> None:
+    gate = Gate([site.entrance])
+    scope = {"type": "http", "path": "/v1/queues", "headers": [(b"authorization", start + noise)]}
+    with pytest.raises(Unauthenticated):
+        gate._admit(scope)
 
 
 @pytest.mark.parametrize(
@@ -200,6 +267,37 @@ def test_expired_key_counts_no_more(tmp_path: Path) -> None:
         assert (await call(gate, "GET", "/v1/queues", key=service)).status == 200
         clock[0] = now + 101.0
         assert (await call(gate, "GET", "/v1/queues", key=service)).status == 401
+
+    with_site(tmp_path, scene)
+
+
+def test_expiry_of_a_key_cuts_its_streams(tmp_path: Path) -> None:
+    add_key(tmp_path, "short", expires=time.time() + 0.3)
+    other = add_key(tmp_path, "long")
+
+    async def scene(site: Site) -> None:
+        follower = site.parts.followers.admit()
+        site.gate.look()
+        assert not follower.is_cut
+        await asyncio.sleep(0.35)
+        site.gate.look()
+        assert follower.is_cut
+        entries = (await site.call("GET", "/v1/audit", key=other)).body["entries"]
+        assert entries[-1]["action"] == "keys expired"
+        assert entries[-1]["detail"].startswith("short (")
+
+    with_site(tmp_path, scene)
+
+
+def test_refusals_are_counted_by_their_reason(tmp_path: Path) -> None:
+    reader = add_key(tmp_path, "board", "read")
+
+    async def scene(site: Site) -> None:
+        await site.call("GET", "/v1/queues", key="nonsense")
+        await site.call("GET", "/v1/queues", key=token("ann", exp=1))
+        text = (await site.call("GET", "/metrics", key=reader)).body.decode()
+        assert 'evenmatch_refused_callers_total{reason="expired"} 1.0' in text
+        assert 'evenmatch_refused_callers_total{reason="foreign_audience"} 1.0' in text
 
     with_site(tmp_path, scene)
 

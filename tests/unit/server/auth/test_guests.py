@@ -56,6 +56,18 @@ def test_one_address_gets_so_many_guests(tmp_path: Path) -> None:
               trusted_proxies=("10.0.0.0/8",))  # fmt: skip
 
 
+def test_foreign_web_page_gets_no_guest(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        for origin, status in (
+            ("https://evil.example", 403), ("https://my-game.example", 201),
+            ("https://game.example", 201), ("null", 403),
+        ):  # fmt: skip
+            reply = await site.call("POST", "/v1/guests", headers={"origin": origin})
+            assert reply.status == status, origin
+
+    with_site(tmp_path, scene, guests=True, origins=("https://my-game.example",))
+
+
 def test_guests_are_refused_where_they_are_not_wanted(tmp_path: Path) -> None:
     async def scene(site: Site) -> None:
         assert (await site.call("POST", "/v1/guests")).status == 501

@@ -28,13 +28,17 @@ function connect() {
       choose(null);
       return;
     }
-    health(isGood ? "live" : text, isGood);
-    if (status === 401 || status === 403) operateHint(text);
+    const isRefused = status === 401 || status === 403;
+    health(isGood ? "live" : isRefused ? "needs a key" : text, isGood);
+    if (isRefused) askForKey(status, text);
   });
 }
 
-function operateHint(text) {
-  say(byId("outcome"), `${text}. Type a key here to see the figures.`);
+// Without figures there is nothing to look at but the place for the key.
+function askForKey(status, text) {
+  const sentence = status === 401 ? "This server shows its figures to those who have a key that may read." : `This key does not do: ${text}.`;
+  notices([["calm", sentence]], make("a", { href: "#operate-title" }, "Type a key"));
+  byId("main").classList.add("locked");
 }
 
 function health(text, isGood) {
@@ -74,6 +78,7 @@ function shownQueue() {
 }
 
 function showQueues(value) {
+  byId("main").classList.remove("locked");
   page.queues = value;
   window.engineSpeed = value.speed;
   const select = byId("queue");
@@ -94,11 +99,15 @@ function showNotices(unready, queue) {
   if (queue?.fault) told.push(["bad", `This queue makes no matches: ${queue.fault}`]);
   else if (unready) told.push(["bad", `The server is not ready: ${unready}`]);
   if (queue?.paused) told.push(["calm", `Queue ${queue.name} is paused: it takes no new tickets and makes no matches.`]);
+  notices(told);
+}
+
+function notices(told, more = null) {
   const place = byId("notices");
   const text = told.map(([, sentence]) => sentence).join("\n");
-  if (place.dataset.text === text) return;
+  if ((place.dataset.text ?? "") === text) return;
   place.dataset.text = text;
-  place.replaceChildren(...told.map(([kind, sentence]) => make("p", { class: `notice ${kind}`, role: "status" }, sentence)));
+  place.replaceChildren(...told.map(([kind, sentence]) => make("p", { class: `notice ${kind}`, role: "status" }, sentence, more ? " " : null, more)));
 }
 
 function showTiles(tick, rows) {

@@ -80,55 +80,65 @@ function showTicket(id) {
   let known = null;
   let since = Date.now();
   let seen = false;
+  let isStreamed = true;
 
-  function draw() {
-    if (!known) return;
-    const live = isLive(known.state);
-    const wait = live ? known.wait + (Date.now() - since) / 1000 * (window.engineSpeed ?? 1) : known.wait;
-    seen = seen || known.state === "proposed";
-    say(spoken, `It ${WORDS[known.state] ?? known.state}${known.reason ? ` (${known.reason})` : ""}.`);
-    end.hidden = !live;
-    const match = known.match
-      ? make("a", { href: `#match=${encodeURIComponent(known.match)}` }, brief(known.match, 40)) : null;
-    const place = known.assignment
-      ? Object.entries(known.assignment).map(([name, value]) => `${name} ${value}`).join(", ") : null;
-    const estimate = known.estimate
-      ? `${span(known.estimate.p50)} more, probably between ${span(known.estimate.low)} and ${span(known.estimate.high)}` : null;
-    state.replaceChildren(steps(known.state, seen), facts([
-      [live ? "Waits" : "Waited", span(wait)], ["Estimate", live ? estimate : null], ["Match", match], ["Played at", place],
-    ]));
-  }
+  const waited = () => (isLive(known.state)
+    ? known.wait + ((Date.now() - since) / 1000) * (window.engineSpeed ?? 1) : known.wait);
 
-  async function explain() {
-    const state = known?.state;
-    const { status, body } = await call("GET", `${path}/explain`);
-    if (known?.state !== state) return;
-    if (status === 200) why.replaceChildren(make("h3", {}, isLive(state) ? "Why it waits" : "What became of it"), ...explained(body));
-    else if (isLive(state)) why.replaceChildren(make("h3", {}, "Why it waits"), make("p", { class: "summary" }, `There is no explanation: ${body?.message ?? "the server gave none"}.`));
-    else why.replaceChildren();
-    if (status === 501 || status === 404 || !isLive(state)) clearInterval(again);
-  }
-
-  const stop = follow(`${path}/events`, (_, value) => {
+  function take(value) {
     const changed = known?.state !== value.state;
     known = value;
     since = Date.now();
-    draw();
-    if (changed) explain();
-  }, (text, isGood) => {
-    if (!isGood && !known) {
-      say(spoken, `${text}.`);
-      state.replaceChildren();
-      end.hidden = true;
-    }
+    seen = seen || known.state === "proposed";
+    end.hidden = !isLive(known.state);
+    say(spoken, `It ${WORDS[known.state] ?? known.state}${known.reason ? ` (${known.reason})` : ""}.`);
+    state.replaceChildren(steps(known.state, seen), factsOf(known, waited()));
+    return changed;
+  }
+
+  async function explain() {
+    const { status, body } = await call("GET", `${path}/explain`);
+    if (status === 200 && !isStreamed) take(body);
+    if (!known || (status === 200 && known.state !== body.state)) return;
+    const live = isLive(known.state);
+    const titles = { waiting: "Why it waits", proposed: "Where it stands" };
+    const title = make("h3", {}, titles[known.state] ?? "What became of it");
+    if (status === 200) why.replaceChildren(title, ...explained(body));
+    else if (live) why.replaceChildren(title, make("p", { class: "summary" }, `There is no explanation: ${body?.message ?? "the server gave none"}.`));
+    else why.replaceChildren();
+    if (status === 501 || status === 404 || !live) clearInterval(again);
+  }
+
+  const stop = follow(`${path}/events`, (_, value) => {
+    if (take(value)) explain();
+  }, (text, isGood, status) => {
+    if (isGood || known) return;
+    say(spoken, `${text}.`);
+    state.replaceChildren();
+    end.hidden = true;
+    // A key that may read, but not follow, sees the same a little later.
+    isStreamed = status !== 403;
+    if (!isStreamed) explain();
   });
-  const clock = setInterval(draw, 1000);
+  const clock = setInterval(() => known && say(byId("ticket-wait"), span(waited())), 1000);
   const again = setInterval(() => document.hidden || explain(), EXPLAIN_EVERY);
   return () => {
     stop();
     clearInterval(clock);
     clearInterval(again);
   };
+}
+
+function factsOf(ticket, wait) {
+  const live = isLive(ticket.state);
+  const { match, assignment, estimate } = ticket;
+  return facts([
+    [live ? "Waits" : "Waited", make("span", { id: "ticket-wait" }, span(wait))],
+    ["Estimate", live && estimate ? `${span(estimate.p50)} more, probably between ${span(estimate.low)} and ${span(estimate.high)}` : null],
+    // A proposal is no match yet, so there is nothing to look at.
+    ["Match", match && !live ? make("a", { href: `#match=${encodeURIComponent(match)}` }, brief(match, 40)) : match],
+    ["Played at", assignment ? Object.entries(assignment).map(([name, value]) => `${name} ${value}`).join(", ") : null],
+  ]);
 }
 
 function showMatch(id) {

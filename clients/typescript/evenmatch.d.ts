@@ -1,0 +1,604 @@
+// Written by `make client-ts` from the server's OpenAPI document; change that instead.
+
+import { Connection, type StreamOptions } from "./runtime.js";
+
+export { Connection, ServerRefused } from "./runtime.js";
+
+/** A party asks to play. */
+export interface CreateTicket {
+  players: Array<Player>;
+  queues?: Array<string>;
+  attributes?: Record<string, number | string | Array<string> | Record<string, number>>;
+}
+
+/** A person: an id, a rating, named facts, and roles in order of preference. */
+export interface Player {
+  id: string;
+  rating?: Rating | null;
+  attributes?: Record<string, number | string | Array<string> | Record<string, number>>;
+  roles?: Array<string>;
+}
+
+/** A player's skill as a rating system sees it. */
+export interface Rating {
+  mean: number;
+  deviation?: number;
+  volatility?: number | null;
+}
+
+/** The ticket of a create, new or live already; `enqueued_at` is engine time in seconds. */
+export interface TicketCreated {
+  id: string;
+  state: string;
+  queues: Array<string>;
+  enqueued_at: number;
+}
+
+/** One ticket of an array: as if it had been created alone with this HTTP status. */
+export interface ItemCreated {
+  status: number;
+  id: string;
+  state: string;
+  queues: Array<string>;
+  enqueued_at: number;
+}
+
+/** One ticket of an array that was refused; the others are not affected. */
+export interface ItemProblem {
+  status: number;
+  error: string;
+  message: string;
+  where?: string;
+  ticket?: string | null;
+  match?: string | null;
+}
+
+/** A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds. */
+export interface TicketState {
+  id: string;
+  state: string;
+  wait: number;
+  reason?: string | null;
+  match?: string | null;
+  assignment?: Record<string, string> | null;
+  estimate?: Estimate | null;
+  answer_within?: number;
+  long_wait?: boolean;
+}
+
+/** How long a waiting ticket will probably wait, seconds from now. */
+export interface Estimate {
+  p50: number;
+  low: number;
+  high: number;
+}
+
+/** How a cancelled ticket ended. */
+export interface TicketCancelled {
+  state: string;
+}
+
+/** The answer of a ticket to a ready-check. */
+export interface AnswerCheck {
+  ticket: string;
+  players?: Array<string>;
+}
+
+/** A match: ticket ids and player ids by team; `at` is engine time in seconds. */
+export interface MatchState {
+  match: string;
+  queue: string;
+  at: number;
+  tickets: Array<string>;
+  teams: Array<Array<string>>;
+  bots: number;
+  cost: number;
+  quality: number | null;
+  players: Array<Array<string>>;
+  assignment?: Record<string, string> | null;
+  handicap?: Array<number>;
+  roles?: Array<Array<string>>;
+  region?: string;
+  latency_delta?: Array<Array<number>>;
+  hosts?: Array<string>;
+  off_side?: Array<string>;
+  state?: string;
+  accepted?: Array<string>;
+  left?: Array<string>;
+  outcome?: OutcomeState;
+}
+
+/** What is known of a match's outcome. */
+export interface OutcomeState {
+  state: "counted" | "disputed" | "reported";
+  ranks: Array<number> | null;
+  reports?: Record<string, Array<number>>;
+}
+
+/** How a match ended. */
+export interface ReportOutcome {
+  ranks?: Array<number> | null;
+  points?: Array<number> | null;
+  handicap?: Array<number> | null;
+  teams?: Array<Array<string>>;
+  quitters?: Array<string>;
+  wide?: boolean | null;
+  player?: string | null;
+}
+
+/** What is stored of a player in a ladder; the deviation is as wide as it is now. */
+export interface PlayerRating {
+  player: string;
+  ladder: string;
+  mean: number;
+  deviation: number;
+  volatility: number | null;
+}
+
+/** Matches in order; ask again with `after` = `next`. */
+export interface FeedPage {
+  matches: Array<FeedMatch>;
+  next: number;
+}
+
+/** A match in the feed; `seq` is the number of the record that made it. */
+export interface FeedMatch {
+  match: string;
+  queue: string;
+  at: number;
+  tickets: Array<string>;
+  teams: Array<Array<string>>;
+  bots: number;
+  cost: number;
+  quality: number | null;
+  players: Array<Array<string>>;
+  assignment?: Record<string, string> | null;
+  handicap?: Array<number>;
+  roles?: Array<Array<string>>;
+  region?: string;
+  latency_delta?: Array<Array<number>>;
+  hosts?: Array<string>;
+  off_side?: Array<string>;
+  state?: string;
+  accepted?: Array<string>;
+  left?: Array<string>;
+  outcome?: OutcomeState;
+  seq?: number;
+}
+
+/** A queue's name, seats per team, deadline in seconds and policy. */
+export interface QueueState {
+  name: string;
+  players: Array<number>;
+  wait_max: number | null;
+  policy: string;
+  waiting: number;
+  fault?: string | null;
+  paused?: boolean;
+}
+
+/** How a queue does, with what operators try out on it. */
+export interface QueueReport {
+  queue: string;
+  now: number;
+  waiting: number;
+  arrivals_per_minute: number;
+  matches_per_minute: number;
+  wait: WaitStats;
+  arrivals: number;
+  matched: number;
+  matches: number;
+  recent: Array<MatchState>;
+  estimate?: Estimate | null;
+  cells?: Array<CellWait>;
+  shadow?: ShadowStats | null;
+  switchback?: SwitchbackStats | null;
+}
+
+/** Waits of the players matched last, seconds; null before the first match. */
+export interface WaitStats {
+  p50: number | null;
+  p90: number | null;
+  p99: number | null;
+}
+
+/** What tickets of one cell have to expect that come now, seconds; as in `Estimate`. */
+export interface CellWait {
+  size: number;
+  region: string | null;
+  decile: number | null;
+  waiting: number;
+  matches: number;
+  p50: number;
+  low: number;
+  high: number;
+}
+
+/** A shadow policy beside the live one, on the same arrivals. */
+export interface ShadowStats {
+  policy: string;
+  state: string;
+  reason: string | null;
+  since: number;
+  now: number;
+  merged: number;
+  live: WorldFigures | null;
+  shadow: WorldFigures | null;
+}
+
+/** What one world, live or shadow, did for a queue since both are counted. */
+export interface WorldFigures {
+  matches: number;
+  matches_per_minute: number;
+  players: number;
+  wait_mean: number | null;
+  wait: WaitStats;
+  quality_mean: number | null;
+  bots: number;
+  expired: number;
+  waiting: number;
+  waiting_age: number | null;
+}
+
+/** Policies that take turns by blocks of time. */
+export interface SwitchbackStats {
+  policy: string;
+  block_ends: number;
+  rounds: number;
+  arms: Array<ArmFigures>;
+}
+
+/** What one policy of a switchback did for the tickets that came in its blocks. */
+export interface ArmFigures {
+  policy: string;
+  blocks: number;
+  tickets: number;
+  players: number;
+  wait_mean: number | null;
+  quality_mean: number | null;
+  expired: number;
+  difference: number | null;
+  difference_half: number | null;
+  quality_difference: number | null;
+  quality_difference_half: number | null;
+}
+
+/** How a match came about. */
+export interface MatchShown {
+  match: string;
+  queue: string;
+  policy: string;
+  at: number;
+  record: number;
+  teams: Array<Array<PartyShown>>;
+  bots: number;
+  quality: number | null;
+  cost: number;
+  waiting: number | null;
+  factors: Array<Factor> | null;
+}
+
+/** A ticket of a match; `wait` and `skill` are null where the server knows them no more. */
+export interface PartyShown {
+  ticket: string;
+  players: Array<string>;
+  wait: number | null;
+  rating: number | null;
+}
+
+/** What a criterion cost in a match, in [0, 1] where it is scaled, and its share of the cost. */
+export interface Factor {
+  name: string;
+  cost: number;
+  weighted: number;
+}
+
+/** Why a ticket still waits, or how it ended. */
+export interface Explanation {
+  ticket: string;
+  state: string;
+  at: number;
+  wait: number;
+  players: number | null;
+  match: string | null;
+  reason: string | null;
+  queues: Array<QueuePart>;
+  check: Check | null;
+  summary: string;
+}
+
+/** A ticket in one queue. */
+export interface QueuePart {
+  queue: string;
+  policy: string;
+  others: number;
+  compared: number;
+  allowed: number;
+  rules: Array<Tolerance>;
+  acceptance: Acceptance;
+  seats: Seats;
+  now: Prospect | null;
+  later: Prospect | null;
+  deadline_at: number | null;
+  at_deadline: string | null;
+  reason: Reason;
+  changes: Array<string>;
+  summary: string;
+}
+
+/** What one rule makes of the other tickets of the queue, seen from this ticket. */
+export interface Tolerance {
+  rule: string;
+  attribute: string;
+  unit: string;
+  accept: string;
+  limit: number;
+  next_at: number | null;
+  next_limit: number | null;
+  final: number | null;
+  is_pairwise: boolean;
+  blocks: number;
+  blocks_alone: number;
+  blocks_forever: number;
+}
+
+/** Who accepts whom, of the other tickets that fit into a match with this one. */
+export interface Acceptance {
+  both: number;
+  only_they: number;
+  only_you: number;
+  neither: number;
+}
+
+/** What sizes, sides and roles have to say. */
+export interface Seats {
+  misfits: number;
+  fills: boolean;
+  fills_without_rules: boolean;
+  players_missing?: number;
+  roles_missing?: Record<string, number>;
+  sizes_missing?: Array<number>;
+}
+
+/** A match that this ticket could play. */
+export interface Prospect {
+  at: number;
+  tickets: Array<string>;
+  teams: Array<Array<string>>;
+  quality: number | null;
+  cost: number;
+  criteria_cost: number;
+  is_exact: boolean;
+}
+
+/** Why no match is made now: a code for programs, a sentence, and until when if that is known. */
+export interface Reason {
+  code: string;
+  text: string;
+  until?: number | null;
+}
+
+/** A ready-check that a ticket is in. */
+export interface Check {
+  match: string;
+  queue: string;
+  answer_by: number | null;
+  accepted: Array<string>;
+  awaited: Array<string>;
+  free_seats?: number;
+  repair_until?: number | null;
+  quality?: number | null;
+}
+
+/** The longest waiting tickets of a queue. */
+export interface LongestWaiting {
+  queue: string;
+  at: number;
+  waiting: number;
+  tickets: Array<LongWait>;
+}
+
+/** A line of the longest waiting. */
+export interface LongWait {
+  ticket: string;
+  wait: number;
+  size: number;
+  code: string;
+  summary: string;
+}
+
+/** An error. */
+export interface Problem {
+  error: string;
+  message: string;
+  where?: string;
+  ticket?: string | null;
+  match?: string | null;
+  next?: number | null;
+}
+
+/** New facts of a waiting ticket; what is left out stays as it is. */
+export interface UpdateTicket {
+  attributes?: Record<string, number | string | Array<string> | Record<string, number>>;
+  players?: Array<Player>;
+}
+
+/** What a client of the stream asks for. */
+export interface FollowTickets {
+  follow?: Array<string>;
+  unfollow?: Array<string>;
+  after?: number;
+}
+
+/** A ticket's state; `event` is its name, and `sequence` grows with each change of any. */
+export interface StreamEvent {
+  event: string;
+  sequence: number;
+  ticket: TicketState;
+}
+
+/** Something that the stream could not do; `ticket` is null where the message was at fault. */
+export interface StreamProblem {
+  event: string;
+  ticket: string | null;
+  problem: Problem;
+}
+
+/** The configuration in force. */
+export interface ConfigState {
+  version: number;
+  source: string;
+  paused: Array<string>;
+  config: Record<string, unknown> | null;
+}
+
+/** What a change of the configuration did, or would do. */
+export interface ConfigChanged {
+  version: number;
+  dry_run: boolean;
+  queues: Array<string>;
+  expired: number;
+  left: number;
+}
+
+/** Whether a queue is paused now. */
+export interface QueuePaused {
+  queue: string;
+  paused: boolean;
+}
+
+/** Whether the server takes no new tickets because it is about to stop. */
+export interface DrainState {
+  draining: boolean;
+  waiting: number;
+  seconds_left: number | null;
+}
+
+/** The SPEC of the policy that is to decide. */
+export interface SetPolicy {
+  policy: string;
+}
+
+/** The SPEC of the shadow policy; null ends the shadow. */
+export interface SetShadow {
+  policy: string | null;
+}
+
+/** The shadow policy of a queue, and the number of the configuration. */
+export interface QueueShadow {
+  queue: string;
+  policy: string | null;
+  version: number;
+}
+
+/** The policy of a queue, and the number of the configuration. */
+export interface QueuePolicy {
+  queue: string;
+  policy: string;
+  version: number;
+}
+
+/** What a guest gets: who he is here, and what proves it until `expires_at` (Unix time). */
+export interface GuestToken {
+  player: string;
+  token: string;
+  expires_at: number;
+}
+
+/** Entries in order; ask again with `after` = `next`. */
+export interface AuditPage {
+  entries: Array<AuditEntry>;
+  next: number;
+}
+
+/** One thing that somebody did. */
+export interface AuditEntry {
+  seq: number;
+  at: number;
+  who: string;
+  action: string;
+  kind?: string;
+  key?: string;
+  target?: string;
+  status?: number;
+  address?: string;
+  detail?: string;
+  count?: number;
+}
+
+export class Evenmatch extends Connection {
+  /** Wait for a match, with one ticket or many. */
+  createTickets(body: CreateTicket, options?: { key?: string }): Promise<TicketCreated>;
+  createTickets(body: Array<CreateTicket>, options?: { key?: string }): Promise<Array<ItemCreated | ItemProblem>>;
+  /** How a ticket does. */
+  getTicket(ticket: string, query?: { wait?: number; state?: string }): Promise<TicketState>;
+  /** Wait no longer. */
+  cancelTicket(ticket: string): Promise<TicketCancelled>;
+  /** New facts of a waiting ticket. */
+  updateTicket(ticket: string, body: UpdateTicket): Promise<TicketState>;
+  /** A sign of life, where asked for. */
+  heartbeat(ticket: string): Promise<TicketState>;
+  /** Each change of state, as server-sent events. */
+  followTicket(ticket: string, options?: StreamOptions): AsyncGenerator<TicketState, void, undefined>;
+  /** Why a ticket still waits, or how it ended. */
+  explainTicket(ticket: string): Promise<Explanation>;
+  /** A match. */
+  getMatch(match: string): Promise<MatchState>;
+  /** Say where a match is played. */
+  assignMatch(match: string, body: Record<string, string>): Promise<MatchState>;
+  /** Say how a match ended, as the game's service or as one of its players. */
+  reportOutcome(match: string, body: ReportOutcome): Promise<MatchState>;
+  /** What is known of a player's skill. */
+  getRating(player: string, query?: { queue?: string }): Promise<PlayerRating>;
+  /** End a live match. */
+  finishMatch(match: string): Promise<MatchState>;
+  /** Confirm a match that was proposed. */
+  acceptMatch(match: string, body: AnswerCheck): Promise<TicketState>;
+  /** Turn a proposed match down. */
+  declineMatch(match: string, body: AnswerCheck): Promise<TicketState>;
+  /** All queues. */
+  getQueues(): Promise<Array<QueueState>>;
+  /** How a queue does. */
+  getQueueStats(queue: string): Promise<QueueReport>;
+  /** The longest waiting tickets, each with a sentence about why it waits. */
+  getLongestWaiting(queue: string, query?: { most?: number }): Promise<LongestWaiting>;
+  /** Every match at least once, for the game's backend. */
+  getQueueMatches(queue: string, query?: { after?: number; wait?: number }): Promise<FeedPage>;
+  /** The last hour, then a snapshot a second: `queues`, `hour`, `matches`, `tick`. */
+  followDashboard(options?: StreamOptions): AsyncGenerator<unknown, void, undefined>;
+  /** Who waited how long for a match, and what each criterion cost. */
+  getMatchStory(match: string): Promise<MatchShown>;
+  /** The configuration in force. */
+  getConfig(): Promise<ConfigState>;
+  /** Bring a configuration into force, all of it or nothing. */
+  putConfig(body: Record<string, unknown>, query?: { dry_run?: "0" | "1" | "true" | "false"; if_version?: number }): Promise<ConfigChanged>;
+  /** Take no tickets, make no matches. */
+  pauseQueue(queue: string): Promise<QueuePaused>;
+  /** Let a paused queue go on. */
+  resumeQueue(queue: string): Promise<QueuePaused>;
+  /** Let another policy decide; tickets wait on. */
+  putQueuePolicy(queue: string, body: SetPolicy): Promise<QueuePolicy>;
+  /** Count what another policy would do, beside the live one. */
+  putQueueShadow(queue: string, body: SetShadow): Promise<QueueShadow>;
+  /** Is the server about to stop. */
+  getDrain(): Promise<DrainState>;
+  /** Take no new tickets, and stop when nobody waits any more. */
+  beginDrain(query?: { limit?: number }): Promise<DrainState>;
+  /** Take tickets again. */
+  endDrain(): Promise<DrainState>;
+  /** Prometheus metrics. */
+  getMetrics(): Promise<string>;
+  /** Does the process live. */
+  getHealth(): Promise<Record<string, unknown>>;
+  /** Does it take tickets. */
+  getReadiness(): Promise<Record<string, unknown>>;
+  /** Give a device a player's token, where the server takes guests. */
+  makeGuest(): Promise<GuestToken>;
+  /** Who did what when. */
+  getAudit(query?: { after?: number; most?: number }): Promise<AuditPage>;
+  /** Many tickets over one WebSocket; survives lost connections, misses and repeats nothing. */
+  stream(
+    tickets: Iterable<string>,
+    options?: StreamOptions,
+  ): AsyncGenerator<StreamEvent | StreamProblem, void, undefined>;
+}

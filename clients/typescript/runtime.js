@@ -1,0 +1,189 @@
+// Requests, retries and streams; `evenmatch.js`, which is generated, adds a method for each route.
+
+const PASSING = new Set([429, 503]);
+const OVER = new Set(["cancelled", "expired"]);
+const PAUSE_MOST = 10_000;
+
+const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+export class ServerRefused extends Error {
+  constructor(status, problem, retryAfter = 1) {
+    super(`${problem.message} (${problem.error})`);
+    this.name = "ServerRefused";
+    this.status = status;
+    this.code = problem.error;
+    this.problem = problem;
+    this.retryAfter = retryAfter;
+  }
+
+  get isPassing() {
+    return PASSING.has(this.status);
+  }
+}
+
+export class Connection {
+  constructor(url, { token = null, tries = 5, firstPause = 250, chance = Math.random } = {}) {
+    this.url = url.replace(/\/+$/, "");
+    this.token = token;
+    this.tries = tries;
+    this.firstPause = firstPause;
+    this.chance = chance;
+  }
+
+  // A request that may be done twice is repeated after a lost connection, and while the server is
+  // overloaded (429) or cannot write (503). Pauses double and are drawn, so that the clients of a
+  // server that comes back do not come together.
+  async request(method, path, { query = {}, body, key, mayRepeat = true } = {}) {
+    const given = Object.entries(query).filter(([, value]) => value !== undefined);
+    const search = given.length ? `?${new URLSearchParams(given)}` : "";
+    const headers = this.headers();
+    if (body !== undefined) headers["content-type"] = "application/json";
+    if (key !== undefined) headers["idempotency-key"] = key;
+    const asked = { method, headers, body: body === undefined ? undefined : JSON.stringify(body) };
+    for (let tried = 1; ; tried += 1) {
+      let asked_to_wait = 0;
+      try {
+        const answer = await fetch(`${this.url}${path}${search}`, asked);
+        if (answer.ok) return await contentOf(answer);
+        const refusal = await refusalOf(answer);
+        const isSafe = mayRepeat || answer.status === 429;
+        if (!refusal.isPassing || !isSafe || tried >= this.tries) throw refusal;
+        asked_to_wait = refusal.retryAfter * 1000;
+      } catch (error) {
+        if (error instanceof ServerRefused || !mayRepeat || tried >= this.tries) throw error;
+      }
+      await sleep(asked_to_wait + this.pause(tried));
+    }
+  }
+
+  // Server-sent events, resumed after interruptions, until the server has nothing more to say.
+  async *events(path, { signal } = {}) {
+    let last = "";
+    for (let tried = 1; !signal?.aborted; tried += 1) {
+      let wait = 0;
+      try {
+        const headers = { ...this.headers(), accept: "text/event-stream" };
+        if (last) headers["last-event-id"] = last;
+        const answer = await fetch(this.url + path, { headers, signal });
+        if (answer.status === 204) return;
+        if (!answer.ok) throw await refusalOf(answer);
+        for await (const { id, data } of framesOf(answer.body)) {
+          [last, tried] = [id ?? last, 0];
+          yield JSON.parse(data);
+        }
+      } catch (error) {
+        if (signal?.aborted) return;
+        if (error instanceof ServerRefused) {
+          if (!error.isPassing) throw error;
+          wait = error.retryAfter * 1000;
+        }
+      }
+      await sleep(wait + this.pause(Math.max(tried, 1)));
+    }
+  }
+
+  // Many tickets over one WebSocket: nothing is missed and nothing comes twice, whatever happens to
+  // the connection. Browsers cannot set headers, so the token goes as a subprotocol.
+  async *stream(tickets, { signal } = {}) {
+    const followed = new Set(tickets);
+    const seen = new Map();
+    const protocols = this.token === null ? [] : ["evenmatch", `bearer.${this.token}`];
+    for (let tried = 1; followed.size && !signal?.aborted; tried += 1) {
+      const socket = new WebSocket(`${this.url.replace(/^http/, "ws")}/v1/stream`, protocols);
+      const close = () => socket.close();
+      signal?.addEventListener("abort", close);
+      try {
+        for await (const text of messagesOf(socket, () => resume(socket, followed, seen))) {
+          tried = 0;
+          const event = JSON.parse(text);
+          if (event.event === "problem") {
+            followed.delete(event.ticket);
+            yield event;
+            continue;
+          }
+          const { id } = event.ticket;
+          if (!followed.has(id) || event.sequence <= (seen.get(id) ?? -1)) continue;
+          seen.set(id, event.sequence);
+          if (OVER.has(event.event)) followed.delete(id) && seen.delete(id);
+          yield event;
+          if (!followed.size) return;
+        }
+      } finally {
+        signal?.removeEventListener("abort", close);
+        socket.close();
+      }
+      await sleep(this.pause(Math.max(tried, 1)));
+    }
+  }
+
+  headers() {
+    return this.token === null ? {} : { authorization: `Bearer ${this.token}` };
+  }
+
+  pause(tried) {
+    return this.chance() * Math.min(PAUSE_MOST, this.firstPause * 2 ** (tried - 1));
+  }
+}
+
+// One record may have changed several tickets, of which the end of a connection cut some off: so
+// the last sequence is asked for once more, and what comes twice is dropped.
+function resume(socket, followed, seen) {
+  const known = [...followed].filter((ticket) => seen.has(ticket));
+  const fresh = [...followed].filter((ticket) => !seen.has(ticket));
+  const after = Math.max(1, ...seen.values()) - 1;
+  if (known.length) socket.send(JSON.stringify({ follow: known, after }));
+  if (fresh.length) socket.send(JSON.stringify({ follow: fresh }));
+}
+
+async function* messagesOf(socket, opened) {
+  const inbox = [];
+  let wake = () => {};
+  let isOver = false;
+  const note = (done) => () => {
+    isOver ||= done;
+    wake();
+  };
+  socket.addEventListener("open", opened);
+  socket.addEventListener("message", ({ data }) => note(false)(inbox.push(data)));
+  socket.addEventListener("error", note(true));
+  socket.addEventListener("close", note(true));
+  for (;;) {
+    while (inbox.length) yield inbox.shift();
+    if (isOver) return;
+    await new Promise((resolve) => (wake = resolve));
+  }
+}
+
+async function* framesOf(body) {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of body) {
+    const frames = (text + decoder.decode(chunk, { stream: true })).split("\n\n");
+    text = frames.pop();
+    for (const frame of frames) {
+      const fields = {};
+      for (const line of frame.split("\n")) {
+        const at = line.indexOf(": ");
+        if (at > 0) fields[line.slice(0, at)] = line.slice(at + 2);
+      }
+      if (fields.data !== undefined) yield fields;
+    }
+  }
+}
+
+async function contentOf(answer) {
+  const isJson = answer.headers.get("content-type")?.startsWith("application/json");
+  return isJson ? answer.json() : answer.text();
+}
+
+async function refusalOf(answer) {
+  const retryAfter = Number(answer.headers.get("retry-after") ?? 1);
+  const text = await answer.text();
+  let problem;
+  try {
+    problem = JSON.parse(text);
+  } catch {
+    problem = { error: "http_error", message: text.slice(0, 200) };
+  }
+  return new ServerRefused(answer.status, problem, Number.isFinite(retryAfter) ? retryAfter : 1);
+}

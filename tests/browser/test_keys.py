@@ -1,0 +1,101 @@
+"""The dashboard of a server that has keys."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.browsing import Visit
+from tests.browser.conftest import CONFIG
+from tests.integration.serving import Server, ticket
+
+pytestmark = pytest.mark.browser
+
+
+def new_key(data: Path, name: str, rights: str) -> str:
+    command = [sys.executable, "-m", "evenmatch.cli.main", "keys", "add", name]
+    command += ["--data", str(data), "--rights", rights]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.split()[0]
+
+
+class Keyed:
+    """A server with a key for each kind of caller."""
+
+    def __init__(self, folder: Path) -> None:
+        data = folder / "data"
+        data.mkdir()
+        kinds = {"game": "tickets,matches", "reader": "read", "operator": "read,operate,tickets"}
+        self.keys = {name: new_key(data, name, rights) for name, rights in kinds.items()}
+        self.server = Server(folder, CONFIG)
+
+    def create(self, player: str) -> str:
+        headers = {"authorization": f"Bearer {self.keys['game']}"}
+        body = ticket(player, rating=1500.0, queue="slow")
+        return str(self.server.call("POST", "/v1/tickets", body, headers=headers).body["id"])
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
+    started = Keyed(tmp_path_factory.mktemp("keys"))
+    yield started
+    started.server.kill()
+
+
+@pytest.fixture
+def seen(browser: Browser, keyed: Keyed) -> Iterator[Visit]:
+    visit = Visit(browser, keyed.server.url)
+    visit.page.goto(keyed.server.url + "/?queue=slow")
+    yield visit
+    visit.close()
+
+
+def use(page: Page, key: str) -> None:
+    page.get_by_label("Key").fill(key)
+    page.get_by_role("button", name="Use", exact=True).click()
+
+
+def test_figures_are_shown_to_those_with_a_key(seen: Visit, keyed: Keyed) -> None:
+    page = seen.page
+    expect(page.locator("#health-text")).to_have_text("needs a key")
+    expect(page.locator("#notices")).to_contain_text("to those who have a key")
+    expect(page.locator("#charts")).to_be_hidden()
+    seen.shot("needs-a-key")
+    use(page, "em_wrong_key")
+    expect(page.locator("#charts")).to_be_hidden()
+    use(page, keyed.keys["game"])
+    expect(page.locator("#notices")).to_contain_text("read")
+    use(page, keyed.keys["reader"])
+    expect(page.locator("#health-text")).to_have_text("live")
+    expect(page.locator("#charts")).to_be_visible()
+    page.reload()
+    expect(page.locator("#health-text")).to_have_text("live")
+
+
+def test_reader_sees_why_a_ticket_waits_and_may_change_nothing(seen: Visit, keyed: Keyed) -> None:
+    page, name = seen.page, keyed.create("ada")
+    use(page, keyed.keys["reader"])
+    expect(page.locator("#health-text")).to_have_text("live")
+    page.get_by_label("Ticket", exact=True).fill(name)
+    page.get_by_role("button", name="Follow").click()
+    expect(page.locator("#ticket-state")).to_have_text("It waits for a match.")
+    expect(page.locator("#explanation h3")).to_have_text("Why it waits")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Pause slow").click()
+    page.locator("#confirm-yes").click()
+    expect(page.locator("#outcome.bad")).to_contain_text("operate")
+    assert page.evaluate("document.activeElement.id") == "key"
+
+
+def test_operator_pauses_with_his_key(seen: Visit, keyed: Keyed) -> None:
+    page = seen.page
+    use(page, keyed.keys["operator"])
+    page.get_by_role("button", name="Pause slow").click()
+    page.locator("#confirm-yes").click()
+    expect(page.locator("#notices")).to_contain_text("Queue slow is paused")
+    page.get_by_role("button", name="Resume slow").click()
+    page.locator("#confirm-yes").click()
+    expect(page.locator("#notices")).to_be_empty()

@@ -1,0 +1,79 @@
+"""The TypeScript client: as the OpenAPI document has it, typed, and at work in Node."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration.serving import running
+
+ROOT = Path(__file__).parents[2]
+CLIENT = ROOT / "clients" / "typescript"
+PLAY = Path(__file__).with_name("play.mjs")
+NODE_MIN = 20
+NODE_SOCKETS = 22
+"""From this version on WebSockets need no flag."""
+USE = """
+import { Evenmatch, type TicketState } from "./evenmatch.js";
+const server = new Evenmatch("http://127.0.0.1:8080", { token: "t" });
+const ticket = await server.createTickets({ players: [{ id: "ada", rating: { mean: 1500 } }] });
+const many = await server.createTickets([{ players: [{ id: "bob" }] }]);
+const status: number = many[0].status;
+const state: TicketState = await server.getTicket(ticket.id, { wait: 5 });
+for await (const now of server.followTicket(ticket.id)) if (now.match) console.log(status, state);
+// @ts-expect-error: a ticket has players
+await server.createTickets({});
+"""
+
+
+def node_version() -> int:
+    """Return the major version of Node, 0 without it."""
+    if shutil.which("node") is None:
+        return 0
+    told = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.match(r"v(\d+)", told)
+    return int(found[1]) if found else 0
+
+
+def test_client_is_as_the_openapi_document_has_it() -> None:
+    done = subprocess.run(
+        [sys.executable, str(CLIENT / "generate.py"), "--check"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_client_plays_in_node(tmp_path: Path) -> None:
+    version = node_version()
+    if version < NODE_MIN:
+        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
+    flags = ["--experimental-websocket"] if version < NODE_SOCKETS else []
+    with running(tmp_path, durable=False) as server:
+        done = subprocess.run(
+            ["node", *flags, str(PLAY), (CLIENT / "evenmatch.js").as_uri(), server.url],
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [
+        "waiting", 201, "invalid_ticket", "matched", "assigned", "10.0.0.1:7777", "s0-1+s0-2",
+        True, 409, "too_late", "waiting", "problem", "cancelled", "player", True,
+    ]  # fmt: skip
+
+
+def test_types_are_those_of_the_interface(tmp_path: Path) -> None:
+    compiler = shutil.which("tsc")
+    if compiler is None:
+        pytest.skip("NOT TESTED: types of the TypeScript client: npm install --global typescript")
+    for name in ("evenmatch.js", "evenmatch.d.ts", "runtime.js", "runtime.d.ts", "package.json"):
+        shutil.copy(CLIENT / name, tmp_path / name)
+    (tmp_path / "use.ts").write_text(USE)
+    done = subprocess.run(
+        [compiler, "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext",
+         "--lib", "es2022,dom,dom.asynciterable", "use.ts"],
+        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout

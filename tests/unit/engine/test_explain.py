@@ -1,0 +1,311 @@
+"""Why a ticket waits, case by case, each told from a live engine."""
+
+import math
+import random
+
+import msgspec
+import pytest
+
+from evenmatch.cost.objective import Objective
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.explain import explain
+from evenmatch.engine.explanation import crowd
+from evenmatch.engine.explanation.parts import Explainer
+from evenmatch.engine.explanation.scene import Scene, scene_of
+from evenmatch.errors import UnknownTicket
+from evenmatch.model.explanation import Explanation, QueuePart
+from evenmatch.model.inputs import (
+    Accept,
+    Advance,
+    Cancel,
+    Configure,
+    Decline,
+    Enqueue,
+    Input,
+)
+from evenmatch.model.queue import Accept as Check
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.policies.registry import parse_policy
+from evenmatch.testing import new_ticket, rule
+from evenmatch.testing.scripts import draw_script
+
+ROLES = (("tank", 1), ("dps", 2))
+
+
+def engine_of(*queues: Queue) -> Engine:
+    engine = Engine(lambda queue: parse_policy(queue.policy))
+    engine.step(Configure(0.0, queues))
+    return engine
+
+
+def enter(engine: Engine, now: float, *tickets: NewTicket) -> list[str]:
+    before = engine.tables.counters.accepted
+    hand_in(engine, Enqueue(now, tickets))
+    return [f"s0-{n}" for n in range(before + 1, engine.tables.counters.accepted + 1)]
+
+
+def hand_in(engine: Engine, given: Input) -> None:
+    while engine.next_wakeup < given.now:
+        engine.step(Advance(engine.next_wakeup))
+    engine.step(given)
+
+
+def told(engine: Engine, ticket: str, now: float) -> QueuePart:
+    (part,) = explain(engine, ticket, now).queues
+    return part
+
+
+def test_limits_are_told_as_they_stand_and_as_they_will() -> None:
+    steps = Rule("spread", "rating", 50.0, expand=Expansion(steps=((10.0, 80.0), (30.0, 200.0))))
+    curve = Rule("spread", "age", 5.0, expand=Expansion(curve=((0.0, 5.0), (20.0, 5.0), (40, 9.0))))
+    rate = Rule("spread", "skill", 1.0, expand=Expansion(rate=0.5, max=4.0))
+    endless = Rule("spread", "size", 1.0, expand=Expansion(rate=0.5))
+    fixed = Rule("same", "mode")
+    engine = engine_of(Queue(rules=(steps, curve, rate, endless, fixed)))
+    facts = {"age": 20.0, "skill": 3.0, "size": 1.0, "mode": "a"}
+    (one,) = enter(engine, 8.0, new_ticket("a", 1500, **facts))
+
+    def limits(now: float) -> list[tuple[float, float | None, float | None, float | None]]:
+        rules = told(engine, one, now).rules
+        return [(each.limit, each.next_at, each.next_limit, each.final) for each in rules]
+
+    assert limits(8.0) == [
+        (50.0, 18.0, 80.0, 200.0),
+        (5.0, 28.0, None, 9.0),
+        (1.0, 8.0, None, 4.0),
+        (1.0, 8.0, None, None),
+        (0.0, None, None, 0.0),
+    ]
+    assert limits(18.0)[0] == (80.0, 38.0, 200.0, 200.0)
+    assert limits(38.0) == [
+        (200.0, None, None, 200.0),
+        (7.0, 38.0, None, 9.0),
+        (4.0, None, None, 4.0),
+        (16.0, 38.0, None, None),
+        (0.0, None, None, 0.0),
+    ]
+
+
+def test_what_would_have_to_change_is_counted_on_the_pool() -> None:
+    rules = (rule(limit=100, rate=2.0, limit_max=300), Rule("same", "mode"))
+    criteria = (Criterion("spread", "rating", scale=Scale(min=1000.0, max=4000.0)),)
+    engine = engine_of(Queue(criteria=criteria, rules=rules, policy="rounds:every=10000"))
+    gaps = [110, 130, 150, 205, 290, 400]
+    (one,) = enter(engine, 0.0, new_ticket("me", 1500, mode="a"))
+    for at, gap in enumerate(gaps):
+        enter(engine, 0.0, new_ticket(f"a{at}", 1500 + gap, mode="a"))
+        enter(engine, 0.0, new_ticket(f"b{at}", 1500 + gap + 2_000, mode=f"b{at}"))
+    (near,) = enter(engine, 0.0, new_ticket("near", 1550, mode="b"))
+    part = told(engine, one, 0.0)
+    assert [each.blocks for each in part.rules] == [12, 7]
+    assert [each.blocks_alone for each in part.rules] == [6, 1]
+    wider = "a limit on rating of 110 instead of 100 would allow 1 more candidate"
+    told_wider = f"{wider}; its own is as wide in 5 s"
+    assert part.changes == (
+        "1 more player who may play with it now",
+        told_wider,
+        "without the rule that mode be the same it could play with 1 more candidate",
+    )
+    assert part.later is not None
+    assert (part.later.at, part.later.tickets) == (5.0, (one, "s0-2"))
+    assert part.now is None
+    hand_in(engine, Cancel(1.0, near))
+    assert told(engine, one, 1.0).rules[1].blocks == 6
+
+
+def test_missing_roles_sizes_and_players_are_named() -> None:
+    roles = engine_of(Queue(format=Format((3, 3), roles=ROLES)))
+    dps = [NewTicket((Player(f"p{n}", roles=("dps",)),)) for n in range(7)]
+    one, *_ = enter(roles, 0.0, *dps)
+    part = told(roles, one, 1.0)
+    assert part.reason.code == "seats"
+    assert part.seats.roles_missing == {"tank": 2}
+    assert "2 more players of role tank" in part.changes
+    assert "players are missing, 2 of role tank" in part.summary
+    trios = engine_of(Queue(format=Format((4, 4))))
+    pair, *_ = enter(trios, 0.0, new_ticket("a", 1, 2), new_ticket("b", 1, 2, 3))
+    part = told(trios, pair, 1.0)
+    assert (part.seats.players_missing, part.seats.sizes_missing) == (3, ())
+    assert "3 more players who may play with it now" in part.changes
+    enter(trios, 1.0, new_ticket("c", 1, 2))
+    part = told(trios, pair, 1.0)
+    assert part.seats.sizes_missing == (1, 4)
+    assert "this party of 2 needs a solo or a party of 4 more" in part.changes
+
+
+def test_those_who_go_together_on_no_side_are_misfits() -> None:
+    engine = engine_of(Queue(format=Format(sides=("cat", "mouse"))))
+    one, *_ = enter(engine, 0.0, *(new_ticket(f"c{n}", 1, side="cat") for n in range(4)))
+    part = told(engine, one, 1.0)
+    assert (part.seats.misfits, part.allowed, part.reason.code) == (3, 0, "seats")
+    assert "3 because sizes, sides or roles do not go together" in part.summary
+
+
+def test_a_party_that_breaks_a_rule_by_itself_is_told_so() -> None:
+    rules = (rule(limit=100, rate=1.0, limit_max=300), Rule("same", "mode"))
+    engine = engine_of(Queue(format=Format((2, 2)), rules=rules))
+    wide = NewTicket(
+        tuple(Player(f"p{n}", None, {"rating": 500.0 * n, "mode": f"m{n}"}) for n in range(2))
+    )
+    one, *_ = enter(engine, 0.0, wide, *(new_ticket(f"s{n}", 1, mode="m0") for n in range(3)))
+    part = told(engine, one, 1.0)
+    assert part.reason.code == "never"
+    assert any("need a limit on rating of 500, which it never reaches" in c for c in part.changes)
+    assert "the players of this party differ in mode, which has to be the same" in part.changes
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "words"),
+    [
+        ("rounds:every=60", "round", "but the policy waits for its next round in 59 s"),
+        ("price:theta=0.01", "policy", "but price waits for somebody whose match costs less"),
+        ("periodic:rounds_of=40", "policy", "but periodic collects more players"),
+    ],
+)
+def test_a_legal_match_that_is_not_made_is_told_with_the_reason(
+    policy: str, code: str, words: str
+) -> None:
+    near = Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0))
+    engine = engine_of(Queue(criteria=(near,), policy=policy, wait_max=120.0))
+    one, two = enter(engine, 0.0, new_ticket("a", 1500), new_ticket("b", 1900))
+    part = told(engine, one, 1.0)
+    assert part.now is not None
+    assert (part.now.tickets, part.now.quality) == ((one, two), 0.6)
+    assert part.now.is_exact
+    assert part.reason.code == code
+    assert words in part.summary
+    assert "a match with a quality of 0.60 would be legal" in part.summary.lower()
+
+
+def test_a_policy_that_fails_or_computes_is_told_so() -> None:
+    engine = engine_of(Queue(rules=(rule(limit=10),)))
+    one, _ = enter(engine, 0.0, new_ticket("a", 1500), new_ticket("b", 1600))
+    engine.pools["main"].fail_job(ValueError("no"))
+    part = told(engine, one, 1.0)
+    assert part.reason.code == "policy_failed"
+    assert part.changes[0].startswith("queue main needs a policy that works: policy greedy")
+    scene = msgspec.structs.replace(scene_of(engine, "main", 200.0), fault=None, is_solving=True)
+    near = {each: scene.tickets[each] for each in scene.tickets}
+    near["s0-2"] = msgspec.structs.replace(near["s0-2"], players=near[one].players)
+    part = Explainer().part(msgspec.structs.replace(scene, tickets=near), one)
+    assert part.reason.code == "computing"
+
+
+def test_a_ticket_of_two_queues_has_a_part_for_each() -> None:
+    engine = engine_of(
+        Queue("near", rules=(rule(limit=10),)),
+        Queue("far", rules=(rule(limit=10, rate=1.0),), wait_max=20.0),
+    )
+    both = ("near", "far")
+    one, _ = enter(
+        engine, 0.0, new_ticket("a", 1500, queues=both), new_ticket("b", 1540, queues=both)
+    )
+    found = explain(engine, one, 2.0)
+    near, far = found.queues
+    assert (near.reason.code, far.reason.code) == ("never", "not_yet")
+    assert far.reason.until == 30.0
+    assert (far.deadline_at, far.at_deadline) == (20.0, "expire")
+    assert far.summary.endswith("in 28 s; before that it expires in 18 s.")
+    assert found.summary == f"{near.summary} {far.summary}"
+
+
+def test_ended_tickets_are_told_how_they_ended() -> None:
+    engine = engine_of(Queue(wait_max=30.0, accept=Check(seconds=5.0, repair=1.0)))
+    one, two = enter(engine, 0.0, new_ticket("a", 1500), new_ticket("b", 1500))
+    match = engine.tables.waiting[one].match
+    assert match is not None
+    hand_in(engine, Decline(1.0, match, one))
+    found = explain(engine, one, 2.0)
+    assert found.summary == "Was cancelled after 1 s: it declined a ready-check."
+    waits = explain(engine, two, 1.5)
+    assert waits.check is not None
+    assert (waits.check.free_seats, waits.check.repair_until) == (1, 2.0)
+    assert "1 player left it and are being replaced" in waits.summary
+    hand_in(engine, Advance(2.0))
+    assert told(engine, two, 3.0).reason.code == "alone"
+    hand_in(engine, Advance(30.0))
+    ended = explain(engine, two, 31.0)
+    assert ended.summary == "Expired after 30 s: its longest wait was over and nobody was found."
+    assert (ended.state, ended.wait, ended.players) == ("expired", 30.0, None)
+    with pytest.raises(UnknownTicket):
+        explain(engine, "s0-99", 31.0)
+
+
+def test_silence_in_a_ready_check_is_told_from_a_lost_client() -> None:
+    engine = engine_of(Queue(accept=Check(seconds=5.0, repair=0.0)))
+    one, two = enter(engine, 0.0, new_ticket("a", 1500), new_ticket("b", 1500))
+    match = engine.tables.waiting[one].match
+    assert match is not None
+    hand_in(engine, Accept(1.0, match, one))
+    hand_in(engine, Advance(5.0))
+    assert "it did not answer a ready-check in time" in explain(engine, two, 6.0).summary
+    enter(engine, 7.0, new_ticket("c", 1500))
+    found = explain(engine, one, 8.0)
+    assert found.state == "proposed"
+    hand_in(engine, Cancel(8.0, one, "silent"))
+
+
+def test_who_failed_a_check_together_is_told_until_when_they_are_kept_apart() -> None:
+    engine = engine_of(Queue(accept=Check(seconds=5.0, repair=0.0, again=30.0)))
+    trio = enter(engine, 0.0, new_ticket("a", 1500), new_ticket("b", 1500))
+    match = engine.tables.waiting[trio[0]].match
+    assert match is not None
+    hand_in(engine, Decline(1.0, match, trio[0]))
+    (again,) = enter(engine, 2.0, new_ticket("a", 1500))
+    held = engine.pools["main"].held
+    assert list(held) == [again]
+    part = told(engine, again, 3.0)
+    assert (part.reason.code, part.reason.until) == ("held", held[again])
+    assert "its ready-check failed, and it is made anew in 28 s" in part.summary
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_table_kept_up_to_date_says_what_a_new_one_says(seed: int) -> None:
+    rng = random.Random(seed)
+    rules = (
+        rule(limit=100, rate=5.0),
+        Rule("latency", "latency", 90.0, expand=Expansion(rate=10.0)),
+        Rule("same", "mode", expand=Expansion(steps=((9.0, 1.0),))),
+        Rule("rematch", "recent", matches=2),
+        Rule("overlap", "words"),
+    )
+    queue = Queue(criteria=(Criterion("latency", "latency"),), rules=rules)
+    everyone = [t for s in draw_script(queue, rules, seed).steps for t in s.enters]
+    explainer, waiting = Explainer(), set(range(0, len(everyone), 2))
+    for turn in range(12):
+        waiting ^= set(rng.sample(range(len(everyone)), 4))
+        tickets = {everyone[at].id: everyone[at] for at in sorted(waiting)}
+        now = everyone[-1].enqueued_at + turn
+        scene = scene_with(queue, tickets, now)
+        for ticket_id in tickets:
+            assert explainer.part(scene, ticket_id) == Explainer().part(scene, ticket_id)
+        explainer._watchers["main"].crowd._check()
+
+
+def scene_with(queue: Queue, tickets: dict, now: float) -> Scene:  # type: ignore[type-arg]
+    objective = OBJECTIVES.setdefault(queue.rules, Objective(queue))
+    return Scene(queue, objective, tickets, {}, now, math.inf, "", False, False, False, None)
+
+
+OBJECTIVES: dict[tuple[Rule, ...], Objective] = {}
+
+
+def test_what_cannot_be_compared_in_time_is_said_to_be_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(crowd.TRAITS, "same")
+    monkeypatch.setattr(crowd, "EXCEPTIONS_MAX", 3)
+    engine = engine_of(Queue(rules=(Rule("same", "mode"), rule(limit=1, unit="relative"))))
+    names = [new_ticket(f"p{n}", 1500, mode=f"m{n}") for n in range(9)]
+    one, *_ = enter(engine, 0.0, *names)
+    part = told(engine, one, 1.0)
+    assert (part.others, part.compared, part.rules[0].blocks) == (8, 3, 3)
+    assert part.rules[1].blocks == 0
+
+
+def test_an_explanation_goes_over_the_wire_and_back() -> None:
+    engine = engine_of(Queue(rules=(rule(limit=100, rate=1.0),)))
+    one, _ = enter(engine, 0.0, new_ticket("a", 1500), new_ticket("b", 1700))
+    found = explain(engine, one, 1.0)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Explanation) == found

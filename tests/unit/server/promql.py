@@ -1,0 +1,174 @@
+"""As much of Prometheus's language as our alerts use, over two scrapes of a server.
+
+A selector sees the later scrape; `increase` and `rate` see the difference between the two, which
+are `SECONDS` apart.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+
+from prometheus_client.parser import text_string_to_metric_families
+
+SECONDS = 60.0
+Labels = frozenset[tuple[str, str]]
+Vector = dict[Labels, float]
+Scrape = dict[str, Vector]
+
+TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:e\d+)?)|(?P<name>[a-z_][a-z0-9_]*)"
+    r"|(?P<labels>\{[^}]*\})|(?P<range>\[\d+[smh]\])|(?P<op>==|>=|<=|[<>()/,]))"
+)
+MATCHER = re.compile(r'(\w+)(=~|=)"([^"]*)"')
+COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    "<": operator.lt,
+    "==": operator.eq,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+FUNCTIONS = ("sum", "increase", "rate", "absent", "histogram_quantile")
+
+
+def scrape(text: bytes) -> Scrape:
+    """Return the samples of `/metrics` by name."""
+    found: Scrape = {}
+    for family in text_string_to_metric_families(text.decode()):
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[frozenset(sample.labels.items())] = sample.value
+    return found
+
+
+def names_in(expression: str) -> set[str]:
+    """Return the metrics that an expression looks at."""
+    bare = re.sub(r"\{[^}]*\}", "", expression)
+    words = set(re.findall(r"[a-z_][a-z0-9_]*(?![a-z0-9_(])", bare))
+    return {word for word in words if word.startswith("evenmatch_")}
+
+
+def fires(expression: str, before: Scrape, after: Scrape) -> Vector:
+    """Return the series for which an alert's expression holds; empty if it does not fire."""
+    parser = _Parser(expression, before, after)
+    found = parser.both()
+    assert parser.rest == [], f"not understood: {parser.rest}"
+    assert isinstance(found, dict)
+    return found
+
+
+class _Parser:
+    def __init__(self, expression: str, before: Scrape, after: Scrape) -> None:
+        self.rest: list[tuple[str, str]] = []
+        at = 0
+        while at < len(expression.rstrip()):
+            match = TOKEN.match(expression, at)
+            assert match is not None, f"not understood: {expression[at:]}"
+            assert match.lastgroup is not None
+            self.rest.append((match.lastgroup, match[match.lastgroup]))
+            at = match.end()
+        self._before, self._after = before, after
+
+    def both(self) -> Vector | float:
+        left = self._compared()
+        while self._take("name", "and"):
+            right = self._compared()
+            assert isinstance(left, dict)
+            assert isinstance(right, dict)
+            left = {key: value for key, value in left.items() if key in right}
+        return left
+
+    def _compared(self) -> Vector | float:
+        left = self._divided()
+        if self.rest and self.rest[0][1] in COMPARE:
+            holds = COMPARE[self.rest.pop(0)[1]]
+            right = self._divided()
+            assert isinstance(left, dict)
+            assert isinstance(right, float)
+            return {key: value for key, value in left.items() if holds(value, right)}
+        return left
+
+    def _divided(self) -> Vector | float:
+        left = self._one()
+        while self._take("op", "/"):
+            right = self._one()
+            assert isinstance(left, dict)
+            assert isinstance(right, dict)
+            left = {
+                key: value / right[key] if right[key] else math.nan
+                for key, value in left.items()
+                if key in right
+            }
+        return left
+
+    def _one(self) -> Vector | float:
+        kind, text = self.rest.pop(0)
+        if kind == "number":
+            return float(text)
+        assert kind == "name", text
+        if text in FUNCTIONS:
+            self._expect("(")
+            arguments = [self.both()]
+            while self._take("op", ","):
+                arguments.append(self.both())
+            self._expect(")")
+            return self._call(text, arguments)
+        return self._selected(text)
+
+    def _selected(self, name: str) -> Vector:
+        matchers = []
+        if self.rest and self.rest[0][0] == "labels":
+            matchers = MATCHER.findall(self.rest.pop(0)[1])
+        is_range = bool(self.rest) and self.rest[0][0] == "range"
+        if is_range:
+            self.rest.pop(0)
+
+        def fits(labels: Labels) -> bool:
+            own = dict(labels)
+            return all(re.fullmatch(text, own.get(key, "")) for key, _, text in matchers)
+
+        now = {key: value for key, value in self._after.get(name, {}).items() if fits(key)}
+        if not is_range:
+            return now
+        then = self._before.get(name, {})
+        return {key: value - then.get(key, 0.0) for key, value in now.items()}
+
+    def _call(self, name: str, arguments: list[Vector | float]) -> Vector:
+        vector = arguments[-1]
+        assert isinstance(vector, dict)
+        if name == "sum":
+            return {frozenset(): sum(vector.values())} if vector else {}
+        if name == "absent":
+            return {} if vector else {frozenset(): 1.0}
+        if name == "rate":
+            return {key: value / SECONDS for key, value in vector.items()}
+        if name == "histogram_quantile":
+            assert isinstance(arguments[0], float)
+            return _quantiles(arguments[0], vector)
+        return vector
+
+    def _take(self, kind: str, text: str) -> bool:
+        if self.rest and self.rest[0] == (kind, text):
+            self.rest.pop(0)
+            return True
+        return False
+
+    def _expect(self, text: str) -> None:
+        assert self._take("op", text), f"{text} expected, got {self.rest[:1]}"
+
+
+def _quantiles(share: float, buckets: Vector) -> Vector:
+    """Return the upper bound of the bucket that holds the quantile: coarser than Prometheus."""
+    series: dict[Labels, list[tuple[float, float]]] = {}
+    for labels, count in buckets.items():
+        own = dict(labels)
+        bound = float(own.pop("le"))
+        series.setdefault(frozenset(own.items()), []).append((bound, count))
+    found: Vector = {}
+    for key, counts in series.items():
+        counts.sort()
+        total = counts[-1][1]
+        if total:
+            found[key] = next(bound for bound, count in counts if count >= share * total)
+    return found

@@ -1,0 +1,317 @@
+"""Every alert fires when the server is in that state, is silent otherwise, and has its section."""
+
+import asyncio
+import re
+import shutil
+from collections import namedtuple
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from evenmatch.cli.main import COMMANDS
+from evenmatch.engine.records import Record
+from evenmatch.errors import JournalUnavailable, PolicyError
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.inputs import Configure, Decline, Enqueue
+from evenmatch.model.queue import Accept, Queue, Rule
+from evenmatch.model.scenario import Limits, ServerSettings
+from evenmatch.server.app import App
+from evenmatch.server.clock import Clock
+from evenmatch.server.openapi import openapi_document
+from evenmatch.server.parts import Parts, assemble
+from evenmatch.server.recovery import Plan
+from evenmatch.server.responses import Message
+from evenmatch.server.statistics import Statistics
+from evenmatch.testing import new_ticket
+from tests.unit.server.promql import Scrape, fires, names_in, scrape
+
+ROOT = Path(__file__).parents[3]
+RULES: list[dict[str, Any]] = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())[
+    "groups"
+][0]["rules"]
+EXPRESSIONS = {rule["alert"]: rule["expr"] for rule in RULES}
+RUNBOOK = (ROOT / "docs/runbook.md").read_text()
+LINES = ("Players see: ", "It means: ", "See it: ", "End it: ")
+DUEL = Queue("duel")
+Usage = namedtuple("Usage", "total used free")
+
+
+class Journal(MemoryJournal):
+    """A journal that can be slow, or refuse to write."""
+
+    pause = 0.0
+    is_broken = False
+
+    async def append(
+        self, shard: str, owner: str, epoch: int, first_seq: int, records: Sequence[Record]
+    ) -> int:
+        if self.is_broken:
+            raise JournalUnavailable("the disk is gone: mount it")
+        await asyncio.sleep(self.pause)
+        return await super().append(shard, owner, epoch, first_seq, records)
+
+
+class World:
+    """A server that runs, and what is asked of it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.journal = Journal()
+        self.parts: Parts = assemble(plan, self.journal)
+        self.runtime = self.parts.runtime
+
+    def scrape(self) -> Scrape:
+        return scrape(self.parts.metrics.text())
+
+    async def enqueue(self, *names: str) -> None:
+        new = tuple(new_ticket(name, mode=name) for name in names)
+        await self.runtime.ask(Enqueue(self.runtime.now(), new))
+
+    async def call(self, method: str, path: str, body: bytes = b"") -> int:
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        scope = {
+            "type": "http", "method": method, "path": path, "raw_path": path.encode(),
+            "query_string": b"", "headers": [], "root_path": "", "client": ("127.0.0.1", 1),
+        }  # fmt: skip
+        await App(self.parts)(scope, receive, send)
+        status: int = sent[0]["status"]
+        return status
+
+
+Scene = Callable[[World], Awaitable[None]]
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        await asyncio.sleep(0.002)
+
+
+def happened(alert: str, scene: Scene, plan: Plan | None = None) -> None:
+    """Assert that an alert is silent before a scene, and fires after it."""
+
+    async def main() -> None:
+        async with asyncio.timeout(20.0):
+            world = World(plan or Plan((DUEL,)))
+            await world.runtime.start()
+            await world.enqueue("calm", "calmer")
+            calm = world.scrape()
+            assert fires(EXPRESSIONS[alert], calm, calm) == {}
+            await scene(world)
+            assert fires(EXPRESSIONS[alert], calm, world.scrape())
+            world.journal.is_broken = False
+            await world.runtime.stop()
+
+    asyncio.run(main())
+
+
+def test_rules_have_the_shape_that_prometheus_reads() -> None:
+    assert len(EXPRESSIONS) == len(RULES) >= 12
+    for rule in RULES:
+        assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
+        assert re.fullmatch(r"Evenmatch[A-Za-z]+", rule["alert"])
+        assert re.fullmatch(r"\d+[smh]", rule.get("for", "0s"))
+        assert rule["labels"]["severity"] in ("page", "ticket")
+        assert rule["annotations"]["summary"].endswith((".", "?", "bug."))
+        anchor = f"docs/runbook.md#{rule['alert'].lower()}"
+        assert rule["annotations"]["runbook"] == anchor
+
+
+def test_every_alert_has_a_section_that_says_what_to_do_and_no_other_is_there() -> None:
+    sections = re.split(r"^## ", RUNBOOK, flags=re.MULTILINE)[1:]
+    found = dict(section.split("\n", 1) for section in sections)
+
+    assert set(found) == set(EXPRESSIONS)
+    for name, text in found.items():
+        starts = [line.startswith(start) for start, line in zip(LINES, _lines(text), strict=False)]
+        assert starts == [True] * 4, name
+        assert "`" in text, f"{name} names no command"
+
+
+def _lines(section: str) -> list[str]:
+    return [line for line in section.splitlines() if line]
+
+
+def test_commands_of_the_runbook_exist() -> None:
+    known = {re.sub(r"\{[^}]*\}", "*", path) for path in openapi_document()["paths"]}
+    paths = re.findall(r"\$SERVER(/[^\s`?\"]*)", RUNBOOK)
+    commands = re.findall(r"`evenmatch ([a-z]+) ", RUNBOOK)
+
+    assert len(paths) > 10
+    for path in paths:
+        assert re.sub(r"\b(TICKET|QUEUE)\b", "*", path) in known
+    assert {"serve", "backup", "check", "export", "compare"} == set(commands) <= set(COMMANDS)
+
+
+def test_metrics_that_alerts_look_at_exist(tmp_path: Path) -> None:
+    async def main() -> None:
+        world = World(Plan((DUEL,), data=tmp_path))
+        await world.runtime.start()
+        await world.call("GET", "/healthz")
+        there = set(world.scrape())
+        await world.runtime.stop()
+        world.parts.metrics.unexpected(RuntimeError("planted"), "GET /")
+        there |= set(world.scrape())
+        for expression in EXPRESSIONS.values():
+            assert names_in(expression)
+            assert names_in(expression) <= there
+
+    asyncio.run(main())
+
+
+def test_nobody_is_woken_when_all_is_well(tmp_path: Path) -> None:
+    async def main() -> None:
+        world = World(Plan((DUEL,), data=tmp_path))
+        await world.runtime.start()
+        before = world.scrape()
+        await world.enqueue("a", "b", "c")
+        assert await world.call("GET", "/v1/queues/duel/stats") == 200
+        after = world.scrape()
+        for alert, expression in EXPRESSIONS.items():
+            # The disk that the tests run on may be full in truth.
+            assert alert == "EvenmatchDiskFull" or fires(expression, before, after) == {}, alert
+        await world.runtime.stop()
+
+    asyncio.run(main())
+
+
+def test_server_that_is_gone() -> None:
+    assert fires(EXPRESSIONS["EvenmatchGone"], {}, {})
+    there = {"evenmatch_ready": {frozenset[tuple[str, str]](): 0.0}}
+    assert fires(EXPRESSIONS["EvenmatchGone"], there, there) == {}
+
+
+def test_journal_that_cannot_be_written() -> None:
+    async def scene(world: World) -> None:
+        world.journal.is_broken = True
+        with pytest.raises(JournalUnavailable):
+            await world.enqueue("a")
+        await until(lambda: world.runtime.unready is not None)
+
+    happened("EvenmatchNotReady", scene)
+
+
+def test_promise_that_does_not_hold() -> None:
+    async def scene(world: World) -> None:
+        world.runtime.engine.tables.players["default"]["ghost"] = "s0-1"
+
+    happened("EvenmatchPromiseBroken", scene)
+
+
+def test_policy_that_broke_its_contract() -> None:
+    async def scene(world: World) -> None:
+        world.runtime.engine.pools["duel"].stop(PolicyError("policy x of queue duel: planted"))
+
+    happened("EvenmatchPolicyStopped", scene)
+
+
+@pytest.mark.parametrize("alert", ["EvenmatchUnexpectedErrors", "EvenmatchServerErrors"])
+def test_error_that_nobody_foresaw(alert: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("planted")
+
+    async def scene(world: World) -> None:
+        monkeypatch.setattr(Statistics, "of", broken)
+        assert await world.call("GET", "/v1/queues/duel/stats") == 500
+
+    happened(alert, scene)
+
+
+def test_players_whom_a_rule_keeps_apart() -> None:
+    apart = msgspec.structs.replace(DUEL, rules=(Rule("same", "mode"),))
+
+    async def scene(world: World) -> None:
+        await world.enqueue(*(f"p{number}" for number in range(20)))
+
+    happened("EvenmatchNoMatches", scene, Plan((apart,)))
+
+
+def test_somebody_waits_too_long() -> None:
+    async def scene(world: World) -> None:
+        await world.enqueue("alone")
+        world.runtime.clock = Clock(world.runtime.now() + 901.0)
+
+    happened("EvenmatchWaitsTooLong", scene)
+
+
+def test_many_tickets_expire() -> None:
+    short = msgspec.structs.replace(DUEL, rules=(Rule("same", "mode"),), wait_max=0.05)
+
+    async def scene(world: World) -> None:
+        await world.enqueue("a", "b")
+        await until(lambda: not world.runtime.engine.tables.waiting)
+        await until(lambda: not world.parts.statistics.waiting("duel"))
+
+    happened("EvenmatchManyExpire", scene, Plan((short,)))
+
+
+def test_ready_checks_that_fail() -> None:
+    asked = msgspec.structs.replace(DUEL, accept=Accept())
+
+    async def scene(world: World) -> None:
+        await world.enqueue("a", "b")
+        (match, *_) = reversed(world.runtime.engine.tables.proposals.values())
+        given = Decline(world.runtime.now(), match.match.id, match.match.tickets[0])
+        await world.runtime.ask(given)
+
+    happened("EvenmatchChecksFail", scene, Plan((asked,)))
+
+
+def test_requests_that_are_turned_away() -> None:
+    limits = Limits(pool_max=2)
+    apart = msgspec.structs.replace(DUEL, rules=(Rule("same", "mode"),))
+
+    async def scene(world: World) -> None:
+        body = b'{"players": [{"id": "%d"}], "attributes": {"mode": "m"}}'
+        statuses = [await world.call("POST", "/v1/tickets", body % n) for n in range(51)]
+        assert set(statuses) <= {429, 503}
+
+    happened("EvenmatchOverloaded", scene, Plan((apart,), settings=ServerSettings(limits=limits)))
+
+
+def test_disk_that_is_slow() -> None:
+    async def scene(world: World) -> None:
+        world.journal.pause = 0.26
+        await world.enqueue("a", "b")
+
+    happened("EvenmatchSlowCommits", scene)
+
+
+def test_disk_that_is_almost_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = 3e9
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1e12, 1e12 - free, free))
+
+    async def scene(world: World) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1e12, 1e12 - 1e9, 1e9))
+
+    happened("EvenmatchDiskFull", scene, Plan((DUEL,), data=tmp_path))
+
+
+def test_snapshots_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(world: World) -> None:
+        monkeypatch.setattr(world.runtime._snapshots, "_at", -200_000)
+
+    happened("EvenmatchSnapshotsMissing", scene)
+
+
+def test_queue_that_somebody_paused() -> None:
+    async def scene(world: World) -> None:
+        now = world.runtime.now()
+        await world.runtime.ask(Configure(now, (DUEL,), 0, 2, ("duel",)))
+
+    happened("EvenmatchQueuePaused", scene)
+
+
+def test_every_alert_is_fired_by_a_test_of_this_file() -> None:
+    text = Path(__file__).read_text()
+    for alert in EXPRESSIONS:
+        assert f'"{alert}"' in text

@@ -1,0 +1,190 @@
+"""The client against a server made of scripted answers: what it repeats, and what it does not."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import pytest
+
+from evenmatch.client import AsyncClient, Client, Retry, ServerRefused, ServerUnreachable
+from evenmatch.errors import ConfigError
+from evenmatch.model.ticket import Player
+from evenmatch.wire import CreateTicket
+
+CREATED = (201, b'{"id":"s0-1","state":"waiting","queues":["duel"],"enqueued_at":1.0}')
+STATE = (200, b'{"id":"s0-1","state":"waiting","wait":1.0}')
+BUSY = (429, b'{"error":"overloaded","message":"later"}')
+AWAY = (503, b'{"error":"unavailable","message":"later"}')
+GONE = (0, b"")
+"""The server closes the connection without an answer."""
+ADA = CreateTicket((Player("ada"),))
+QUICK = Retry(first=0.0)
+
+
+class Script:
+    """A server that answers one thing after another; `asked` are the requests, as they came."""
+
+    def __init__(self, *answers: tuple[int, bytes], retry_after: str = "0") -> None:
+        self._answers = list(answers)
+        self._retry_after = retry_after
+        self.asked: list[bytes] = []
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = [line for line in head.split(b"\r\n") if line[:15] == b"Content-Length:"]
+                body = await reader.readexactly(int(length[0][15:])) if length else b""
+                self.asked.append(head + body)
+                status, answer = self._answers.pop(0)
+                if status == 0:
+                    break
+                writer.write(
+                    b"HTTP/1.1 %d x\r\nretry-after: %b\r\ncontent-length: %d\r\n\r\n%b"
+                    % (status, self._retry_after.encode(), len(answer), answer)
+                )
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+    @property
+    def keys(self) -> list[bytes]:
+        lines = [line for asked in self.asked for line in asked.split(b"\r\n")]
+        return [line[17:] for line in lines if line.startswith(b"Idempotency-Key: ")]
+
+
+def play(
+    script: Script,
+    scene: Callable[[AsyncClient], Awaitable[None]],
+    retry: Retry = QUICK,
+    token: str | None = None,
+) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(20.0):
+            server = await asyncio.start_server(script.talk, "127.0.0.1", 0)
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            async with AsyncClient(url, retry=retry, token=token, chance=lambda: 1.0) as client:
+                await scene(client)
+            server.close()
+            await server.wait_closed()
+            await asyncio.sleep(0)
+
+    asyncio.run(bounded())
+
+
+@pytest.mark.parametrize("trouble", [BUSY, AWAY, GONE])
+def test_create_is_asked_for_again_under_the_same_key(trouble: tuple[int, bytes]) -> None:
+    script = Script(trouble, trouble, CREATED)
+
+    async def scene(client: AsyncClient) -> None:
+        assert (await client.create(ADA)).id == "s0-1"
+
+    play(script, scene)
+    assert len(script.asked) == 3
+    first, *others = script.keys
+    assert others == [first, first]
+    assert len(first) == 32
+
+
+def test_each_create_has_a_key_of_its_own_unless_one_is_given() -> None:
+    script = Script(CREATED, CREATED, CREATED)
+
+    async def scene(client: AsyncClient) -> None:
+        for key in (None, None, "mine"):
+            await client.create(ADA, key=key)
+
+    play(script, scene)
+    assert len(set(script.keys)) == 3
+    assert script.keys[2] == b"mine"
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: client.get("s0-1"),
+        lambda client: client.heartbeat("s0-1"),
+        lambda client: client.accept("s0-m1", "s0-1"),
+        lambda client: client.decline("s0-m1", "s0-1", "ada"),
+    ],
+)
+def test_what_is_done_once_when_done_twice_is_repeated(
+    ask: Callable[[AsyncClient], Awaitable[object]],
+) -> None:
+    script = Script(GONE, AWAY, STATE)
+
+    async def scene(client: AsyncClient) -> None:
+        await ask(client)
+
+    play(script, scene)
+    assert len(script.asked) == 3
+    assert len(set(script.asked)) == 1
+
+
+def test_patience_has_an_end_and_says_what_the_server_said() -> None:
+    script = Script(*[BUSY] * 3)
+
+    async def scene(client: AsyncClient) -> None:
+        with pytest.raises(ServerRefused) as caught:
+            await client.get("s0-1")
+        assert (caught.value.status, caught.value.code) == (429, "overloaded")
+        assert caught.value.is_passing
+
+    play(script, scene, Retry(tries=3, first=0.0))
+    assert len(script.asked) == 3
+
+
+def test_lost_connections_end_as_unreachable() -> None:
+    script = Script(*[GONE] * 3)
+
+    async def scene(client: AsyncClient) -> None:
+        with pytest.raises(ServerUnreachable):
+            await client.create(ADA)
+
+    play(script, scene, Retry(tries=3, first=0.0))
+    assert len(script.asked) == 3
+
+
+def test_refusals_are_not_repeated() -> None:
+    script = Script((409, b'{"error":"too_late","message":"matched","match":"s0-m1"}'))
+
+    async def scene(client: AsyncClient) -> None:
+        with pytest.raises(ServerRefused) as caught:
+            await client.cancel("s0-1")
+        assert caught.value.match == "s0-m1"
+
+    play(script, scene)
+    assert len(script.asked) == 1
+
+
+def test_token_goes_with_each_request_and_nonsense_is_refused() -> None:
+    script = Script(STATE)
+
+    async def scene(client: AsyncClient) -> None:
+        await client.get("s0-1")
+
+    play(script, scene, token="em_secret")
+    assert b"\r\nAuthorization: Bearer em_secret\r\n" in script.asked[0]
+    with pytest.raises(ConfigError, match="printable"):
+        AsyncClient("http://127.0.0.1:1", token="a\r\nX-Evil: 1")
+
+
+def test_pauses_double_up_to_a_limit_and_are_drawn() -> None:
+    retry = Retry(first=0.5, most=3.0)
+    assert [retry.pause(tried, 0.0, lambda: 1.0) for tried in (1, 2, 3, 4, 9)] == [
+        0.5, 1.0, 2.0, 3.0, 3.0,
+    ]  # fmt: skip
+    assert retry.pause(3, 7.0, lambda: 0.25) == 7.5
+    assert retry.pause(3, 0.0, lambda: 0.0) == 0.0
+
+
+def test_address_that_is_none_is_refused() -> None:
+    for url in ("ftp://x", "localhost:8080", "http://"):
+        with pytest.raises(ConfigError, match="http://host:port"):
+            AsyncClient(url)
+
+
+def test_client_without_a_loop_says_the_same() -> None:
+    with Client("http://127.0.0.1:9", retry=Retry(tries=1)) as client:
+        assert not client.healthz()
+        with pytest.raises(ServerUnreachable):
+            client.get("s0-1")
