@@ -152,6 +152,9 @@ class Backfill:
     def fire(self, now: float) -> None:
         """Close the matches whose lease is over, and let others look for newcomers."""
         for entry in self._leases.take_due(now):
+            # Two openings of a match may end at the same instant.
+            if not self._is_lease(entry):
+                continue
             self._close(entry[3], self._floor.tables.rosters[entry[3]], "lease")
         self._fills.fire(now)
 

@@ -23,7 +23,7 @@ from evenmatch.cost.objective import Seating
 from evenmatch.engine.check import off_side
 from evenmatch.engine.deadlines import Deadlines, Entry
 from evenmatch.engine.floor import Floor
-from evenmatch.engine.newcomers import Join, Search, find_newcomers, opening_of
+from evenmatch.engine.newcomers import Join, Opening, Search, find_newcomers, opening_of
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.rosters import Roster
 from evenmatch.model.events import Assigned, Matched
@@ -47,6 +47,8 @@ class Fills:
         self._looks = Deadlines(self._is_next)
         self._due: set[str] = set()
         self._arrived: dict[str, list[str]] = {}
+        # What a roster's free seats are worth, as long as it stays what it is.
+        self._openings: dict[str, tuple[Roster, Opening | None]] = {}
         floor.timers.append(self._looks)
 
     # Who is open
@@ -54,6 +56,7 @@ class Fills:
     def open(self, match_id: str, queue: str) -> None:
         """Let a match take part from now on; all who wait are looked at soon."""
         self._open.setdefault(queue, {})[match_id] = None
+        self._openings.pop(match_id, None)
         self._look_soon(match_id, queue, self._floor.now)
 
     def close(self, match_id: str, queue: str) -> None:
@@ -61,6 +64,7 @@ class Fills:
         mine = self._open.get(queue, {})
         mine.pop(match_id, None)
         self._look_at.pop(match_id, None)
+        self._openings.pop(match_id, None)
         self._due.discard(match_id)
         if not mine and queue in self._open:
             del self._open[queue]
@@ -116,7 +120,7 @@ class Fills:
         worth = (seating.criteria_cost - price * waits) / players
         best: tuple[float, str, Join] | None = None
         for match_id, roster in self._of(pool.name, "normal"):
-            for join in self._search(pool, roster, tickets).joins:
+            for join in self._search(pool, match_id, roster, tickets).joins:
                 net = join.net(price)
                 if net <= worth and (best is None or net < best[0]):
                     best = net, match_id, join
@@ -165,21 +169,26 @@ class Fills:
             is_due = match_id in self._due
             if is_due:
                 self._due.discard(match_id)
-                search = self._search(pool, roster, pool.tickets.values())
+                search = self._search(pool, match_id, roster, pool.tickets.values())
                 again_at = max(search.again_at, self._floor.now + LOOK_AGAIN)
             else:
                 newcomers = [pool.tickets[i] for i in arrived if i in pool.tickets]
                 if not newcomers:
                     continue
-                search = self._search(pool, roster, newcomers)
+                search = self._search(pool, match_id, roster, newcomers)
                 again_at = search.again_at
             if search.joins:
                 self._join(pool, match_id, search.joins[-1])
             elif again_at < math.inf:
                 self._look_soon(match_id, pool.name, again_at)
 
-    def _search(self, pool: Pool, roster: Roster, candidates: Iterable[Ticket]) -> Search:
-        opening = opening_of(pool, roster)
+    def _search(
+        self, pool: Pool, match_id: str, roster: Roster, candidates: Iterable[Ticket]
+    ) -> Search:
+        known = self._openings.get(match_id)
+        if known is None or known[0] is not roster:
+            known = self._openings[match_id] = (roster, opening_of(pool, roster))
+        opening = known[1]
         if opening is None:
             return Search([])
         return find_newcomers(pool, opening, candidates, self._floor.now)

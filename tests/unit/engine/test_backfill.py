@@ -228,6 +228,12 @@ class TestLease:
             assert Closed("s0-m1", "lease") in house.pass_to(80.0)
             assert house.engine.tables.now >= beat + 15.0
 
+    def test_that_ends_twice_at_one_instant_closes_once(self) -> None:
+        house = running(House())
+        house.open(5.0, "b", lease=30.0)
+        house.open(25.0, "b", lease=10.0, priority="high")
+        assert house.pass_to(35.0) == [Closed("s0-m1", "lease")]
+
     def test_keeps_the_age_of_the_free_seats(self) -> None:
         house = running(House())
         house.open(5.0, "b", lease=30.0)
