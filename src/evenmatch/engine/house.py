@@ -1,7 +1,7 @@
-"""The floor: the pools at work, who waits in them, and the matches that come of their decisions.
+"""The house: the pools at work, who waits in them, and the matches that come of their decisions.
 
-The engine hands inputs to those who understand them (`entrance`, `acceptance`, ...); all of them
-work on one floor. Whatever happens is an event, which `emit` folds into the tables at once. Who has
+The engine hands inputs to those who understand them (`acceptance`, `backfill`, `outcomes`); all of
+them work in one house. Whatever happens is an event, which `emit` folds into the tables at once. Who has
 changed pools lets the queues decide before the input ends.
 """
 
@@ -36,7 +36,7 @@ Found = tuple[list[Ticket], Seating, int]
 """Tickets by age, their division, and the number of bots."""
 
 
-class Floor:
+class House:
     """Pools, the instants at which something is due, and the input that is being worked on.
 
     Args:
