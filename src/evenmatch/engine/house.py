@@ -1,8 +1,8 @@
 """The house: the pools at work, who waits in them, and the matches that come of their decisions.
 
 The engine hands inputs to those who understand them (`acceptance`, `backfill`, `outcomes`); all of
-them work in one house. Whatever happens is an event, which `emit` folds into the tables at once. Who has
-changed pools lets the queues decide before the input ends.
+them work in one house. Whatever happens is an event, which `emit` folds into the tables at once.
+Who has changed pools lets the queues decide before the input ends.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ import math
 from collections.abc import Mapping
 from itertools import islice
 
+from msgspec.structs import replace
+
 from evenmatch.cost.expansion import round_up
 from evenmatch.engine.deadlines import Deadlines, Entry
 from evenmatch.engine.house import House
@@ -101,6 +103,7 @@ class Outcomes:
             OutcomeDisputed: A player reports after the players could not agree in time.
             Overloaded: More outcomes wait to be rated than can be kept.
         """
+        kept = self._as_played(kept)
         result = result_of(given, kept.match)
         told = kept.outcome
         if told is not None and told.state == "counted":
@@ -115,6 +118,22 @@ class Outcomes:
             self._count(kept, result)
         else:
             self._report(given, given.player, kept, result)
+
+    def _as_played(self, kept: KeptMatch) -> KeptMatch:
+        """Return a match with all who played in it: those who joined later too.
+
+        Who left before the end has played as well; whoever reports says who quit.
+        """
+        told, match = kept.outcome, kept.match
+        if told is not None and told.result is not None:
+            return replace(kept, match=replace(match, players=told.result.teams))
+        tables = self._house.tables
+        roster = tables.rosters.get(match.id)
+        if roster is None or not roster.fills:
+            return kept
+        joined = [tables.matches[fill].match.players for fill in roster.fills]
+        teams = [sum(team, ()) for team in zip(match.players, *joined, strict=True)]
+        return replace(kept, match=replace(match, players=tuple(teams)))
 
     def _report(self, given: Outcome, player: str, kept: KeptMatch, result: Result) -> None:
         match, told = kept.match, kept.outcome or MatchOutcome("reported")
@@ -142,7 +161,7 @@ class Outcomes:
         self._check_room(kept)
         until = told.until if told.reports else round_up(given.now + REPORTS_LAST)
         self._emit(Reported(match.id, player, result, until))
-        kept = self._house.tables.matches[match.id]
+        kept = self._as_played(self._house.tables.matches[match.id])
         if not told.reports:
             self.watch(kept)
         assert kept.outcome is not None
@@ -152,6 +171,7 @@ class Outcomes:
 
     def _judge(self, kept: KeptMatch) -> None:
         """Count what the players who reported agree on, or call the match disputed."""
+        kept = self._as_played(kept)
         assert kept.outcome is not None
         reports, teams = kept.outcome.reports, kept.match.players
         heard = sum(any(player in reports for player in team) for team in teams)

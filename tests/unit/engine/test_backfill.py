@@ -17,6 +17,7 @@ from evenmatch.errors import (
     TooLate,
     UnknownMatch,
 )
+from evenmatch.model.accept import Accept
 from evenmatch.model.events import (
     Assigned,
     Cancelled,
@@ -39,10 +40,11 @@ from evenmatch.model.inputs import (
     Finish,
     Input,
     Open,
+    Outcome,
     Void,
 )
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Accept, Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule
@@ -689,3 +691,18 @@ class TestRecovery:
         house.open(5.0, "b")
         house.hand(Configure(6.0, (filled(2, 2, wait_max=60.0),)))
         assert fills(house.enter(7.0, "e"))
+
+
+def test_outcome_counts_those_who_joined_later_and_those_who_left() -> None:
+    house = running(House(filled(2, 2)))
+    teams = house.engine.tables.matches["s0-m1"].match.players
+    house.open(2.0, "b")
+    (fill,) = fills(house.enter(3.0, "e"))
+    played = tuple(old + new for old, new in zip(teams, fill.players, strict=True))
+    told = Outcome(4.0, "s0-m1", ranks=(1.0, 2.0), teams=played, quitters=("b",))
+
+    (counted, _) = house.hand(told)
+    assert counted.result.teams == played  # type: ignore[attr-defined]
+    assert counted.result.quitters == ("b",)  # type: ignore[attr-defined]
+    assert house.hand(replace(told, now=5.0)) == ()
+    assert state_hash(house.restarted()) == state_hash(house.engine)
