@@ -20,6 +20,7 @@ from evenmatch.engine.deadlines import Deadlines, Entry
 from evenmatch.engine.fills import Fills
 from evenmatch.engine.house import House
 from evenmatch.engine.lookup import find_match
+from evenmatch.engine.newcomers import can_compare
 from evenmatch.engine.rosters import MINUTE, OPENS_PER_MINUTE, Roster
 from evenmatch.engine.rows import KeptMatch
 from evenmatch.errors import (
@@ -32,6 +33,7 @@ from evenmatch.errors import (
 from evenmatch.model.events import Assigned, Cancelled, Closed, Opened, Voided
 from evenmatch.model.inputs import Assign, Close, Open, Void
 from evenmatch.model.match import OpenMatch
+from evenmatch.model.queue import Queue
 
 OPEN_MOST = 200
 """Matches of one queue that may be open at the same time."""
@@ -171,7 +173,7 @@ class Backfill:
             if roster.open is None:
                 continue
             queue = tables.queues.get(roster.queue)
-            if queue is None or queue.backfill is None or queue.format.players != roster.seats:
+            if queue is None or queue.backfill is None or not self._suits(roster, queue):
                 self._close(match_id, roster, "queue_changed")
             else:
                 self._fills.open(match_id, roster.queue)
@@ -196,9 +198,18 @@ class Backfill:
             )
         if roster is None or roster.backfill is None or not kept.live:
             raise NoBackfill(f"match {match_id} is over: nobody can join it", match=match_id)
-        if queue.format.players != roster.seats:
-            raise NoBackfill(f"queue {queue.name} has other teams by now", match=match_id)
+        if not self._suits(roster, queue):
+            raise NoBackfill(
+                f"queue {queue.name} has other teams by now, or compares what the players of match "
+                f"{match_id} do not have; let it end as it is",
+                match=match_id,
+            )
         return roster
+
+    def _suits(self, roster: Roster, queue: Queue) -> bool:
+        """Return whether a queue, as it is now, can compare newcomers with those who play."""
+        objective = self._house.objectives[queue.name]
+        return queue.format.players == roster.seats and can_compare(roster, objective)
 
     def _left(self, given: Open, roster: Roster) -> tuple[str, ...]:
         """Return who has left since the last time."""

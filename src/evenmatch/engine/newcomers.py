@@ -13,7 +13,7 @@ from itertools import islice
 import msgspec
 
 from evenmatch.cost.divider import Teams
-from evenmatch.cost.objective import Seating
+from evenmatch.cost.objective import Objective, Seating
 from evenmatch.cost.roles import assign, ranks_of
 from evenmatch.cost.rules import side_of
 from evenmatch.engine.pool import Pool
@@ -88,9 +88,22 @@ class Search(msgspec.Struct):
     again_at: float = math.inf
 
 
+def can_compare(roster: Roster, objective: Objective) -> bool:
+    """Return whether those who play have all that a queue's present version looks at.
+
+    The sizes of their parties do not matter: some of a party may have left.
+    """
+    return all(
+        objective.missing(ticket) is None
+        and all(key in ticket.percentiles for key in objective.samples)
+        for team in roster.teams
+        for ticket in team
+    )
+
+
 def opening_of(pool: Pool, roster: Roster) -> Opening | None:
     """Return a roster's free seats; None if it asks for nobody, or for nobody who could come."""
-    if roster.open is None:
+    if roster.open is None or not can_compare(roster, pool.objective):
         return None
     teams = [[_at_home(pool, roster, ticket) for ticket in team] for team in roster.teams]
     seated = tuple([tuple([t for t in team if t is not None]) for team in teams])

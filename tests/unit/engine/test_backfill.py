@@ -19,6 +19,7 @@ from evenmatch.errors import (
 )
 from evenmatch.model.accept import Accept
 from evenmatch.model.events import (
+    Accepted,
     Assigned,
     Cancelled,
     Closed,
@@ -685,6 +686,25 @@ class TestRecovery:
         house.open(5.0, "b")
         events = house.hand(Configure(6.0, (queue("main", 2, 2),)))
         assert Closed("s0-m1", "queue_changed") in events
+
+    def test_closes_matches_whose_players_lack_what_the_queue_compares_now(self) -> None:
+        house = running(House())
+        house.open(5.0, "b")
+        changed = replace(filled(2, 2), rules=(rule("elo", 100.0),))
+        events = house.hand(Configure(6.0, (changed,)))
+        assert Closed("s0-m1", "queue_changed") in events
+        with pytest.raises(NoBackfill, match="compares"):
+            house.open(7.0, "b")
+        newcomer = NewTicket((Player("e", attributes={"elo": 5.0}),))
+        assert kinds(house.enter(8.0, newcomer)) == [Accepted]
+
+    def test_keeps_a_party_open_that_lost_a_member_though_parties_are_full_now(self) -> None:
+        house = House(filled(2, 2))
+        house.enter(1.0, new_ticket("a", 1500, 1500), new_ticket("b", 1500, 1500))
+        house.open(5.0, "b2")
+        pairs = Format((2, 2), party_sizes=(2,))
+        events = house.hand(Configure(6.0, (replace(filled(2, 2), format=pairs),)))
+        assert not [event for event in events if isinstance(event, Closed)]
 
     def test_keeps_open_what_a_new_configuration_would_open(self) -> None:
         house = running(House())
