@@ -147,7 +147,9 @@ class Fills:
             if match_id in self._due:
                 self._due.discard(match_id)
                 self._look_soon(match_id, pool.name, self._house.now + LOOK_AGAIN)
-        self._arrived.pop(pool.name, None)
+        self._arrived[pool.name] = [
+            ticket_id for ticket_id in self._arrived.get(pool.name, ()) if pool.is_kept(ticket_id)
+        ]
 
     # Filling
 
@@ -172,7 +174,9 @@ class Fills:
                 search = self._search(pool, match_id, roster, pool.tickets.values())
                 again_at = max(search.again_at, self._house.now + LOOK_AGAIN)
             else:
-                newcomers = [pool.tickets[i] for i in arrived if i in pool.tickets]
+                newcomers = [
+                    pool.tickets[i] for i in arrived if i in pool.tickets and not pool.is_kept(i)
+                ]
                 if not newcomers:
                     continue
                 search = self._search(pool, match_id, roster, newcomers)

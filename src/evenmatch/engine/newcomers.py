@@ -34,6 +34,7 @@ class Opening(msgspec.Struct, frozen=True, gc=False):
         free: Seats by team that are to be filled.
         criteria_cost: What the match costs as it is.
         quality_floor: The least that it may be worth with the newcomers.
+        barred: Players who do not join: those who have left, and those who play.
         roles: By team, how many more players each role takes; empty where there are none.
     """
 
@@ -42,6 +43,7 @@ class Opening(msgspec.Struct, frozen=True, gc=False):
     free: tuple[int, ...]
     criteria_cost: float
     quality_floor: float
+    barred: frozenset[str]
     roles: tuple[tuple[int, ...], ...] = ()
 
 
@@ -117,7 +119,10 @@ def opening_of(pool: Pool, roster: Roster) -> Opening | None:
     free = tuple([min(pair) for pair in zip(roster.open.free, roster.free, strict=True)])
     alone = sum([ticket.size for team in seated for ticket in team]) < 2
     now_costs = 0.0 if alone else pool.objective.judge(seated).criteria_cost
-    return Opening(roster, seated, free, now_costs, roster.open.quality_floor, roles)
+    # Where matches are not exclusive, somebody may queue again while he plays.
+    barred = frozenset(roster.left).union(*roster.players)
+    floor = roster.open.quality_floor
+    return Opening(roster, seated, free, now_costs, floor, barred, roles)
 
 
 def find_newcomers(
@@ -238,10 +243,11 @@ def _ready_at(pool: Pool, opening: Opening, ticket: Ticket) -> float:
     """Return when a ticket may be in a match with each of those who play; inf if never."""
     if ticket.size > max(opening.free):
         return math.inf
-    gone = opening.roster.left
-    if gone and any(player.id in gone for player in ticket.players):
+    if any(player.id in opening.barred for player in ticket.players):
         return math.inf
-    at = ticket.enqueued_at
+    # Who is kept from the policy is kept from running matches too.
+    kept = (pool.held.get(ticket.id, 0.0), pool.delayed.get(ticket.id, 0.0))
+    at = max(ticket.enqueued_at, *kept)
     pair_ready_at = pool.objective.rules.pair_ready_at
     for team in opening.teams:
         for other in team:

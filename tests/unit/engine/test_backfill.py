@@ -345,6 +345,34 @@ class TestFill:
         assert match.region == "eu"
         assert [d for team in match.latency_delta or () for d in team] == [40.0]
 
+    def test_takes_nobody_who_plays_in_the_match_already(self) -> None:
+        house = running(House(filled(2, 2)))
+        house.enter(2.0, "a")
+        assert not fills(house.open(3.0, "d"))
+        assert not fills(house.pass_to(9.0))
+        assert fills(house.enter(10.0, "e"))
+
+    def test_waits_for_newcomers_whom_commit_jitter_holds_back(self) -> None:
+        house = House(replace(filled(2, 2), commit_jitter=8.0))
+        house.enter(1.0, "a", "b", "c", "d")
+        house.pass_to(20.0)
+        house.open(21.0, "d", lease=60.0)
+        assert not fills(house.enter(22.0, "e"))
+        let_in_at = house.engine.pools["main"].delayed["s0-5"]
+        assert let_in_at > 22.5
+        assert not fills(house.pass_to(let_in_at - 0.01))
+        assert fills(house.pass_to(let_in_at))
+
+    def test_of_a_match_opened_later_waits_for_those_held_back_too(self) -> None:
+        house = House(replace(filled(2, 2), commit_jitter=8.0))
+        house.enter(1.0, "a", "b", "c", "d")
+        house.pass_to(20.0)
+        house.enter(22.0, "e")
+        let_in_at = house.engine.pools["main"].delayed["s0-5"]
+        assert not fills(house.open(22.25, "d", lease=60.0))
+        assert not fills(house.pass_to(let_in_at - 0.01))
+        assert fills(house.pass_to(let_in_at + 2.0))
+
     def test_keeps_to_the_quality_floor(self) -> None:
         house = House(filled(1, 1, criteria=(NEAR,)))
         house.enter(1.0, new_ticket("a", 1500), new_ticket("b", 1500))
