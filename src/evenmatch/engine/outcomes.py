@@ -26,7 +26,7 @@ from evenmatch.engine.ladders import Rate
 from evenmatch.engine.ratings import Period, StoredRating, aged, period_of
 from evenmatch.engine.results import result_of
 from evenmatch.engine.rows import KeptMatch
-from evenmatch.errors import NotInMatch, OutcomeDiffers, OutcomeDisputed, Overloaded
+from evenmatch.errors import NotInMatch, OutcomeDiffers, OutcomeDisputed, Overloaded, TooLate
 from evenmatch.model.events import (
     Counted,
     Disputed,
@@ -77,7 +77,8 @@ class Outcomes:
 
     def watch(self, kept: KeptMatch) -> None:
         """See to it that reports on a match are judged; for recovery too."""
-        if kept.outcome is not None and kept.outcome.state == "reported":
+        if _is_reported(kept):
+            assert kept.outcome is not None
             match = kept.match
             self._judged.add((kept.outcome.until, kept.made, 0, match.id, match.queue))
 
@@ -100,9 +101,16 @@ class Outcomes:
             InvalidOutcome: It does not fit the match.
             NotInMatch: A player reports who was not in the match.
             OutcomeDiffers: Something else was said before, and stays.
+            TooLate: The match was called off.
             OutcomeDisputed: A player reports after the players could not agree in time.
             Overloaded: More outcomes wait to be rated than can be kept.
         """
+        if kept.void is not None:
+            raise TooLate(
+                f"match {kept.match.id} was called off: its tickets wait again, and nothing that "
+                f"is said of it counts",
+                match=kept.match.id,
+            )
         kept = self._as_played(kept)
         result = result_of(given, kept.match)
         told = kept.outcome
@@ -248,7 +256,13 @@ class Outcomes:
 
     def _is_reported(self, entry: Entry) -> bool:
         kept = self._house.tables.matches.get(entry[3])
-        return kept is not None and kept.outcome is not None and kept.outcome.state == "reported"
+        return kept is not None and _is_reported(kept)
+
+
+def _is_reported(kept: KeptMatch) -> bool:
+    """Return whether reports on a match wait to be judged; on a void one they never are."""
+    told = kept.outcome
+    return told is not None and told.state == "reported" and kept.void is None
 
 
 def _is_full(period: Period) -> bool:

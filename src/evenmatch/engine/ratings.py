@@ -139,10 +139,6 @@ def _reported(tables: Tables, given: Input, event: Reported) -> None:
     reports = {} if kept.outcome is None else kept.outcome.reports
     told = {**reports, event.player: event.result}
     _note(tables, event.match, MatchOutcome("reported", None, told, event.until))
-    # For him the match is over; the others are still in it until the outcome counts.
-    for busy in tables.busy.values():
-        if busy.get(event.player) == event.match:
-            del busy[event.player]
 
 
 def _counted(tables: Tables, given: Input, event: Counted) -> None:

@@ -17,11 +17,12 @@ from evenmatch.errors import (
     OutcomeDiffers,
     OutcomeDisputed,
     Overloaded,
+    TooLate,
     UnknownMatch,
 )
 from evenmatch.model.accept import Accept
 from evenmatch.model.events import Counted, Disputed, Event, Finished, PeriodEnded, Rated, Refused
-from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Finish, Input, Outcome
+from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Finish, Input, Outcome, Void
 from evenmatch.model.outcome import Aged
 from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
@@ -175,6 +176,32 @@ class TestServiceReports:
             world.told(1.0, "s0-m9", 1, 2)
 
 
+    def test_void_match_has_no_outcome_and_changes_no_rating(self) -> None:
+        world = World(msgspec.structs.replace(rated(), backfill="manual"))
+        match = world.enter(0.0, "a", "b")
+        world.hand_in(Void(1.0, match, "no server"))
+        before = dict(world.engine.tables.ratings["default"])
+
+        with pytest.raises(TooLate, match="called off"):
+            world.told(2.0, match, 1, 2)
+        with pytest.raises(TooLate, match="called off"):
+            world.told(2.0, match, 1, 2, player="a")
+        assert world.state(match) is None
+        assert world.engine.tables.ratings["default"] == before
+
+    def test_reports_on_a_match_are_not_judged_once_it_is_void(self) -> None:
+        world = World(msgspec.structs.replace(rated("duel", 2, 2), backfill="manual"))
+        match = world.enter(0.0, "a", "b", "c", "d")
+        teams = world.engine.tables.matches[match].match.players
+        world.told(1.0, match, 1, 2, player=teams[0][0])
+        world.told(2.0, match, 1, 2, player=teams[1][0])
+        world.hand_in(Void(3.0, match, "no server"))
+
+        assert not [e for e in world.until(700.0) if isinstance(e, Counted | Disputed)]
+        world.engine.resume(world.engine.tables.now)
+        assert not [e for e in world.until(1500.0) if isinstance(e, Counted | Disputed)]
+
+
 class TestPlayerReports:
     def test_outcome_counts_as_soon_as_all_players_agree(self) -> None:
         world = World(rated(exclusive_match=True))
@@ -188,16 +215,17 @@ class TestPlayerReports:
         assert world.state(match) == "counted"
         world.check_recovery()
 
-    def test_match_is_over_for_the_player_who_reports(self) -> None:
+    def test_match_is_live_for_its_players_until_the_reports_are_judged(self) -> None:
         world = World(rated(exclusive_match=True))
         match = world.enter(0.0, "a", "b")
         world.told(1.0, match, 2, 1, player="a")
 
-        busy = world.engine.tables.busy["default"]
-        assert busy == {"b": match}
+        (refused,) = world.hand_in(Enqueue(2.0, (new_ticket("a", Player("a")),)))
+        assert isinstance(refused, Refused)
+        assert (refused.code, refused.match) == ("already_waiting", match)
         world.until(601.0)
         assert world.state(match) == "disputed"
-        assert busy == {}
+        assert world.engine.tables.busy["default"] == {}
 
     def test_two_of_different_teams_are_enough_after_ten_minutes(self) -> None:
         world = World(rated("duel", 2, 2))
