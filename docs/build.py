@@ -507,7 +507,8 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "players of a team.",
         "party_sizes": "Party sizes admitted; without it all that fit into a team.",
         "backfill": "Whether running matches may be filled: `manual`, when the backend opens them, "
-        "or `automatic`, from the start of a match that is not full on; without it never.",
+        "or `automatic`, from the start of a match that is not full on; without it never. "
+        "Newcomers of a running match are not asked, even with `accept`.",
         "allocation": "Name of the `[server.allocation.NAME]` that finds its matches a server.",
         "silent_after": "Seconds without a heartbeat or an open stream after which a server drops "
         "a ticket; without it no heartbeat is asked.",
