@@ -41,7 +41,7 @@ def demo(
     never answer; then the match is repaired with somebody else. The server's address, printed
     first, shows the dashboard. At the end every ticket is checked: none lost, none matched twice.
 
-    The server's clock runs as fast as the players come. A player has two real seconds to answer,
+    The server's clock runs as fast as the players come. A player has three real seconds to answer,
     which are hours of that clock, so of the two waits shown the one until he is asked is what he
     would have felt.
 

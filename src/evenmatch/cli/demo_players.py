@@ -98,11 +98,13 @@ class Crowd:
     def left_as_meant(self, ticket: str, reason: str | None) -> bool:
         """Return whether a ticket that ended without a match has itself to blame.
 
-        So it has if its party declined, or had not accepted when its time was over.
+        So it has if its party declined, or had not accepted its last proposal in time.
         """
         if reason == SAID[DECLINE]:
             return ticket in self._parties and self._parties[ticket].mind == DECLINE
-        return reason == SAID[SILENT] and ticket not in self._accepted
+        match = self._asked.get(ticket)
+        has_accepted = match is not None and self._accepted.get(ticket) == match
+        return reason == SAID[SILENT] and not has_accepted
 
     def count(self, mind: str, reason: str) -> int:
         """Return how many tickets of parties of one mind ended without a match for a reason."""
@@ -121,7 +123,6 @@ class Crowd:
             self._hear_proposal(ticket, ticket.match)
         elif state == "waiting" and ticket.id in self._asked:
             self.failed.add(self._asked.pop(ticket.id))
-            self._accepted.pop(ticket.id, None)
         elif state in ("cancelled", "expired"):
             self.ended[ticket.id] = ticket.reason or ""
             if ticket.match is not None:

@@ -26,7 +26,7 @@ seconds = %r
 repair = %r
 
 [[queue.criteria]]"""
-ANSWER_SECONDS = 2.0
+ANSWER_SECONDS = 3.0
 """Real seconds for an answer over HTTP, on a busy machine; the world's clock runs faster."""
 ACCEPT_MIN, REPAIR_MIN = 15.0, 10.0
 """World seconds for an answer and for a repair, however slow the clock is."""

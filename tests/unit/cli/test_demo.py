@@ -53,9 +53,9 @@ def test_server_of_a_world_has_its_queue_and_clock(world: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("speed", "seconds", "repair"), [(1.0, 15.0, 10.0), (17_000.0, 34_000.0, 34_000.0)]
+    ("speed", "seconds", "repair"), [(1.0, 15.0, 10.0), (17_000.0, 51_000.0, 51_000.0)]
 )
-def test_players_have_two_real_seconds_to_answer_and_at_least_those_of_a_game(
+def test_players_have_three_real_seconds_to_answer_and_at_least_those_of_a_game(
     speed: float, seconds: float, repair: float
 ) -> None:
     (queue,), _, _ = parse_server(SETTINGS["duel"].server_config(speed))
@@ -128,6 +128,16 @@ def test_player_who_is_asked_does_not_queue_again_until_that_is_over() -> None:
     assert crowd.failed == {"m1"}
     # What it accepted before is over: it may be silent now.
     assert crowd.left_as_meant("t1", "silent")
+
+
+def test_acceptance_of_one_match_is_none_of_the_next() -> None:
+    elsewhere = TicketState("t1", "proposed", 5.0, match="m2")
+    ended = TicketState("t1", "cancelled", 9.0, "silent", "m2")
+    crowd = crowd_that_heard(PROPOSED, elsewhere, ended, mind=SILENT)
+    crowd._accepted["t1"] = "m1"
+    assert crowd.left_as_meant("t1", "silent")
+    crowd._accepted["t1"] = "m2"
+    assert not crowd.left_as_meant("t1", "silent")
 
 
 def test_teams_of_the_demo_are_judged_as_in_the_scenario() -> None:
