@@ -1,8 +1,8 @@
 """What a server of one queue costs while nobody plays: resident memory, and CPU over 30 seconds.
 
-Measured with the compiled kernels and as it is where numba is not installed, for a queue of duels
-and for one of teams, whose solver is the larger one. A few players come first, so that everything
-that is loaded when it is first needed is there.
+Measured with the compiled kernels and as it is where numba is not installed: for duels by a policy
+that needs no kernels, by one that needs some, and for teams, which need most. A few players come
+first, so that everything that is loaded when it is first needed is there.
 """
 
 from __future__ import annotations
@@ -23,6 +23,14 @@ READY_SECONDS = 180.0
 """How long kernels may take to compile where they never did before."""
 PLAYERS = 12
 QUEUES = {
+    "duels by greedy, as examples/godot": """
+[[queue]]
+name = "duel"
+teams = 2
+players = 1
+policy = "greedy"
+accept = {seconds = 15}
+""",
     "duels": """
 [[queue]]
 name = "duel"
