@@ -148,7 +148,7 @@ def http_page() -> str:
     ]
     for path, item in document["paths"].items():
         shared = item.get("parameters", [])
-        for method in ("get", "post", "put", "delete"):
+        for method in ("get", "post", "put", "patch", "delete"):
             if method in item:
                 lines += _operation(method, path, item[method], shared)
     lines += ["## Types", ""]
@@ -372,6 +372,7 @@ _HTTP_CODES = {
 _OTHER_CODES = (
     ("origin_not_allowed", 403, "A web page of an origin that is not configured sent a change."),
     ("config_error", 400, "A configuration cannot be used as written."),
+    ("upgrade_required", 426, "The stream is a WebSocket, and this was a plain request."),
     ("not_supported", 501, "The name is reserved, and this version cannot do it yet."),
     (
         "unavailable",
@@ -505,6 +506,9 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "roles": "Seats of each role in every team, such as `{tank = 1, dps = 2}`; they sum to the "
         "players of a team.",
         "party_sizes": "Party sizes admitted; without it all that fit into a team.",
+        "backfill": "Whether running matches may be filled: `manual`, when the backend opens them, "
+        "or `automatic`, from the start of a match that is not full on; without it never.",
+        "allocation": "Name of the `[server.allocation.NAME]` that finds its matches a server.",
         "silent_after": "Seconds without a heartbeat or an open stream after which a server drops "
         "a ticket; without it no heartbeat is asked.",
         "accept": "The ready-check, with the keys below; without it matches are final at once.",
@@ -611,6 +615,7 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("[outcomes]", shapes.OutcomesShape, scenario_model.Outcomes),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
     ("[server.tokens]", shapes.TokensShape, scenario_model.Tokens),
+    ("[server.allocation.NAME]", shapes.AllocationShape, scenario_model.Allocation),
     ("[[tenant]]", shapes.TenantShape, scenario_model.Tenant),
     ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
 ]
@@ -620,9 +625,14 @@ _ALLOWED: dict[str, dict[str, Any]] = {
     "QueueShape": {
         "on_deadline": queue_model.OnDeadline,
         "side_choice": queue_model.SideChoice,
+        "backfill": queue_model.Backfill,
     },
     "CriterionShape": {"kind": queue_model.CriterionKind},
     "TokensShape": {"algorithm": scenario_model.Algorithm},
+    "AllocationShape": {
+        "kind": scenario_model.HookKind,
+        "failed": scenario_model.WhenFailed,
+    },
     "RuleShape": {"kind": queue_model.RuleKind},
 }
 _MODEL_DEFAULTS = (
