@@ -64,7 +64,7 @@ def load_server(path: str | Path) -> tuple[tuple[Queue, ...], ServerSettings, in
     """
     try:
         found = parse_server(_read(path), Path(path).parent)
-        _check_hooks(*found[:2])
+        check_hooks(*found[:2])
         return found
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
@@ -188,8 +188,12 @@ def server_of(
     return queues, build_settings(shape.server, folder, ROOT.at("server")), _seed(shape)
 
 
-def _check_hooks(queues: tuple[Queue, ...], settings: ServerSettings) -> None:
-    """Refuse queues whose matches nobody would find a server for."""
+def check_hooks(queues: tuple[Queue, ...], settings: ServerSettings) -> None:
+    """Refuse queues whose matches nobody would find a server for.
+
+    Raises:
+        ConfigError: One names a hook that there is not.
+    """
     known = {hook.name for hook in settings.allocation}
     for queue in queues:
         if queue.allocation is not None and queue.allocation not in known:

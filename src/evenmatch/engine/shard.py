@@ -108,7 +108,7 @@ class Shard:
 
     def _answer(self, given: Input, answer_to: Any) -> None:
         try:
-            value = self._answered_before(given)
+            value = self.answered_before(given)
             if value is None:
                 value = self._value(given, self._step(given))
         except MatchmakingError as error:
@@ -171,8 +171,12 @@ class Shard:
             self._hold(Push(record))
         return record
 
-    def _answered_before(self, given: Input) -> tuple[TicketView | Refused, ...] | None:
-        """Return the answer that the request's idempotency key got the first time."""
+    def answered_before(self, given: Input) -> tuple[TicketView | Refused, ...] | None:
+        """Return the answer that the request's idempotency key got the first time, if it did.
+
+        Raises:
+            KeyReused: It came with another body.
+        """
         if not isinstance(given, Enqueue) or given.key is None:
             return None
         key = self.engine.tables.keys.get(given.key)

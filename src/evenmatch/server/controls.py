@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.config import load_document, server_of
+from evenmatch.config import check_hooks, load_document, server_of
 from evenmatch.engine.configuration import Foreseen, foresee
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.tables import Tables
-from evenmatch.errors import ConfigError, JournalError, MatchmakingError, UnknownQueue
+from evenmatch.errors import ConfigError, JournalError, MatchmakingError
 from evenmatch.model.events import Expired, LeftQueue
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
@@ -27,6 +27,7 @@ from evenmatch.server.logs import log
 from evenmatch.server.recovery import check_waiting, pools_of
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.turns import as_played, next_turn
+from evenmatch.server.unknown_queues import unknown_queue
 from evenmatch.server.versions import Stored, changeable, digest
 from evenmatch.wire import InvalidRequest
 from evenmatch.wire_operate import ConfigChanged, ConfigState, QueuePaused, QueuePolicy, QueueShadow
@@ -263,6 +264,7 @@ class Controls:
         queues, settings, seed = server_of(document, plan.folder)
         if "server" in document and settings != plan.settings:
             raise ConfigError(SERVER_DIFFERS)
+        check_hooks(queues, plan.settings)
         return queues, seed
 
     def _check_sent(self, document: Mapping[str, Any]) -> None:
@@ -320,7 +322,7 @@ def _counts(record: Record) -> tuple[int, int]:
 def _queue_of(tables: Tables, name: str) -> Queue:
     queue = tables.queues.get(name)
     if queue is None:
-        raise UnknownQueue(f"there is no queue {name[:64]!r}; there is {', '.join(tables.queues)}")
+        raise unknown_queue(name, tables.queues)
     return queue
 
 

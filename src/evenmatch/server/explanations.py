@@ -21,9 +21,10 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.explanation.parts import Explainer
 from evenmatch.engine.explanation.scene import Scene, Subject, scene_of, subject_of
-from evenmatch.errors import Overloaded, UnknownQueue
+from evenmatch.errors import Overloaded
 from evenmatch.model.explanation import Explanation, LongestWaiting, LongWait
 from evenmatch.server.runtime import Runtime
+from evenmatch.server.unknown_queues import unknown_queue
 
 MATERIAL = 0.01
 """Part of the waiting tickets that may come or go before an explanation is made anew."""
@@ -135,7 +136,7 @@ class Explanations:
         """
         if self._runtime.failure is None and queue not in self._runtime.engine.pools:
             # Locks are kept by queue: none for names that anybody makes up.
-            raise UnknownQueue(unknown(queue, self._runtime.engine))
+            raise unknown_queue(queue, self._runtime.engine.pools)
         with self._queuing():
             async with self._turns.setdefault(queue, asyncio.Lock()):
                 return await self._longest(queue, most)
@@ -145,7 +146,7 @@ class Explanations:
 
         def query(engine: Engine) -> tuple[Mark, Scene | LongestWaiting]:
             if queue not in engine.pools:
-                raise UnknownQueue(unknown(queue, engine))
+                raise unknown_queue(queue, engine.pools)
             mark = mark_of(engine, 0, now)
             known = self._lines.get(queue)
             if (
@@ -188,11 +189,6 @@ class Explanations:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="explain")
         return await asyncio.get_running_loop().run_in_executor(self._thread, tell)
-
-
-def unknown(queue: str, engine: Engine) -> str:
-    """Return in words that there is no such queue."""
-    return f"no queue is called {queue[:64]!r}; there is {', '.join(list(engine.pools)[:20])}"
 
 
 def mark_of(engine: Engine, changed: int, now: float) -> Mark:

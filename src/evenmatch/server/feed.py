@@ -16,11 +16,11 @@ import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.errors import UnknownQueue
 from evenmatch.model.events import Assigned, Matched, Voided
 from evenmatch.model.match import Match
 from evenmatch.server.followers import Event, Follower
 from evenmatch.server.responses import FeedForgotten, InvalidRequest, encode
+from evenmatch.server.unknown_queues import unknown_queue
 from evenmatch.wire_matches import FeedMatch, FeedPage, feed_match
 
 PAGE_MAX = 500
@@ -122,8 +122,7 @@ class MatchFeed:
         """Refuse the name of a queue that there is not and never was."""
         queues = engine.tables.queues
         if queue not in queues and queue not in self._shelves:
-            known = ", ".join(list(queues)[:20])
-            raise UnknownQueue(f"no queue is called {queue[:64]!r}; there is {known}")
+            raise unknown_queue(queue, queues)
 
     def join(self, queue: str, follower: Follower) -> None:
         """Let a follower hear of a queue's matches."""

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from evenmatch.engine.engine import Engine
 from evenmatch.model.inputs import Update
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.creating import renewable
+from evenmatch.server.auth.creating import remember, renewable
 from evenmatch.server.auth.own import principal_of
 from evenmatch.server.followers import ticket_state
 from evenmatch.server.parts import Parts
@@ -40,10 +40,12 @@ class LiveRoutes:
         given, ticket_id = decode(body, UpdateTicket, UPDATE), request.path_params["ticket"]
         row = self._runtime.engine.tables.waiting.get(ticket_id)
         ticket = None if row is None else row.ticket
-        new = update_of(renewable(principal_of(request.scope), given, ticket, self._accounts))
+        principal = principal_of(request.scope)
+        new = update_of(renewable(principal, given, self._accounts))
         await self._runtime.ask(
             Update(self._runtime.now(), ticket_id, new.attributes, new.players, strict=True)
         )
+        remember(principal, given, ticket, self._accounts)
         return await self._present(ticket_id)
 
     async def stream_by_http(self, request: Request) -> Response:

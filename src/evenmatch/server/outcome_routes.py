@@ -6,12 +6,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
-from evenmatch.errors import NotInMatch, UnknownPlayer, UnknownQueue
+from evenmatch.errors import NotInMatch, UnknownPlayer
 from evenmatch.model.inputs import Outcome
 from evenmatch.server.auth.own import check_queue, principal_of
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import Scope, encode, read_body
 from evenmatch.server.routes import check_parameters
+from evenmatch.server.unknown_queues import unknown_queue
 from evenmatch.wire import PlayerRating, decode
 from evenmatch.wire_matches import ReportOutcome, match_state
 
@@ -64,10 +65,7 @@ class OutcomeRoutes:
             queues = engine.tables.queues
             queue = queues.get(name) if name is not None else next(iter(queues.values()))
             if queue is None:
-                known = ", ".join(list(queues)[:20])
-                raise UnknownQueue(
-                    f"no queue is called {(name or '')[:64]!r}; there is {known}", where="/queue"
-                )
+                raise unknown_queue(name or "", queues, "/queue")
             check_queue(principal_of(request.scope), (queue.name,))
             ladder = queue.rated_in
             rating = engine.ladders.rating_of(ladder, player, now)

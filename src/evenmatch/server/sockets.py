@@ -9,12 +9,14 @@ client has seen it, then each change; a ticket that has ended for good is follow
 
 The sequence is one for all tickets, and one record can change several of them. So whoever comes
 back follows with `after` = the highest that he has seen, less one, and drops what comes twice.
-A client that does not read is cut, one that does not answer pings too.
+A client that does not read is cut, one that does not answer pings too, and each when its token or
+key expires.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.rows import TicketView
@@ -37,10 +39,13 @@ from evenmatch.wire_live import FollowTickets, StreamProblem
 
 FOLLOWED_MAX = 1_000
 """Tickets that one connection may follow."""
+TICKETS_OF_A_REQUEST = 100
+"""Tickets that a message may begin to follow for the price of one request."""
 INBOX_MAX = 2 * FOLLOWED_MAX
 """Events that may wait for one connection: one record can change all its tickets."""
 CUT = 1013
-"""Close code: try again later; the client was too slow, or the server stops."""
+"""Close code: try again later; the client was too slow, its token is no longer valid, or the server
+stops."""
 PROBLEM = "problem"
 COMMAND = 'an object such as {"follow": ["s0-1"], "after": 0} or {"unfollow": ["s0-1"]}'
 
@@ -53,11 +58,12 @@ class TicketStream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client until it leaves or is cut."""
-        principal = principal_of(scope)
+        principal, take = principal_of(scope), scope.get("take", _nothing)
         del scope
         followers = self._parts.followers
         follower = followers.admit(INBOX_MAX)
         writer, desk = _Writer(follower, send), _Desk(self._parts, follower, principal)
+        budget = _Budget(follower, take)
         try:
             if (await receive())["type"] != "websocket.connect":
                 return
@@ -67,7 +73,8 @@ class TicketStream:
                 writer.wake()
             # When the client is cut, the server closes, and the end of it is received too.
             while (message := await receive())["type"] != "websocket.disconnect":
-                await desk.take(message)
+                await budget.spend()
+                await desk.take(message, budget)
         finally:
             follower.wake = None
             writer.stop()
@@ -117,6 +124,25 @@ class _Writer:
             await send({"type": "websocket.close", "code": CUT})
 
 
+class _Budget:
+    """What one client may ask for: each message is a request, and more for each 100 tickets.
+
+    A client that asks more often is read more slowly, and loses nothing.
+    """
+
+    __slots__ = ("_follower", "_take")
+
+    def __init__(self, follower: Follower, take: Callable[[], float]) -> None:
+        self._follower = follower
+        self._take = take
+
+    async def spend(self, requests: int = 1) -> None:
+        """Wait until the client's bucket has held so many requests, or the client is cut."""
+        for _ in range(requests):
+            while (wait := self._take()) and not self._follower.is_cut:
+                await asyncio.sleep(wait)
+
+
 class _Desk:
     """What one client follows."""
 
@@ -128,7 +154,7 @@ class _Desk:
         self._principal = principal
         self._followed: set[str] = set()
 
-    async def take(self, message: Message) -> None:
+    async def take(self, message: Message, budget: _Budget) -> None:
         """Do what a client's message says, or tell it what is wrong."""
         try:
             command = _decode(message)
@@ -144,6 +170,7 @@ class _Desk:
                     where="/follow",
                 )
             if new:
+                await budget.spend(len(new) // TICKETS_OF_A_REQUEST)
                 await self._join(dict.fromkeys(new), command.after)
         except MatchmakingError as error:
             self._tell_problem(error)
@@ -197,6 +224,11 @@ class _Desk:
     def _tell_problem(self, error: MatchmakingError, ticket_id: str | None = None) -> None:
         _, problem = problem_of(error)
         self._follower.offer(Event(0, PROBLEM, encode(StreamProblem(PROBLEM, ticket_id, problem))))
+
+
+def _nothing() -> float:
+    """Take nothing, where callers have no bucket."""
+    return 0.0
 
 
 def denying(send: Send) -> Send:

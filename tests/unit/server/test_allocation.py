@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import hmac
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,12 +14,14 @@ import msgspec
 import pytest
 
 from evenmatch.config import load_server
+from evenmatch.engine.rosters import Roster
 from evenmatch.errors import ConfigError
 from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Allocation, ServerSettings
 from evenmatch.server.allocation import allocations
-from evenmatch.server.allocation.hooks import signature
+from evenmatch.server.allocation.hooks import Hook, NoServer, signature
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
 from tests.unit.server.test_app import call, pair, play
@@ -416,3 +419,53 @@ class TestConfiguration:
         hook = Allocation("fleet", "webhook", "http://x", secret_file="/nowhere/secret")
         with pytest.raises(ConfigError, match="secret_file /nowhere/secret cannot be read"):
             assemble(Plan((DUEL,), settings=ServerSettings(allocation=(hook,))), MemoryJournal())
+
+
+def test_order_dropped_before_it_began_leaves_its_place_to_others() -> None:
+    hook = Hook(Allocation("fleet", "webhook", "http://127.0.0.1:1/", concurrency=2))
+
+    async def scene() -> None:
+        found = allocations.Allocations([hook])
+        for number in range(5):
+            found._order(f"m{number}", "duel", "fleet")
+            found._drop(f"m{number}")
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert found._busy == {"fleet": 0}
+        found._order("m9", "duel", "fleet")
+        (state,) = found.states()
+        assert state.state == "asked"
+        found.close()
+
+    play(scene)
+
+
+def test_certificates_are_read_once_for_a_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[ssl.SSLContext] = []
+    make = ssl.create_default_context
+
+    def counting() -> ssl.SSLContext:
+        made.append(make())
+        return made[-1]
+
+    monkeypatch.setattr(ssl, "create_default_context", counting)
+    seen: list[Any] = []
+
+    async def connect(*_: Any, **how: Any) -> Any:
+        seen.append(how["ssl"])
+        raise OSError("nobody is there")
+
+    monkeypatch.setattr(asyncio, "open_connection", connect)
+    hook = Hook(Allocation("fleet", "webhook", "https://x.example/"))
+    Hook(Allocation("near", "webhook", "http://x.example/"))
+    match = Match("m", "duel", 0.0, ("t",), (("t",),), (("ann",),))
+    roster = Roster("duel", (1,), ((),), allocation="fleet")
+
+    async def scene() -> None:
+        for _ in range(3):
+            with pytest.raises(NoServer):
+                await hook.ask(match, roster)
+
+    play(scene)
+    assert seen == made * 3
+    assert len(made) == 1

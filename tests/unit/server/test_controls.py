@@ -161,6 +161,7 @@ def test_tickets_that_a_change_makes_invalid_expire_as_many_as_the_dry_run_said(
     [
         (BROKEN, 'queue "squad", policy = "gready"'),
         (CONFIG + "\n[server]\nkeep_days = 3", "server differs"),
+        (CONFIG + 'allocation = "fleet"', '"fleet" names no hook'),
         ("[[queue]]\nname = 3", "must be a text"),
         ("not toml", "must be valid TOML"),
         ("seeed = 2\n" + CONFIG, "seeed is not a known key"),

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from evenmatch.errors import Draining
+from evenmatch.errors import Draining, KeyReused
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Enqueue
 from evenmatch.model.queue import Queue
@@ -42,6 +42,23 @@ def test_it_is_over_when_the_last_ticket_ends() -> None:
         assert not parts.drain.over.is_set()
         await parts.runtime.ask(Cancel(parts.runtime.now(), ticket))
         await parts.drain.over.wait()
+
+    play(scene)
+
+
+def test_repeated_request_is_answered_as_before() -> None:
+    new = (NewTicket((Player("ada"),)),)
+
+    async def scene(parts: Parts) -> None:
+        now = parts.runtime.now
+        (made,) = await parts.runtime.ask(Enqueue(now(), new, "key", "digest"))
+        parts.drain.begin(1_000.0)
+        (again,) = await parts.runtime.ask(Enqueue(now(), new, "key", "digest"))
+        assert again.id == made.id
+        with pytest.raises(KeyReused):
+            await parts.runtime.ask(Enqueue(now(), new, "key", "other"))
+        with pytest.raises(Draining):
+            await parts.runtime.ask(Enqueue(now(), new, "new key", "digest"))
 
     play(scene)
 

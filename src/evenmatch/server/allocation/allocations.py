@@ -17,6 +17,7 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 
 import msgspec
 
@@ -154,7 +155,15 @@ class Allocations:
             if order is not None and order.state == "waiting":
                 self._busy[hook] += 1
                 order.state = "asked"
-                order.task = asyncio.get_running_loop().create_task(self._try(order))
+                task = order.task = asyncio.get_running_loop().create_task(self._try(order))
+                # Also called for a task that is cancelled before its first step.
+                task.add_done_callback(partial(self._done, order))
+
+    def _done(self, order: _Order, task: asyncio.Task[None]) -> None:
+        self._busy[order.hook] -= 1
+        if order.task is task:
+            order.task = None
+        self._pump(order.hook)
 
     async def _try(self, order: _Order) -> None:
         try:
@@ -169,10 +178,6 @@ class Allocations:
             self._orders.pop(order.match, None)
         except Exception as error:  # noqa: BLE001 - one match must not stop the others
             await self._failed(order, NoServer(f"the hook failed ({type(error).__name__})"))
-        finally:
-            self._busy[order.hook] -= 1
-            order.task = None
-            self._pump(order.hook)
 
     async def _ask(self, order: _Order) -> None:
         runtime = self._runtime

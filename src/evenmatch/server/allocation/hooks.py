@@ -20,7 +20,7 @@ from evenmatch.engine.rosters import Roster
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import Match
 from evenmatch.model.scenario import Allocation
-from evenmatch.server.allocation.outgoing import Reply, Unreachable, post
+from evenmatch.server.allocation.outgoing import Reply, Unreachable, post, tls_of
 from evenmatch.server.responses import ASSIGNMENT_BYTES_MAX, ASSIGNMENT_ENTRIES_MAX, encode
 from evenmatch.wire_matches import match_state
 
@@ -84,6 +84,7 @@ class Hook:
     def __init__(self, given: Allocation, *, wall: Callable[[], float] = time.time) -> None:
         self.given = given
         self._wall = wall
+        self._tls = tls_of(given.url)
         self._secret = _secret_in(given.secret_file, f"allocation.{given.name}")
 
     async def ask(self, match: Match, roster: Roster) -> Found:
@@ -95,7 +96,9 @@ class Hook:
         given, kind = self.given, self.given.kind
         body = self._order(match) if kind == "agones" else _told(match, roster)
         try:
-            reply = await post(given.url, body, self._headers(match, body), given.timeout)
+            reply = await post(
+                given.url, body, self._headers(match, body), given.timeout, self._tls
+            )
         except Unreachable as error:
             raise NoServer(str(error)) from None
         if reply.status >= 500 or reply.status in AGAIN:

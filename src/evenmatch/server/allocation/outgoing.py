@@ -10,7 +10,7 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
@@ -30,7 +30,22 @@ class Reply(msgspec.Struct, frozen=True):
     body: bytes
 
 
-async def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float) -> Reply:
+def tls_of(url: str) -> ssl.SSLContext | None:
+    """Return what a URL's requests are encrypted with, None for http.
+
+    To make it reads the certificates of the machine, which takes tens of milliseconds: it is made
+    once for each hook.
+    """
+    return ssl.create_default_context() if urlsplit(url).scheme == "https" else None
+
+
+async def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    seconds: float,
+    tls: ssl.SSLContext | None = None,
+) -> Reply:
     """Send a body and return the answer.
 
     Args:
@@ -38,6 +53,7 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float
         body: JSON.
         headers: Beside those that every request has.
         seconds: For all of it.
+        tls: From `tls_of`.
 
     Raises:
         Unreachable: Nothing came in time, or nothing that can be used.
@@ -45,7 +61,7 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float
     parts = urlsplit(url)
     try:
         async with asyncio.timeout(seconds):
-            return await _exchange(parts.scheme, parts.netloc, _request(url, body, headers))
+            return await _exchange(parts, _request(url, body, headers), tls)
     except TimeoutError:
         raise Unreachable(f"no answer within {seconds:g} s") from None
     except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError) as error:
@@ -53,11 +69,9 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float
         raise Unreachable(f"no usable answer ({type(error).__name__})") from None
 
 
-async def _exchange(scheme: str, netloc: str, request: bytes) -> Reply:
-    where = urlsplit(f"//{netloc}")
-    context = ssl.create_default_context() if scheme == "https" else None
+async def _exchange(where: SplitResult, request: bytes, tls: ssl.SSLContext | None) -> Reply:
     reader, writer = await asyncio.open_connection(
-        where.hostname, where.port or PORTS[scheme], ssl=context, limit=HEAD_BYTES_MAX
+        where.hostname, where.port or PORTS[where.scheme], ssl=tls, limit=HEAD_BYTES_MAX
     )
     try:
         writer.write(request)

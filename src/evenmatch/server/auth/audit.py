@@ -11,8 +11,11 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -27,6 +30,8 @@ KEPT_IN_MEMORY = 1_000
 PAGE_MAX = 500
 FAILURE_PAUSE = 60.0
 """Seconds for which failures of one address and reason are only counted."""
+TAIL_BYTES = 65_536
+"""What is read of a file to find its last entry; no entry is as long."""
 FAILURES_MAX = 100
 """Addresses and reasons that are written of in that time; what is beyond is counted together."""
 TEXT_MAX = 256
@@ -89,7 +94,7 @@ class AuditLog:
         self._wall = wall
         self._bytes_max = bytes_max
         self._recent: deque[AuditEntry] = deque(maxlen=KEPT_IN_MEMORY)
-        # Pages are read in threads.
+        # Pages are read in threads; what is held under the lock is short, for the loop takes it.
         self._lock = threading.Lock()
         self._failures: dict[tuple[str, str], int] = {}
         self._failures_since = 0.0
@@ -137,18 +142,18 @@ class AuditLog:
         Complexity:
             O(bytes of the files), so it runs in a thread.
         """
-        with self._lock:
-            entries = list(self._kept())
-            last = entries[-1].seq if entries else 0
-        if after is None:
-            return AuditPage(tuple(entries[-most:]), last)
-        found = [entry for entry in entries if entry.seq > after][:most]
-        return AuditPage(tuple(found), found[-1].seq if found else max(after, last))
+        with ExitStack() as files:
+            kept = self._kept(files)
+            if after is None:
+                ending = tuple(deque(kept, maxlen=most))
+                return AuditPage(ending, ending[-1].seq if ending else 0)
+            found = tuple(islice((entry for entry in kept if entry.seq > after), most))
+        return AuditPage(found, found[-1].seq if found else after)
 
     def _write(self, who: str, action: str, **more: object) -> None:
         with self._lock:
             if self._last is None:
-                self._last = max((entry.seq for entry in self._kept()), default=0)
+                self._last = self._find_last()
             entry = msgspec.convert(
                 {"seq": self._last + 1, "at": round(self._wall(), 3), "who": who[:TEXT_MAX],
                  "action": action, **more},
@@ -182,15 +187,55 @@ class AuditLog:
         assert self._path is not None
         return self._path.with_name(f"audit.{number}.jsonl")
 
-    def _kept(self) -> Iterator[AuditEntry]:
-        """Yield all entries that are kept, oldest first; torn and foreign lines are passed over."""
+    def _paths(self) -> list[Path]:
+        """Return the files that may be there, oldest first."""
         if self._path is None:
-            yield from self._recent
+            return []
+        return [*(self._aside(number) for number in range(FILES_MAX, 0, -1)), self._path]
+
+    def _kept(self, files: ExitStack) -> Iterator[AuditEntry]:
+        """Return all entries that are kept, oldest first.
+
+        The files are opened together, so that none is missed when they are put aside meanwhile,
+        and read up to where they ended then; `files` closes them.
+        """
+        with self._lock:
+            if self._path is None:
+                return iter(tuple(self._recent))
+            opened = [
+                files.enter_context(path.open("rb")) for path in self._paths() if path.exists()
+            ]
+            sizes = [os.fstat(file.fileno()).st_size for file in opened]
+        return _entries(
+            line for file, size in zip(opened, sizes, strict=True) for line in _lines(file, size)
+        )
+
+    def _find_last(self) -> int:
+        """Return the number of the last entry, from the end of the newest file that has one."""
+        for path in reversed(self._paths()):
+            if not path.exists():
+                continue
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+                lines = reversed(file.read(TAIL_BYTES).splitlines())
+            if (entry := next(_entries(lines), None)) is not None:
+                return entry.seq
+        return 0
+
+
+def _lines(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield the lines of a file's first bytes."""
+    for line in file:
+        size -= len(line)
+        if size < 0:
             return
-        for path in (*(self._aside(number) for number in range(FILES_MAX, 0, -1)), self._path):
-            if path.exists():
-                for line in path.read_bytes().splitlines():
-                    try:
-                        yield msgspec.json.decode(line, type=AuditEntry)
-                    except (msgspec.MsgspecError, UnicodeDecodeError):
-                        continue
+        yield line
+
+
+def _entries(lines: Iterable[bytes]) -> Iterator[AuditEntry]:
+    """Yield the entries of lines; torn and foreign ones are passed over."""
+    for line in lines:
+        try:
+            yield msgspec.json.decode(line, type=AuditEntry)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue

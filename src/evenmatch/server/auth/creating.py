@@ -118,24 +118,18 @@ def _mate(party: tuple[Member, ...], player: str, where: str) -> Member:
     )
 
 
-def renewable(
-    principal: Principal, update: UpdateTicket, ticket: Ticket | None, accounts: Accounts
-) -> UpdateTicket:
-    """Return what a caller may change of a waiting ticket; what a service sends is remembered.
+def renewable(principal: Principal, update: UpdateTicket, accounts: Accounts) -> UpdateTicket:
+    """Return what a caller may change of a waiting ticket.
 
     Args:
         principal: The caller.
         update: What he sent.
-        ticket: The ticket as it waits; None if it does not.
         accounts: Knows what clients may say, and what is better known.
 
     Raises:
         Forbidden: He may not change it so.
     """
     if not principal.is_player:
-        if ticket is not None and principal.kind == "service":
-            own = {player.id for player in ticket.players}
-            accounts.measured.note(tuple(p for p in update.players if p.id in own))
         return update
     free = accounts.free_attributes
     _check_attributes(update.attributes, free, "/attributes")
@@ -151,6 +145,22 @@ def renewable(
         }
         players.append(msgspec.structs.replace(player, attributes=attributes))
     return UpdateTicket(update.attributes, tuple(players))
+
+
+def remember(
+    principal: Principal, update: UpdateTicket, ticket: Ticket | None, accounts: Accounts
+) -> None:
+    """Note what a service has measured, once the engine has accepted it.
+
+    Args:
+        principal: The caller.
+        update: What he sent.
+        ticket: The ticket as it waited before.
+        accounts: Where it is noted.
+    """
+    if ticket is not None and principal.kind == "service":
+        own = {player.id for player in ticket.players}
+        accounts.measured.note(tuple(p for p in update.players if p.id in own))
 
 
 def _check_client(player: Player, free: frozenset[str], at: int) -> None:

@@ -170,6 +170,8 @@ class Gate:
         if wait := known.buckets.take(known.bucket, self._clock()):
             raise TooManyRequests("this is more often than you may ask; wait a little", wait)
         scope["principal"] = known.principal
+        if scope["type"] == "websocket":
+            scope["take"] = lambda: known.buckets.take(known.bucket, self._clock())
         return known.app
 
     def _as_nobody(self, scope: Scope) -> Asgi:

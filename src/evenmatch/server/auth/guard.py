@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+from contextlib import suppress
+from urllib.parse import parse_qs
+
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from evenmatch.server.auth.accounts import Accounts
@@ -9,12 +14,19 @@ from evenmatch.server.auth.address import caller_address
 from evenmatch.server.auth.creating import lacks
 from evenmatch.server.auth.own import check_match, check_queue, check_ticket, principal_of
 from evenmatch.server.auth.principal import Principal
-from evenmatch.server.auth.refusals import Forbidden, no_credential
+from evenmatch.server.auth.refusals import Forbidden, no_credential, unknown_credential
 from evenmatch.server.auth.rights import Line, line_of
 from evenmatch.server.responses import Asgi, Message, Receive, Scope, Send
 from evenmatch.server.runtime import Runtime
+from evenmatch.server.sockets import CUT
 
 WEBSOCKET = "WS"
+STAYING = frozenset({"GET", WEBSOCKET})
+"""Methods of routes that a client may stay at; they change nothing, so they can end at any time."""
+ENDS: dict[str, Message] = {
+    "http": {"type": "http.response.body", "body": b""},
+    "websocket": {"type": "websocket.close", "code": CUT},
+}
 
 
 class Guard:
@@ -45,6 +57,9 @@ class Guard:
         method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
         line, principal = line_of(method, self._pattern), principal_of(scope)
         self._check(scope, line, principal)
+        if method in STAYING and principal.until < math.inf and not line.is_audited:
+            await self._until_expired(principal, scope, receive, send)
+            return
         if not line.is_audited or principal.is_player:
             await self._inner(scope, receive, send)
             return
@@ -67,6 +82,30 @@ class Guard:
                 address=caller_address(scope, self._accounts.trusted),
             )
 
+    async def _until_expired(
+        self, principal: Principal, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve a client that may stay, such as a stream, as long as its credential counts."""
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        left = max(0.0, principal.until - self._runtime.wall())
+        try:
+            async with asyncio.timeout(left) as limit:
+                await self._inner(scope, receive, noted)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            if not begun:
+                raise unknown_credential("expired") from None
+            # It may have ended by itself just now.
+            with suppress(OSError, RuntimeError):
+                await send(ENDS[scope["type"]])
+
     def _check(self, scope: Scope, line: Line, principal: Principal) -> None:
         if not principal.rights & line.rights:
             raise no_credential() if principal.kind == "nobody" else lacks(principal, line.rights)
@@ -79,9 +118,24 @@ class Guard:
             check_match(principal, engine, parameters["match"])
         elif "queue" in parameters:
             check_queue(principal, (parameters["queue"],))
+        elif principal.queues and line.is_queried:
+            check_queue(principal, _asked_for(scope))
         elif principal.queues and line.rights <= {"operate", "read"}:
             own = ", ".join(sorted(principal.queues))
             raise Forbidden(f"this concerns the whole server, and the key is for {own} only")
+
+
+def _asked_for(scope: Scope) -> list[str]:
+    """Return the queues that a request names as `?queue=`.
+
+    Raises:
+        Forbidden: It names none.
+    """
+    query = scope.get("query_string", b"").decode("latin-1")
+    found = parse_qs(query, keep_blank_values=True, errors="replace").get("queue")
+    if not found:
+        raise Forbidden("this key is for some queues only: name one as ?queue=", where="/queue")
+    return found
 
 
 def guarded(route: BaseRoute, runtime: Runtime, accounts: Accounts) -> BaseRoute:

@@ -10,12 +10,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
 from evenmatch.model.ticket import Player, Value
 
+Sent = TypeVar("Sent")
+
 PLAYERS_MAX = 100_000
+MAPS_MAX = 8
+ENTRIES_MAX = 64
+"""Maps of a player, and entries of each, that are remembered; beyond, the oldest are forgotten."""
+VALUE_MAX = 1e15
+"""What is larger is no measurement, and no ticket may have it."""
 KEPT_SECONDS = 3_600.0
 
 
@@ -44,19 +52,22 @@ class Measured:
         return len(self._known)
 
     def note(self, players: tuple[Player, ...]) -> None:
-        """Remember the maps that a service has sent of players."""
+        """Remember the maps that a service has sent of players and that were accepted."""
         for player in players:
             maps = {
-                name: value for name, value in player.attributes.items() if isinstance(value, dict)
+                name: _sound(value)
+                for name, value in player.attributes.items()
+                if isinstance(value, dict)
             }
-            if not maps:
+            if not any(maps.values()):
                 continue
             before = self.of(player.id)
             self._known.pop(player.id, None)
             if len(self._known) >= self._most:
                 del self._known[next(iter(self._known))]
-            both = {name: before.get(name, {}) | value for name, value in maps.items()}
-            self._known[player.id] = _Known(self._clock() + KEPT_SECONDS, before | both)
+            both = {name: _newest(before.get(name, {}), maps[name], ENTRIES_MAX) for name in maps}
+            kept = _newest(before, both, MAPS_MAX)
+            self._known[player.id] = _Known(self._clock() + KEPT_SECONDS, kept)
 
     def of(self, player: str) -> dict[str, dict[str, float]]:
         """Return what was measured of a player lately, by attribute."""
@@ -72,3 +83,17 @@ class Measured:
             other = facts.get(name)
             facts[name] = other | value if isinstance(other, dict) else value
         return facts
+
+
+def _sound(value: dict[str, float]) -> dict[str, float]:
+    return {name: number for name, number in value.items() if abs(number) <= VALUE_MAX}
+
+
+def _newest(before: dict[str, Sent], new: dict[str, Sent], most: int) -> dict[str, Sent]:
+    """Return both, what is new last and first to count, with the oldest left out.
+
+    >>> _newest({"a": 1, "b": 2}, {"a": 3, "c": 4}, most=2)
+    {'a': 3, 'c': 4}
+    """
+    both = {name: value for name, value in before.items() if name not in new} | new
+    return dict(list(both.items())[-most:])

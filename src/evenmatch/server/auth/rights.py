@@ -4,7 +4,7 @@ A line names the method, the pattern of the path, and the rights of which one is
 a player, who then sees only his ticket (`{ticket}` in the pattern) or a match that he is in
 (`{match}`); everything else looks to him as if it were not there. Other routes for players see to
 that themselves. `anyone` needs no credential. A line that ends in `audited` goes into the audit
-log.
+log; where it ends in `queried`, a key for some queues names one of them as `?queue=`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ GET    /v1/audit                         operate
 GET    /v1/drain                         operate
 POST   /v1/drain                         operate    audited
 DELETE /v1/drain                         operate    audited
-GET    /v1/dashboard/events              read operate
+GET    /v1/dashboard/events              read operate    queried
 GET    /v1/dashboard/matches/{match}     read operate
 GET    /dashboard/{file}                 anyone
 POST   /                                 tickets
@@ -63,7 +63,7 @@ GET    /readyz                           anyone
 GET    /                                 anyone
 """
 
-AUDITED = "audited"
+AUDITED, QUERIED = "audited", "queried"
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -72,17 +72,20 @@ class Line(msgspec.Struct, frozen=True):
     Args:
         rights: One of them is enough.
         is_audited: Its use goes into the audit log.
+        is_queried: It is about the queue that `?queue=` names.
     """
 
     rights: frozenset[str]
     is_audited: bool = False
+    is_queried: bool = False
 
 
 def _read(table: str) -> dict[tuple[str, str], Line]:
     lines: dict[tuple[str, str], Line] = {}
     for row in filter(None, table.splitlines()):
         method, pattern, *words = row.split()
-        lines[method, pattern] = Line(frozenset(words) - {AUDITED}, AUDITED in words)
+        rights = frozenset(words) - {AUDITED, QUERIED}
+        lines[method, pattern] = Line(rights, AUDITED in words, QUERIED in words)
     return lines
 
 

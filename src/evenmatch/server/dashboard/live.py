@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from evenmatch.errors import UnknownMatch, UnknownQueue
+from evenmatch.errors import UnknownMatch
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.shown import (
     Hour,
@@ -22,6 +22,7 @@ from evenmatch.server.followers import Event, Follower
 from evenmatch.server.logs import log
 from evenmatch.server.responses import encode
 from evenmatch.server.runtime import Runtime
+from evenmatch.server.unknown_queues import unknown_queue
 
 EVERY = 1.0
 """Seconds between two snapshots."""
@@ -63,8 +64,7 @@ class Live:
         if name is None and known:
             return next(iter(known))
         if name is None or name not in known:
-            listed = ", ".join(list(known)[:20])
-            raise UnknownQueue(f"no queue is called {(name or '')[:64]!r}; there is {listed}")
+            raise unknown_queue(name or "", known)
         return name
 
     def join(self, queue: str, follower: Follower) -> None:

@@ -1,6 +1,7 @@
 """The audit log: append-only, bounded, readable, and without secrets."""
 
 import json
+from collections.abc import Iterable, Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import structlog
 
 from evenmatch.model.scenario import Limits
 from evenmatch.server.auth import audit as audit_module
-from evenmatch.server.auth.audit import AuditLog
+from evenmatch.server.auth.audit import AuditEntry, AuditLog
 from evenmatch.server.auth.principal import LOCAL
 from evenmatch.server.logs import log
 from tests.callers import SECRET, Site, add_key, duel, token, with_site
@@ -54,6 +55,48 @@ def test_files_are_bounded_and_pages_go_on(tmp_path: Path) -> None:
         after = page.next
     assert seen == list(range(seen[0], 301))
     assert audit.page(None, 3).next == 300
+
+
+def test_start_reads_the_end_of_the_newest_file_only(tmp_path: Path) -> None:
+    entry = b'{"seq":%d,"at":1.0,"who":"ann","action":"test"}\n'
+    (tmp_path / "audit.1.jsonl").write_bytes(entry % 41)
+    assert _number_of_next(tmp_path) == 42
+    # A number at the beginning of a large file would be found by whoever reads all of it.
+    filling = b"x" * audit_module.TAIL_BYTES + b"\n"
+    (tmp_path / "audit.jsonl").write_bytes(entry % 99 + filling + entry % 50)
+    assert _number_of_next(tmp_path) == 51
+    (tmp_path / "audit.jsonl").write_bytes(filling)
+    assert _number_of_next(tmp_path) == 42, "a file without entries says nothing"
+
+
+def _number_of_next(folder: Path) -> int:
+    audit = AuditLog(folder)
+    audit.note(LOCAL, "test")
+    return audit.page(None).next
+
+
+def test_entries_are_written_while_a_page_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit = AuditLog(tmp_path, bytes_max=200)
+    for _ in range(3):
+        audit.note(LOCAL, "before")
+    read = audit_module._entries
+    free: list[bool] = []
+
+    def slowly(lines: Iterable[bytes]) -> Iterator[AuditEntry]:
+        for entry in read(lines):
+            free.append(audit._lock.acquire(blocking=False))
+            audit._lock.release()
+            # Puts files aside under the reader's hands.
+            audit.note(LOCAL, "meanwhile")
+            yield entry
+
+    monkeypatch.setattr(audit_module, "_entries", slowly)
+    page = audit.page(None)
+    assert free == [True] * 3
+    assert [(entry.seq, entry.action) for entry in page.entries] == [
+        (1, "before"), (2, "before"), (3, "before")]  # fmt: skip
 
 
 def test_flood_of_failures_is_a_few_lines_with_counts(tmp_path: Path) -> None:

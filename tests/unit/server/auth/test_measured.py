@@ -97,3 +97,29 @@ def test_measurements_are_bounded_and_grow_old() -> None:
     assert measured.of("p9") == {}
     measured.note((Player("p9", attributes={"mode": "m"}),))
     assert len(measured) == 3
+    many = {f"r{number}": 1.0 for number in range(50)}
+    more = {f"s{number}": 1.0 for number in range(50)}
+    for entries in (many, more):
+        measured.note((Player("p9", attributes={"latency": entries}),))
+    kept = measured.of("p9")["latency"]
+    assert len(kept) == measured_module.ENTRIES_MAX
+    assert more.keys() <= kept.keys(), "the newest count"
+    for number in range(20):
+        measured.note((Player("p9", attributes={f"map{number}": {"eu": 1.0}}),))
+    assert len(measured.of("p9")) == measured_module.MAPS_MAX
+    measured.note((Player("odd", attributes={"latency": {"eu": 1e300, "us": float("nan")}}),))
+    assert measured.of("odd") == {}
+
+
+def test_measurement_that_the_engine_refuses_is_forgotten(tmp_path: Path) -> None:
+    service = add_key(tmp_path)
+
+    async def scene(site: Site) -> None:
+        body = {"queues": ["ranked"], "players": [entry("ann", eu=20.0)]}
+        made = await site.call("POST", "/v1/tickets", body, key=token("ann"))
+        change = {"players": [entry("ann", eu=40.0, us=1e300)]}
+        path = f"/v1/tickets/{made.body['id']}"
+        assert (await site.call("PATCH", path, change, key=service)).status == 400
+        assert site.accounts.measured.of("ann") == {}
+
+    with_site(tmp_path, scene)

@@ -2,10 +2,14 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from evenmatch.server.sockets import CUT
 from tests.callers import Site, add_key, duel, token, with_site
 
 
@@ -74,5 +78,86 @@ def test_stranger_is_answered_as_over_http(tmp_path: Path) -> None:
             answer = await socket.next()
             assert (answer["type"], answer["status"]) == ("websocket.http.response.start", status)
             await socket.task
+
+    with_site(tmp_path, scene)
+
+
+async def get(site: Site, path: str, key: str) -> tuple[int, bool]:
+    """Return the status of a request whose client stays, and whether the server ended it."""
+    path, _, query = path.partition("?")
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(),
+        "query_string": query.encode(), "root_path": "", "client": ("192.0.2.1", 1),
+        "headers": [(b"host", b"game.example"), (b"authorization", f"Bearer {key}".encode())],
+    }  # fmt: skip
+    await site.gate(scope, receive, send)
+    return sent[0]["status"], not sent[-1].get("more_body", False)
+
+
+def test_nobody_stays_longer_than_his_token_counts(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        expires = int(time.time()) + 600
+        ann = token("ann", exp=expires)
+        own = (await site.call("POST", "/v1/tickets", duel("ann"), key=ann)).body["id"]
+        site.parts.runtime.wall = lambda: expires - 0.3
+        socket = Socket(site, "evenmatch", f"bearer.{ann}")
+        assert (await socket.next())["type"] == "websocket.accept"
+        socket.say(follow=[own])
+        assert json.loads((await socket.next())["text"])["event"] == "waiting"
+        assert await socket.next() == {"type": "websocket.close", "code": CUT}
+        await socket.task
+        assert await get(site, f"/v1/tickets/{own}/events", ann) == (200, True)
+        assert await get(site, f"/v1/tickets/{own}?wait=30", ann) == (401, True)
+        assert len(site.parts.followers) == 0
+
+    with_site(tmp_path, scene)
+
+
+def test_each_message_is_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = add_key(tmp_path)
+    waits = [0.0, 0.01, 0.01, 0.0, 0.0]
+
+    async def scene(site: Site) -> None:
+        taken: list[float] = []
+
+        def take(caller: str, now: float) -> float:
+            taken.append(waits[len(taken)] if len(taken) < len(waits) else 0.0)
+            return taken[-1]
+
+        monkeypatch.setattr(site.accounts.service_buckets, "take", take)
+        socket = Socket(site, headers={"authorization": f"Bearer {service}"})
+        assert (await socket.next())["type"] == "websocket.accept"
+        assert len(taken) == 1
+        socket.say(follow=["s0-77"])
+        await socket.next()
+        assert taken == waits[:4], "it is read when the bucket holds a request again"
+        socket.say(follow=[f"s0-{number}" for number in range(1, 302)])
+        for _ in range(301):
+            await socket.next()
+        assert len(taken) == 4 + 1 + 3, "many tickets are several requests"
+        await socket.leave()
+
+    with_site(tmp_path, scene)
+
+
+def test_key_for_some_queues_sees_their_dashboard(tmp_path: Path) -> None:
+    reader = add_key(tmp_path, "board", "read", queues=("duel",), expires=time.time() + 600.0)
+
+    async def scene(site: Site) -> None:
+        path = "/v1/dashboard/events"
+        for query in ("", "?queue=ranked", "?queue=duel&queue=ranked", "?queue="):
+            reply = await site.call("GET", path + query, key=reader)
+            assert (reply.status, reply.body["error"]) == (403, "forbidden"), query
+        now = time.time()
+        site.parts.runtime.wall = lambda: now + 599.9
+        assert await get(site, f"{path}?queue=duel", reader) == (200, True)
 
     with_site(tmp_path, scene)
