@@ -18,8 +18,10 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from evenmatch.cost.expansion import round_up
 from evenmatch.engine.check import describe
 from evenmatch.engine.deadlines import Entry
+from evenmatch.engine.forgetting import KEEP_PENALTIES
 from evenmatch.engine.house import House
 from evenmatch.engine.lookup import find_match
 from evenmatch.engine.pool import Pool
@@ -31,15 +33,13 @@ from evenmatch.model.events import (
     Confirmed,
     Dissolved,
     Penalised,
+    Prolonged,
     Repaired,
     SeatsFreed,
 )
-from evenmatch.model.inputs import Accept, Decline
+from evenmatch.model.inputs import Accept, Decline, Prolong
 from evenmatch.model.match import Match, OpenMatch
 from evenmatch.model.ticket import Ticket
-
-FORGIVEN_AFTER = 86_400.0
-"""Seconds after which a failed ready-check counts no longer."""
 
 
 class Acceptance:
@@ -47,8 +47,9 @@ class Acceptance:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        # Sequence of the newest ticket that each open proposal has been offered.
-        self._offered: dict[str, int] = {}
+        # The proposals that have free seats.
+        self._open: dict[str, None] = {}
+        house.offer = self.offer
 
     # Inputs
 
@@ -76,13 +77,24 @@ class Acceptance:
         self._lose(proposal, {given.ticket: ("declined", named)})
         house.decide(list(house.dirty), fired=False)
 
-    def withdraw(self, ticket_id: str, reason: str) -> None:
-        """Cancel a ticket that is proposed: for a single player this is a decline."""
+    def withdraw(self, ticket_id: str, reason: str, by: str | None) -> None:
+        """Cancel a ticket that is proposed: for who asks for it, this is a decline.
+
+        Args:
+            ticket_id: The ticket.
+            reason: Only what players do themselves (`player`) counts against them.
+            by: The player who asks; None where nobody says, and then all who have not accepted.
+        """
         row = self._house.tables.waiting[ticket_id]
         assert row.match is not None
-        alone = row.ticket.size == 1 and reason == "player"
-        blamed = tuple([p.id for p in row.ticket.players]) if alone else ()
-        self._lose(self._house.tables.proposals[row.match], {ticket_id: (reason, blamed)})
+        proposal = self._house.tables.proposals[row.match]
+        blamed: tuple[str, ...] = ()
+        if reason == "player":
+            known = proposal.accepted.get(ticket_id, ())
+            players = [player.id for player in row.ticket.players]
+            open_ = tuple([player for player in players if player not in known])
+            blamed = (by,) if by in players else open_ or tuple(players)
+        self._lose(proposal, {ticket_id: (reason, blamed)})
 
     def fire(self, now: float) -> None:
         """Fail the checks whose answers are missing, and end the repairs whose time is up."""
@@ -90,25 +102,41 @@ class Acceptance:
         for entry in house.answers.take_due(now):
             self._fire(entry, now)
 
-    def entered(self, name: str) -> None:
-        """Offer the free seats of a queue's proposals to tickets that have just entered it."""
+    def offer(self, name: str, fresh: list[str]) -> None:
+        """Offer the free seats of a queue's proposals to tickets that were just let in."""
         tables = self._house.tables
-        if not self._offered or name in tables.paused:
-            return
-        pool = self._house.pools[name]
-        for match_id in list(self._offered):
-            proposal = tables.proposals.get(match_id)
-            if proposal is None or proposal.open is None:
-                del self._offered[match_id]
-            elif proposal.match.queue == name:
-                self._seek(proposal, pool, self._offered[match_id])
+        for match_id in list(self._open):
+            proposal = tables.proposals[match_id]
+            pool = self._where_repaired(proposal)
+            if pool is None or pool.name != name:
+                continue
+            candidates = [pool.tickets[key] for key in fresh if key in pool.tickets]
+            self._seek(proposal, pool, candidates)
+
+    def configured(self) -> None:
+        """End the repairs that a new configuration leaves no place for."""
+        for match_id in list(self._open):
+            proposal = self._house.tables.proposals[match_id]
+            if self._where_repaired(proposal) is None:
+                self._dissolve(proposal, proposal.tickets, "queue_changed")
+
+    def prolong(self, given: Prolong) -> None:
+        """Give everybody who is asked more time: for some, the server was not there."""
+        house = self._house
+        for match_id, proposal in list(house.tables.proposals.items()):
+            until = {key: round_up(at + given.seconds) for key, at in proposal.until.items()}
+            ends = None if proposal.open is None else proposal.open.expires_at
+            if ends is not None:
+                ends = round_up(ends + given.seconds)
+            house.emit(Prolonged(match_id, until, ends))
+            house.watch_proposal(house.tables.proposals[match_id])
 
     def resume(self) -> None:
         """Take the proposals of a journal up again; the next `fire` sees to what is overdue."""
         for proposal in self._house.tables.proposals.values():
             self._house.watch_proposal(proposal)
             if proposal.open is not None:
-                self._offered[proposal.match.id] = 0
+                self._open[proposal.match.id] = None
 
     # Answers
 
@@ -215,14 +243,15 @@ class Acceptance:
         house.emit(SeatsFreed(self._opened(proposal, stay)))
         proposal = house.tables.proposals[proposal.match.id]
         house.watch_proposal(proposal)
-        self._seek(proposal, pool, 0, left)
+        self._open[proposal.match.id] = None
+        self._seek(proposal, pool, pool.tickets.values(), left)
 
     def _blame(self, player: str, proposal: Proposal) -> None:
         """Count a player's failure; from the second within a day on it costs a cooldown."""
         accept, group, now = proposal.queue.accept, proposal.queue.group, self._house.now
         assert accept is not None
         before = self._house.tables.penalties.get(group, {}).get(player)
-        count = 1 if before is None or before.at + FORGIVEN_AFTER < now else before.count + 1
+        count = 1 if before is None or before.at + KEEP_PENALTIES < now else before.count + 1
         cooldowns = accept.cooldowns
         wait = cooldowns[min(count - 2, len(cooldowns) - 1)] if count > 1 and cooldowns else 0.0
         self._house.emit(Penalised(player, group, count, now + wait))
@@ -236,7 +265,7 @@ class Acceptance:
         accept, pool = proposal.queue.accept, self._house.pools.get(name)
         if accept is None or not accept.repair or pool is None or pool.fault is not None:
             return None
-        if name in tables.paused or tables.queues[name] != proposal.queue:
+        if name in tables.paused or not tables.queues[name].judges_like(proposal.queue):
             return None
         return pool
 
@@ -265,19 +294,22 @@ class Acceptance:
     # Repair
 
     def _seek(
-        self, proposal: Proposal, pool: Pool, after: int, left: tuple[Ticket, ...] = ()
+        self,
+        proposal: Proposal,
+        pool: Pool,
+        among: Iterable[Ticket],
+        left: tuple[Ticket, ...] = (),
     ) -> None:
-        """Look for replacements among the tickets that entered after a sequence number."""
-        self._offered[proposal.match.id] = self._house.tables.counters.accepted
+        """Look for replacements among waiting tickets."""
+        gone, tables, now = proposal.left, self._house.tables, self._house.now
         candidates = [
             ticket
-            for ticket in pool.tickets.values()
-            if ticket.sequence > after
-            and not pool.is_kept(ticket.id)
-            and not any(player.id in proposal.left for player in ticket.players)
+            for ticket in among
+            if not pool.is_kept(ticket.id)
+            and not any(player.id in gone for player in ticket.players)
         ]
-        found = find_replacements(pool, self._vacancy(proposal, left), candidates, self._house.now)
-        if found is not None:
+        found = find_replacements(pool, self._vacancy(proposal, left), candidates, now)
+        if found is not None and tables.dissolved_until(found[0]) <= now:
             self._repair(proposal, pool, found)
 
     def _vacancy(self, proposal: Proposal, left: tuple[Ticket, ...] = ()) -> Vacancy:
@@ -305,7 +337,7 @@ class Acceptance:
         }
         leaves = [(ticket_id, house.tables.waiting[ticket_id].queues) for ticket_id in joined]
         house.emit(Repaired(match, joined, until))
-        self._offered.pop(old.id, None)
+        self._open.pop(old.id, None)
         for ticket_id, queues in leaves:
             house.leave(ticket_id, queues)
         house.watch_proposal(house.tables.proposals[old.id])
@@ -315,7 +347,7 @@ class Acceptance:
         """End a repair: play without those who left where that is a match, else dissolve it."""
         pool = self._where_repaired(proposal)
         if pool is not None:
-            self._seek(proposal, pool, 0)
+            self._seek(proposal, pool, pool.tickets.values())
             proposal = self._house.tables.proposals[proposal.match.id]
             if proposal.open is None:
                 return
@@ -328,7 +360,7 @@ class Acceptance:
     def _dissolve(self, proposal: Proposal, stay: Iterable[str], reason: str) -> None:
         house, match_id = self._house, proposal.match.id
         innocents = tuple(stay)
-        self._offered.pop(match_id, None)
+        self._open.pop(match_id, None)
         house.emit(Dissolved(match_id, reason, innocents))
         house.come_back(innocents)
 

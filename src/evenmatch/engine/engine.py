@@ -14,7 +14,7 @@ applies to what is left. What takes a matcher long is a job, which `take_jobs` h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from evenmatch.engine.acceptance import Acceptance
 from evenmatch.engine.admission import Door, Limits, check_request, judge, judge_update
@@ -55,6 +55,7 @@ from evenmatch.model.inputs import (
     Input,
     Open,
     Outcome,
+    Prolong,
     Settle,
     Update,
     Void,
@@ -106,6 +107,7 @@ class Engine:
             Finish: self._finish,
             Open: self._backfill.open,
             Outcome: self._outcome,
+            Prolong: self._acceptance.prolong,
             Settle: self._settle,
             Update: self._update,
             Void: self._backfill.void,
@@ -221,6 +223,7 @@ class Engine:
             house.drop(ticket_id, name, "queue_changed")
         house.open_pools(pools, same)
         self._backfill.configured()
+        self._acceptance.configured()
         house.decide(pools, fired=False)
 
     def _enqueue(self, given: Enqueue) -> None:
@@ -237,7 +240,7 @@ class Engine:
         for turn in in_turn(entered):
             for ticket in turn:
                 house.enter(ticket, ticket.queues)
-            self._settle_down(order_of_queues(turn, house.pools, given.now))
+            house.decide(order_of_queues(turn, house.pools, given.now), fired=False)
 
     def _update(self, given: Update) -> None:
         house = self._house
@@ -252,7 +255,7 @@ class Engine:
         for name in row.queues:
             house.pools[name].leave(given.ticket, given.now)
         house.enter(house.tables.waiting[given.ticket].ticket, row.queues)
-        self._settle_down(row.queues)
+        house.decide(row.queues, fired=False)
 
     def _cancel(self, given: Cancel) -> None:
         house = self._house
@@ -265,19 +268,13 @@ class Engine:
                 )
             return
         if row.match is not None:
-            self._acceptance.withdraw(given.ticket, given.reason)
+            self._acceptance.withdraw(given.ticket, given.reason, given.by)
             house.decide(list(house.dirty), fired=False)
             return
         house.emit(Cancelled(given.ticket, given.reason))
         for name in row.queues:
             house.pools[name].leave(given.ticket, given.now)
         house.decide(row.queues, fired=False)
-
-    def _settle_down(self, names: Sequence[str]) -> None:
-        """Let queues decide whom somebody has entered; free seats of proposals come first."""
-        for name in names:
-            self._acceptance.entered(name)
-        self._house.decide(names, fired=False)
 
     def _assign(self, given: Assign) -> None:
         self.match(given.match)
@@ -363,7 +360,7 @@ class Engine:
         may_play = pool.fault is None and name not in house.tables.paused
         if may_play:
             filled = fill_at_deadline(pool, pool.tickets[ticket_id], now)
-            if filled is not None:
+            if filled is not None and house.tables.dissolved_until(filled[0]) <= now:
                 house.make_match(pool, filled, decided=False)
                 return
         pool.leave(ticket_id, now)
