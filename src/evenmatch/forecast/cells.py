@@ -6,8 +6,7 @@ from bisect import bisect_right
 from collections import deque
 from typing import NamedTuple
 
-from evenmatch.model.queue import Queue
-from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
+from evenmatch.model.ticket import NewTicket, Ticket, attribute_of
 
 RATINGS_MOST = 1_000
 """Ratings of so many tickets, the last ones, say what a decile is."""
@@ -15,8 +14,6 @@ RATINGS_MIN = 100
 """With fewer, nobody has a decile."""
 DECILES_EVERY = 100
 """Tickets after which the deciles are computed anew."""
-REGION_MOST = 40
-"""Characters of a region's name that count."""
 
 
 class Cell(NamedTuple):
@@ -67,36 +64,3 @@ def rating_of(ticket: Ticket | NewTicket) -> float | None:
             return None
         total += value
     return total / len(ticket.players)
-
-
-def region_of(ticket: Ticket | NewTicket, latency: str) -> str:
-    """Return a party's region: the one it names, or the one with the least mean latency.
-
-    Args:
-        ticket: The party.
-        latency: The attribute that holds milliseconds by region.
-    """
-    named = attribute_of(ticket, ticket.players[0], "region")
-    if isinstance(named, str):
-        return named[:REGION_MOST]
-    maps = [_latencies(attribute_of(ticket, player, latency)) for player in ticket.players]
-    shared = [name for name in maps[0] if all(name in each for each in maps[1:])]
-    if not shared:
-        return ""
-    best = min(shared, key=lambda name: (sum(each[name] for each in maps), name))
-    return best[:REGION_MOST]
-
-
-def latency_attribute(queue: Queue) -> str:
-    """Return the attribute by which a queue compares latencies, `latency` where it does not."""
-    for criterion in queue.criteria:
-        if criterion.kind == "latency":
-            return criterion.attribute
-    for rule in queue.rules:
-        if rule.kind == "latency":
-            return rule.attribute
-    return "latency"
-
-
-def _latencies(value: Value | None) -> dict[str, float]:
-    return value if isinstance(value, dict) else {}

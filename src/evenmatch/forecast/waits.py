@@ -14,11 +14,12 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from evenmatch.forecast.cells import Cell, Deciles, latency_attribute, rating_of, region_of
+from evenmatch.forecast.cells import Cell, Deciles, rating_of
 from evenmatch.forecast.life_table import LifeTable, Waiter
 from evenmatch.forecast.quantiles import Curve, Quantiles, joined, left, newcomer
 from evenmatch.forecast.rates import Rates, rates_of
 from evenmatch.model.queue import Queue
+from evenmatch.model.region import latency_attribute, region_of
 from evenmatch.model.ticket import NewTicket, Ticket
 
 HALF_LIFE = 1_800.0
@@ -203,6 +204,11 @@ class WaitForecast:
                 forecast = QueueForecast(queue, self._half_life)
             forecast.configure(queue)
             self._queues[queue.name] = forecast
+        removed = known.keys() - self._queues.keys()
+        # A queue of the same name that comes later has a table of its own, without these rows.
+        for waiters in self._waiters.values() if removed else ():
+            for name in removed:
+                waiters.pop(name, None)
 
     def pause(self, queues: Collection[str], now: float) -> None:
         """Learn nothing from these queues, which make no matches now, and from all others again."""
@@ -241,13 +247,12 @@ class WaitForecast:
     def leave(self, ticket_id: str, now: float, matched_in: str | None = None) -> None:
         """Watch a ticket no longer; say in which queue it was matched, if it was."""
         for name, waiter in self._waiters.pop(ticket_id, {}).items():
-            if name in self._queues:
-                self._queues[name].leave(waiter, now, is_matched=name == matched_in)
+            self._queues[name].leave(waiter, now, is_matched=name == matched_in)
 
     def leave_queue(self, ticket_id: str, queue: str, now: float) -> None:
         """Watch a ticket in one queue no longer; it still waits in others."""
         waiter = self._waiters.get(ticket_id, {}).pop(queue, None)
-        if waiter is not None and queue in self._queues:
+        if waiter is not None:
             self._queues[queue].leave(waiter, now, is_matched=False)
 
     def forget_waiting(self, now: float) -> None:
@@ -278,14 +283,14 @@ class WaitForecast:
             return None
         curves, most, waited = [], 0.0, 0.0
         for name, waiter in waiters.items():
-            if queues is not None and name not in queues:
-                continue
-            forecast = self._queues.get(name)
-            curve = None if forecast is None else forecast.curve(waiter.row, now)
-            if forecast is not None and curve is not None:
-                waited = max(now - waiter.since, 0.0)
+            forecast = self._queues[name]
+            waited = max(now - waiter.since, 0.0)
+            # It waits on until its last deadline, wherever that is.
+            most = max(most, forecast.ends_after(waited))
+            is_asked = queues is None or name in queues
+            curve = forecast.curve(waiter.row, now) if is_asked else None
+            if curve is not None:
                 curves.append(curve)
-                most = max(most, forecast.ends_after(waited))
         return left(joined(curves), waited, most) if curves else None
 
     def of(self, queue: str) -> QueueForecast | None:

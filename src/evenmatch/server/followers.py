@@ -18,6 +18,7 @@ from msgspec import UNSET
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.rows import TicketView
+from evenmatch.model.accept import Accept
 from evenmatch.model.events import (
     Assigned,
     Cancelled,
@@ -30,7 +31,7 @@ from evenmatch.model.events import (
     Updated,
     Voided,
 )
-from evenmatch.model.inputs import Assign
+from evenmatch.model.inputs import Assign, Configure
 from evenmatch.server.responses import Receive, Send, encode, too_many_followers
 from evenmatch.wire import Estimate, TicketState
 
@@ -193,15 +194,22 @@ class TicketFeed:
         self._followers = followers
         self._topics: dict[str, _Topic] = {}
         self._engine: Engine | None = None
+        # The ready-checks by queue, and by proposal: one goes on as it began.
+        self._configured: dict[str, Accept | None] = {}
+        self._checks: dict[str, Accept | None] = {}
 
     def reset(self, engine: Engine) -> None:
         """Begin anew; those who follow come back and get the present state."""
         self._engine = engine
+        tables = engine.tables
+        self._configured = {name: queue.accept for name, queue in tables.queues.items()}
+        self._checks = {name: held.queue.accept for name, held in tables.proposals.items()}
         self._topics.clear()
         self._followers.cut_all()
 
     def hear(self, record: Record) -> None:
         """Pass the changes of a durable record on."""
+        self._note_checks(record)
         if not self._topics:
             return
         # One event for each ticket: a second one of the same record would have the same number,
@@ -281,14 +289,25 @@ class TicketFeed:
             for ticket_id in kept.match.tickets if kept is not None else ():
                 yield ticket_id, {"state": "assigned", "assignment": place}
 
+    def _note_checks(self, record: Record) -> None:
+        """Note under which ready-check each proposal began; memory may be ahead of this record."""
+        given = record.input
+        if isinstance(given, Configure):
+            self._configured = {queue.name: queue.accept for queue in given.queues}
+        for event in record.events:
+            if isinstance(event, Proposed):
+                self._checks[event.match.id] = self._configured.get(event.match.queue)
+            elif isinstance(event, Matched) and self._checks:
+                self._checks.pop(event.match.id, None)
+            elif isinstance(event, Dissolved):
+                self._checks.pop(event.match, None)
+
     def _had_waited_long(self, ticket_id: str, event: Proposed | Repaired) -> bool:
         """Return whether somebody who is asked now may have walked away meanwhile."""
-        topic = self._topics.get(ticket_id)
-        assert self._engine is not None
-        queue = self._engine.tables.queues.get(event.match.queue)
-        if topic is None or queue is None or queue.accept is None:
+        topic, accept = self._topics.get(ticket_id), self._checks.get(event.match.id)
+        if topic is None or accept is None:
             return False
-        return queue.accept.had_waited_long(topic.view.enqueued_at, event.until[ticket_id])
+        return accept.had_waited_long(topic.view.enqueued_at, event.until[ticket_id])
 
 
 def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None) -> TicketState:

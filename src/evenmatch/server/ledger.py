@@ -12,7 +12,16 @@ import msgspec
 
 from evenmatch.engine.records import Record
 from evenmatch.engine.rows import Waiting
-from evenmatch.model.events import Accepted, Cancelled, Configured, Event, Expired, Matched
+from evenmatch.model.events import (
+    Accepted,
+    Cancelled,
+    Configured,
+    Event,
+    Expired,
+    LeftQueue,
+    Matched,
+    Voided,
+)
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
 from evenmatch.server.statistics import wait_stats
@@ -95,6 +104,12 @@ class Ledger:
                 self._sums(name).expired += 1
         elif isinstance(event, Cancelled):
             self._leave(event.ticket)
+        elif isinstance(event, LeftQueue):
+            self._leave_queue(event.ticket, event.queue)
+        elif isinstance(event, Voided):
+            for ticket in event.tickets:
+                known = _Known(ticket.queues, ticket.enqueued_at, ticket.size)
+                self._enter(ticket.id, known)
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
             self._first_queue = record.input.queues[0].name
@@ -132,6 +147,15 @@ class Ledger:
             sums.waiting -= 1
             sums.entered -= known.enqueued_at
         return known.queues
+
+    def _leave_queue(self, ticket_id: str, queue: str) -> None:
+        known = self._known.get(ticket_id)
+        if known is not None and queue in known.queues:
+            queues = tuple([name for name in known.queues if name != queue])
+            self._known[ticket_id] = msgspec.structs.replace(known, queues=queues)
+            sums = self._sums(queue)
+            sums.waiting -= 1
+            sums.entered -= known.enqueued_at
 
     def _sums(self, queue: str) -> _Sums:
         sums = self._queues.get(queue)

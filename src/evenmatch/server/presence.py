@@ -11,10 +11,12 @@ A herd that falls silent at once is cancelled in slices, so that the others are 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import math
-from collections import OrderedDict
 from functools import partial
 from time import perf_counter
+
+import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
@@ -40,7 +42,23 @@ PAUSE_SECONDS = 0.005
 """What a slice leaves to others before the next one."""
 SLEEP_MOST = 60.0
 """Longest time between two looks, seconds."""
+TELL_SECONDS = 1.0
+"""A line in the log tells of all tickets that were cancelled in this time."""
+STALE_MOST = 1_000
+"""Entries of tickets that have ended, besides as many as there are tickets."""
 SILENT = "silent"
+
+
+class _Watched(msgspec.Struct, gc=False):
+    """The last sign of life of a ticket, and how long it may be silent."""
+
+    seen: float
+    allowed: float
+
+    @property
+    def due_at(self) -> float:
+        """Return when it has been silent for too long."""
+        return self.seen + self.allowed
 
 
 class Presence:
@@ -56,17 +74,20 @@ class Presence:
         tickets.left = self.seen
         self._runtime: Runtime | None = None
         self._engine: Engine | None = None
-        # By allowed silence: tickets in the order of their last sign of life.
-        self._seen: dict[float, OrderedDict[str, float]] = {}
-        self._allowed: dict[str, float] = {}
+        self._watched: dict[str, _Watched] = {}
+        # A heap of instants, none later than when its ticket is due. A sign of life moves no entry:
+        # one whose ticket is due later is put back when it is looked at.
+        self._entries: list[tuple[float, str]] = []
         self._limits: dict[str, float] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = math.inf
         self.cancelled = 0
+        self._untold = 0
+        self._teller: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         """Return how many tickets must give signs of life."""
-        return len(self._allowed)
+        return len(self._watched)
 
     def begin(self, runtime: Runtime) -> None:
         """Cancel through this runtime; before that, signs of life are only noted."""
@@ -75,6 +96,7 @@ class Presence:
     def close(self) -> None:
         """Cancel nobody any more."""
         self._disarm()
+        self._tell()
         self._runtime = None
 
     # Records
@@ -83,8 +105,8 @@ class Presence:
         """Begin anew: everybody who waits has the whole time once more."""
         self._engine = engine
         self._limits = _limits_of(engine)
-        self._seen.clear()
-        self._allowed.clear()
+        self._watched.clear()
+        self._entries.clear()
         for ticket_id in engine.tables.waiting:
             self._expect(ticket_id)
         self._arm()
@@ -103,19 +125,16 @@ class Presence:
             elif isinstance(event, Cancelled | Expired):
                 self._dismiss(event.ticket)
             elif isinstance(event, LeftQueue):
-                self._dismiss(event.ticket)
-                self._expect(event.ticket)
+                self._allow(event.ticket)
             elif isinstance(event, Configured):
                 self._reconfigure()
         self._arm()
 
     def seen(self, ticket_id: str) -> None:
         """Note a sign of life."""
-        allowed = self._allowed.get(ticket_id)
-        if allowed is not None:
-            line = self._seen[allowed]
-            line[ticket_id] = self._now()
-            line.move_to_end(ticket_id)
+        watched = self._watched.get(ticket_id)
+        if watched is not None:
+            watched.seen = self._now()
 
     def _reconfigure(self) -> None:
         """Begin anew where other silences are allowed; a paused queue changes nothing here."""
@@ -124,20 +143,37 @@ class Presence:
             self.reset(self._engine)
 
     def _expect(self, ticket_id: str) -> None:
+        """Give a ticket the whole time from now on."""
+        allowed = self._allowed(ticket_id)
+        if allowed is None:
+            return
+        watched = self._watched[ticket_id] = _Watched(self._now(), allowed)
+        heapq.heappush(self._entries, (watched.due_at, ticket_id))
+        if len(self._entries) > 2 * len(self._watched) + STALE_MOST:
+            self._entries = [(each.due_at, key) for key, each in self._watched.items()]
+            heapq.heapify(self._entries)
+
+    def _allow(self, ticket_id: str) -> None:
+        """Allow a ticket what its remaining queues allow, counted from its last sign of life.
+
+        That is never less than before, so that its entry is not too late.
+        """
+        watched, allowed = self._watched.get(ticket_id), self._allowed(ticket_id)
+        if watched is not None and allowed is not None:
+            watched.allowed = allowed
+        else:
+            self._dismiss(ticket_id)
+
+    def _allowed(self, ticket_id: str) -> float | None:
+        """Return the least silence that the queues of a ticket allow; None if all allow any."""
         assert self._engine is not None
         row = self._engine.tables.waiting.get(ticket_id)
         # Memory may be ahead of what is durable: a ticket that has ended since is not expected.
         queues = () if row is None else row.queues
-        asked = [self._limits[name] for name in queues if name in self._limits]
-        if asked:
-            allowed = min(asked)
-            self._allowed[ticket_id] = allowed
-            self._seen.setdefault(allowed, OrderedDict())[ticket_id] = self._now()
+        return min([self._limits[name] for name in queues if name in self._limits], default=None)
 
     def _dismiss(self, ticket_id: str) -> None:
-        allowed = self._allowed.pop(ticket_id, None)
-        if allowed is not None:
-            self._seen[allowed].pop(ticket_id, None)
+        self._watched.pop(ticket_id, None)
 
     # Time
 
@@ -148,11 +184,8 @@ class Presence:
         return self._engine.tables.now
 
     def _due_at(self) -> float:
-        """Return when the next ticket has been silent for too long; inf if none is watched."""
-        return min(
-            (next(iter(line.values())) + allowed for allowed, line in self._seen.items() if line),
-            default=math.inf,
-        )
+        """Return when to look at the next ticket; inf if none is watched."""
+        return self._entries[0][0] if self._entries else math.inf
 
     def _arm(self) -> None:
         if self._runtime is None:
@@ -178,7 +211,10 @@ class Presence:
         if runtime is None or runtime.failure is not None:
             return
         now, until, cancelled = runtime.now(), perf_counter() + SLICE_SECONDS, 0
-        while perf_counter() < until and (ticket_id := self._take_due(now)) is not None:
+        while perf_counter() < until and self._due_at() <= now:
+            ticket_id = self._take(now)
+            if ticket_id is None:
+                continue
             if self._is_excused(ticket_id):
                 self._expect(ticket_id)
             else:
@@ -186,23 +222,39 @@ class Presence:
                 runtime.handle(
                     Cancel(runtime.now(), ticket_id, SILENT), partial(self._answered, ticket_id)
                 )
-        self.cancelled += cancelled
-        if cancelled:
-            log.info("silent_tickets_cancelled", count=cancelled)
+        self._count(cancelled)
         if self._due_at() <= now:
             self._timer_at = now
             self._timer = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._look)
         else:
             self._arm()
 
-    def _take_due(self, now: float) -> str | None:
-        """Take out the next ticket that has been silent for too long, None if there is none."""
-        for allowed, line in self._seen.items():
-            if line and next(iter(line.values())) + allowed <= now:
-                ticket_id, _ = line.popitem(last=False)
-                del self._allowed[ticket_id]
-                return ticket_id
-        return None
+    def _take(self, now: float) -> str | None:
+        """Take the first entry out; return its ticket if that has been silent for too long."""
+        _, ticket_id = heapq.heappop(self._entries)
+        watched = self._watched.get(ticket_id)
+        if watched is None:
+            return None
+        if watched.due_at > now:
+            heapq.heappush(self._entries, (watched.due_at, ticket_id))
+            return None
+        del self._watched[ticket_id]
+        return ticket_id
+
+    def _count(self, cancelled: int) -> None:
+        """Count cancelled tickets, and tell of them soon, together with those that follow."""
+        self.cancelled += cancelled
+        self._untold += cancelled
+        if self._untold and self._teller is None:
+            self._teller = asyncio.get_running_loop().call_later(TELL_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        if self._teller is not None:
+            self._teller.cancel()
+            self._teller = None
+        if self._untold:
+            log.info("silent_tickets_cancelled", count=self._untold)
+            self._untold = 0
 
     def _is_excused(self, ticket_id: str) -> bool:
         """Return whether a silent ticket may go on: somebody listens, or its answer is awaited."""

@@ -139,6 +139,7 @@ def extract(tables: Tables) -> Tables:
         counters=Counters(accepted=tables.counters.accepted),
         recent={key: recent.copy() for key, recent in tables.recent.items()},
         met={group: dict(players) for group, players in tables.met.items()},
+        played={group: played.copy() for group, played in tables.played.items()},
     )
 
 

@@ -103,8 +103,18 @@ class Switchbacks:
             if self._turns.get(name) != each:
                 self._blocks[name] = {}
                 self._since[name] = now
+                self._forget(name)
         self._turns = turns
         self._first_queue = queues[0].name if queues else ""
+
+    def _forget(self, queue: str) -> None:
+        """Forget for which blocks of a queue tickets count that wait now: those sums are gone."""
+        kept = {}
+        for ticket_id, known in self._known.items():
+            blocks = tuple([at for at in known.blocks if at[0] != queue])
+            if blocks:
+                kept[ticket_id] = msgspec.structs.replace(known, blocks=blocks)
+        self._known = kept
 
     def _fold(self, record: Record, event: Event) -> None:
         if isinstance(event, Accepted):

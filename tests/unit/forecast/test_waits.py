@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from evenmatch.config import load_scenario, parse_scenario
-from evenmatch.forecast.cells import Cell, Deciles, latency_attribute, region_of
+from evenmatch.forecast.cells import Cell, Deciles
 from evenmatch.forecast.quantiles import ESTIMATE_MAX, Curve, joined, left, newcomer
 from evenmatch.forecast.rates import ENOUGH
 from evenmatch.forecast.waits import CELLS_MOST, MATCHES_MIN, WaitForecast
 from evenmatch.lab.calibration import NOMINAL, calibrate
-from evenmatch.model.queue import Criterion, Queue, Rule
+from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.sim.arrivals import arrivals_of
@@ -222,6 +222,42 @@ def test_ticket_in_two_queues_waits_for_the_first_of_them() -> None:
     assert rest.p50 == pytest.approx(30 * math.log(2), rel=0.15)
 
 
+def test_last_deadline_ends_the_estimate_even_where_little_is_known_of_its_queue() -> None:
+    traffic = Traffic(Queue(name="duel", wait_max=60.0), Queue(name="young", wait_max=600.0))
+    for number in range(200):
+        traffic.comes(float(number), 60.0, leaves=number % 4 > 0)
+    name = traffic.comes(180.0, math.inf, queues=("duel", "young"))
+    traffic.until(200.0)
+    found = traffic.forecast.estimate(name, 200.0)
+    assert found is not None
+    # Most of what is seen ends at 60 s without a match, so the estimate runs beyond the first
+    # deadline; it ends 580 s from now at the latest.
+    assert 40.0 < found.high <= 580.0
+
+
+def test_ticket_of_a_removed_queue_is_not_watched_in_a_later_one_of_that_name() -> None:
+    traffic, other = Traffic(QUEUE, Queue(name="ranked")), Queue(name="ranked")
+    for number in range(50):
+        traffic.comes(0.0, 5.0, ticket(region=f"r{number}"))
+    old = traffic.comes(1.0, math.inf, ticket(region="last"), queues=("duel", "ranked"))
+    traffic.until(10.0)
+    forecast = traffic.forecast
+    forecast.configure((other,))
+    forecast.configure((QUEUE, other))
+    for number in range(MATCHES_MIN):
+        traffic.comes(11.0 + number, 3.0)
+    traffic.until(60.0)
+    assert forecast.of("duel") is not None
+    assert forecast.estimate(old, 60.0) is None
+    forecast.pause(("duel",), 60.0)
+    forecast.pause((), 61.0)
+    forecast.leave(old, 62.0, "duel")
+    duel = forecast.of("duel")
+    assert duel is not None
+    assert duel.seen == MATCHES_MIN
+    duel._table._check()
+
+
 def test_newcomers_matched_at_once_wait_nothing() -> None:
     curve = Curve([place * 0.1 for place in range(66)], 0.1, at_once=0.6)
     found = newcomer(curve)
@@ -260,19 +296,6 @@ def test_same_events_give_the_same_estimates() -> None:
         return [traffic.forecast.estimate(name, 500.0), *forecast.cells(500.0, 20)]
 
     assert run() == run()
-
-
-def test_region_is_the_named_one_or_the_best_for_the_party() -> None:
-    near = Player("a", attributes={"latency": {"eu": 20.0, "us": 90.0}})
-    far = Player("b", attributes={"latency": {"us": 30.0, "eu": 110.0, "sa": 10.0}})
-    assert region_of(NewTicket((near,)), "latency") == "eu"
-    assert region_of(NewTicket((near, far)), "latency") == "us"
-    assert region_of(ticket(region="oce"), "latency") == "oce"
-    assert region_of(ticket(), "latency") == ""
-    compared = Queue(criteria=(Criterion("latency", "ping"),))
-    assert latency_attribute(compared) == "ping"
-    assert latency_attribute(Queue(rules=(Rule("latency", "rtt"),))) == "rtt"
-    assert latency_attribute(QUEUE) == "latency"
 
 
 def test_deciles_are_those_of_the_last_ratings() -> None:

@@ -192,3 +192,18 @@ def test_player_who_has_waited_for_long_is_called_louder() -> None:
     assert told is not None
     assert b'"state":"waiting"' in told.body
     assert b"long_wait" not in told.body
+
+
+def test_proposal_keeps_its_ready_check_when_the_queue_gets_another() -> None:
+    check = Check(seconds=15.0, repair=10.0, long_wait=60.0, long_seconds=40.0)
+    world, follower = Listening(replace(CHECKED, accept=check)), Follower()
+    world.enter(0.0, "a")
+    world.enter(0.0, "b")
+    world.enter(1.0, "c")
+    world.hand(Configure(2.0, (replace(CHECKED, accept=Check(seconds=15.0)),), version=2))
+    world.feed.join(world.engine.view("s0-3"), follower)
+    world.hand(Decline(3.0, "s0-m1", "s0-2"))
+    view = world.engine.view("s0-3")
+    assert view.state == "proposed"
+    assert world.feed._topics["s0-3"].view == view
+    assert world.feed._checks.keys() == world.engine.tables.proposals.keys()

@@ -9,14 +9,26 @@ import pytest
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
-from evenmatch.model.inputs import Advance, Cancel, Configure, Decline, Enqueue, Input, Update
+from evenmatch.model.inputs import (
+    Advance,
+    Cancel,
+    Configure,
+    Decline,
+    Enqueue,
+    Input,
+    Open,
+    Update,
+    Void,
+)
 from evenmatch.model.queue import Accept, Criterion, Queue, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
+from evenmatch.ratings.periods import rate_period
 from evenmatch.server.dashboard.crowd import OTHERS, REGIONS_MOST, Crowd, edges_for
 from evenmatch.server.dashboard.figures import MADE_MOST, Figures
 from evenmatch.server.dashboard.history import COARSE_MOST, COLUMNS, FINE_MOST, History
 from evenmatch.server.dashboard.shown import match_shown
+from evenmatch.server.statistics import Statistics
 from evenmatch.testing import builders
 
 RATED = Criterion("spread", "rating", weight=1.0, scale=Scale(min=0.0, max=3000.0))
@@ -28,17 +40,22 @@ class World:
     """An engine whose records are durable at once, and the figures that hear of them."""
 
     def __init__(self, *queues: Queue, step: float = 1.0) -> None:
-        self.engine = Engine(lambda queue: parse_policy(queue.policy))
+        self.engine = Engine(lambda queue: parse_policy(queue.policy), rate=rate_period)
         self.figures = Figures(step)
+        self.heard = [self.figures.hear]
         self.figures.reset(self.engine)
         self.give(Configure(0.0, queues))
 
     def give(self, given: Input) -> Record:
         while self.engine.next_wakeup < given.now:
-            self.figures.hear(self.engine.step(Advance(self.engine.next_wakeup)))
+            self._tell(self.engine.step(Advance(self.engine.next_wakeup)))
         record = self.engine.step(given)
-        self.figures.hear(record)
+        self._tell(record)
         return record
+
+    def _tell(self, record: Record) -> None:
+        for hear in self.heard:
+            hear(record)
 
     def enqueue(self, now: float, *tickets: NewTicket) -> None:
         self.give(Enqueue(now, tickets))
@@ -233,12 +250,61 @@ def test_proposals_are_counted_by_what_became_of_them() -> None:
     world.give(Decline(2.0, first, "s0-1", ("a",)))
     world.enqueue(3.0, rated("c", 1500))
     assert world.row(3)["repaired"] == 1
-    # The proposal's tickets wait until their match is final.
-    assert world.row(3)["waiting"] == 2
+    # Who is asked waits in no queue meanwhile, as the figures of the queues have it.
+    assert world.row(3)["waiting"] == 0
     world.give(Advance(40.0))
     totals = world.figures.queues["duel"].totals
     assert (totals["proposed"], totals["repaired"], totals["matches"]) == (1, 1, 0)
     assert totals["failed"] == 1
+
+
+def test_as_many_wait_as_the_figures_of_the_queues_say() -> None:
+    checked = msgspec.structs.replace(QUICK, accept=Accept(seconds=10.0))
+    squad = msgspec.structs.replace(SLOW, name="squad")
+    world, statistics = World(checked, squad), Statistics()
+    statistics.reset(world.engine)
+    world.heard.append(statistics.hear)
+    both = builders.new_ticket("a", 1500, queues=("duel", "squad"))
+    seen = []
+    for given in (
+        Enqueue(1.0, (both,)),
+        Enqueue(2.0, (rated("b", 1500), rated("c", 1500))),
+        Configure(3.0, (checked, squad), version=2),
+        Decline(4.0, "s0-m1", "s0-2"),
+        Advance(30.0),
+    ):
+        world.give(given)
+        shown = {name: len(each.crowd) for name, each in world.figures.queues.items()}
+        assert shown == statistics.waiting_by_queue()
+        again = Figures(1.0)
+        again.reset(world.engine)
+        assert {name: len(each.crowd) for name, each in again.queues.items()} == shown
+        seen.append(tuple(shown.values()))
+    assert seen[:3] == [(1, 1), (1, 0), (1, 0)]
+    # All of them waited there: one declined, the others did not answer.
+    cancelled = world.figures.queues["duel"].totals["cancelled"]
+    assert cancelled == statistics.totals.cancelled == 3
+
+
+def test_tickets_of_an_old_match_and_of_its_fills_wait_again_when_it_is_called_off() -> None:
+    world = World(msgspec.structs.replace(QUICK, backfill="manual"))
+    world.enqueue(1.0, rated("a", 1500), rated("b", 1500))
+    world.give(Open(2.0, "s0-m1", left=("b",), roster_version=0))
+    world.enqueue(3.0, rated("c", 1500))
+    world.figures.made.pop("s0-m1")
+    assert set(world.figures.made) == {"s0-m2"}
+    world.give(Void(4.0, "s0-m1", "no server"))
+    present = {ticket.id: ticket for ticket in world.figures.queues["duel"].crowd.tickets()}
+    assert present.keys() == world.engine.tables.waiting.keys() >= {"s0-1", "s0-3"}
+    assert present["s0-1"].enqueued_at == 1.0
+    assert not world.figures.made
+
+
+def test_a_ticket_matched_at_once_has_the_rating_that_was_stored() -> None:
+    world = World(msgspec.structs.replace(QUICK, rating="elo"))
+    world.enqueue(1.0, NewTicket((Player("a"),)), NewTicket((Player("b"),)))
+    (made,) = world.figures.made.values()
+    assert [ticket.players[0].rating is not None for ticket in made.tickets if ticket] == [True] * 2
 
 
 def test_a_refreshed_ticket_moves_to_its_new_place() -> None:

@@ -191,6 +191,57 @@ def test_ticket_that_leaves_the_watched_queue_is_watched_no_more() -> None:
     play(scene)
 
 
+def test_leaving_a_queue_is_no_sign_of_life() -> None:
+    async def scene() -> None:
+        house = await House.open()
+        (both,) = await house.enter("a", queues=("watched", "brief"))
+        house.wait(10.0)
+        runtime = house.parts.runtime
+        await runtime.ask(Cancel(runtime.now(), (await house.enter("b"))[0]))
+        assert (await house.view(both)).queues == ("watched",)
+        house.wait(19.0)
+        assert await house.state(both) == "waiting"
+        house.wait(1.0)
+        assert await house.state(both) == "cancelled"
+        await house.close()
+
+    play(scene)
+
+
+def test_log_tells_of_a_herd_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        house = await House.open()
+        told = []
+        monkeypatch.setattr(presence_module.log, "info", lambda *_, count: told.append(count))
+        monkeypatch.setattr(presence_module, "TELL_SECONDS", 0.02)
+        for wait in (1.0, 30.0, 30.0):
+            await house.enter("a", "b", "c")
+            house.wait(wait)
+        house.parts.presence._tell()
+        assert told == [6]
+        await house.enter("a")
+        house.wait(30.0)
+        while len(told) < 2:
+            await asyncio.sleep(0.01)
+        assert told == [6, 1]
+        await house.close()
+
+    play(scene)
+
+
+def test_signs_of_ended_tickets_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        monkeypatch.setattr(presence_module, "STALE_MOST", 10)
+        house = await House.open()
+        for number in range(40):
+            await house.enter(f"a{number}", f"b{number}", queues=("duel",))
+        assert len(house.parts.presence) == 0
+        assert len(house.parts.presence._entries) <= 14
+        await house.close()
+
+    play(scene)
+
+
 def test_nobody_is_cancelled_while_the_journal_is_away_and_all_are_expected_anew() -> None:
     async def scene() -> None:
         house = await House.open()

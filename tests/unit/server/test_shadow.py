@@ -13,7 +13,7 @@ from evenmatch.engine.records import Record
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Accept, Criterion, Queue, Scale
+from evenmatch.model.queue import Accept, Criterion, Queue, Rule, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import NOTHING, Decision
@@ -133,6 +133,21 @@ def test_matches_of_the_shadow_need_no_acceptance() -> None:
     live.step(Enqueue(1.0, (new("ada", 1500.0), new("bob", 1700.0))))
     real, shadow = live.figures()
     assert (shadow.matches, real.matches) == (1, 0)
+
+
+def test_shadow_knows_who_played_with_whom_before_it_began() -> None:
+    once = Rule("pair_limit", "meetings", limit=1, within=3_600.0)
+    live = Live(msgspec.structs.replace(DUEL, shadow="greedy", rules=(once,)))
+    live.step(Enqueue(1.0, (new("ada", 1500.0), new("bob", 1510.0))))
+    live.begin()
+    assert live.shadow is not None
+    live.step(Enqueue(2.0, (new("ada", 1500.0), new("bob", 1510.0))))
+    live.step(Enqueue(3.0, (new("cid", 1500.0), new("dan", 1510.0))))
+    real, shadow = live.figures()
+    assert (real.matches, shadow.matches) == (2, 2), "each plays with somebody new"
+    theirs = live.shadow.engine.tables.matches.values()
+    assert all({"s0-3", "s0-4"} != set(kept.match.tickets) for kept in theirs)
+    assert len(live.engine.tables.played["default"].rows) == 3
 
 
 class Faulty:

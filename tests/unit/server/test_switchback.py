@@ -192,6 +192,17 @@ def test_other_turns_begin_anew_and_a_queue_without_them_has_no_figures() -> Non
     assert world.figures.of("duel", 200.0) is None
 
 
+def test_ticket_that_waited_before_the_turns_changed_adds_nothing_to_the_new_sums() -> None:
+    world = World()
+    world._step(Enqueue(30.0, (new("a", 1500.0),)))
+    longer = msgspec.structs.replace(DUEL, switchback=msgspec.structs.replace(TURNS, trim=0.0))
+    world._step(Configure(40.0, (longer,)))
+    world._step(Enqueue(41.0, (new("b", 1500.0),)))
+    assert world.engine.tables.counters.matches == 1
+    (block,) = world.figures._blocks["duel"].values()
+    assert (block.tickets, block.players, block.wait) == (1, 1, 0.0)
+
+
 FILE = '[[queue]]\nname = "duel"\nswitchback = {policies = ["greedy", "patient"], block = 600}\n'
 
 

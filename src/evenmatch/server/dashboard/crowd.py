@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from evenmatch.model.queue import NUMERIC, Criterion, Queue, Rule
+from evenmatch.model.region import latency_attribute, region_of
 from evenmatch.model.ticket import Ticket, attribute_of
 
 REGIONS_MOST = 32
 """Regions told apart; those that come when there are as many are `OTHERS`."""
 REGIONS_SHOWN = 8
-REGION_CHARACTERS = 32
 OTHERS = "others"
 SKILLS_KEPT = 200
 """Skills of the last tickets, from which the columns are taken."""
@@ -198,35 +198,19 @@ class Crowd:
         return sum(values) / len(values) if values else math.nan
 
     def _region(self, ticket: Ticket) -> str:
-        """Return the region that the party names, or its fastest one; "" if there is neither."""
-        first = ticket.players[0]
-        named = attribute_of(ticket, first, "region")
-        if not isinstance(named, str):
-            fast = attribute_of(ticket, first, self._latency)
-            named = min(fast, key=fast.__getitem__) if isinstance(fast, dict) and fast else ""
-        name = named[:REGION_CHARACTERS]
+        """Return a party's region; `OTHERS` for a new one where there are many already."""
+        name = region_of(ticket, self._latency)
         full = len(self._rows) >= REGIONS_MOST and name not in self._rows
         return OTHERS if full else name
 
 
 def skill_attribute(queue: Queue) -> str:
     """Return the number by which a queue's players are told apart: what it compares first."""
-    for compared in _compared(queue):
-        if compared.kind in NUMERIC and compared.attribute:
-            return compared.attribute
+    compared: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
+    for each in compared:
+        if each.kind in NUMERIC and each.attribute:
+            return each.attribute
     return "rating"
-
-
-def latency_attribute(queue: Queue) -> str:
-    """Return the map of regions that a queue compares."""
-    for compared in _compared(queue):
-        if compared.kind == "latency" and compared.attribute:
-            return compared.attribute
-    return "latency"
-
-
-def _compared(queue: Queue) -> tuple[Criterion | Rule, ...]:
-    return (*queue.criteria, *queue.rules)
 
 
 def edges_for(ordered: Sequence[float]) -> tuple[float, ...]:

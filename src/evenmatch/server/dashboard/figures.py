@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.ratings import with_ratings
 from evenmatch.engine.records import Record
 from evenmatch.model.events import (
     Accepted,
@@ -17,6 +18,7 @@ from evenmatch.model.events import (
     Proposed,
     Repaired,
     Updated,
+    Voided,
 )
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Queue
@@ -47,6 +49,8 @@ class Figures:
         self._engine: Engine | None = None
         self._queues_of: dict[str, tuple[str, ...]] = {}
         self._proposals: dict[str, str] = {}
+        # Tickets that a proposal has: they are in no crowd, as they are in no queue's figure.
+        self._asked: dict[str, Ticket] = {}
         # By name, so that a kind of event that nobody counts costs one look.
         self._folds: dict[str, Fold] = {
             "Accepted": self._accept,
@@ -70,7 +74,9 @@ class Figures:
         held = engine.tables.proposals
         self._proposals = {name: proposal.match.queue for name, proposal in held.items()}
         tables = engine.tables
-        waiting = [(row.ticket, row.queues) for row in tables.waiting.values()]
+        rows = tables.waiting.values()
+        self._asked = {row.ticket.id: row.ticket for row in rows if row.match is not None}
+        waiting = [(row.ticket, row.queues) for row in rows]
         self._follow(tables.queues.values(), int(tables.now // self.step), waiting)
 
     def hear(self, record: Record) -> None:
@@ -104,7 +110,7 @@ class Figures:
         for name in ticket.queues:
             if (figures := self._at(name, record)) is not None:
                 figures.count("arrivals")
-                figures.crowd.enter(ticket)
+        self._enter(record, ticket)
 
     def _ticket_of(self, record: Record, event: Accepted) -> Ticket:
         """Return an accepted ticket: the engine's, or where it waits no longer, the same again.
@@ -117,7 +123,7 @@ class Figures:
         row = engine.tables.waiting.get(event.ticket)
         if row is not None:
             return row.ticket
-        new = given.tickets[event.item]
+        new = with_ratings(given.tickets[event.item], event.ratings)
         queues = new.queues or (next(iter(self.queues)),)
         places = {key: placed.places for key, placed in event.percentiles.items()}
         return Ticket(
@@ -139,14 +145,29 @@ class Figures:
 
     def _leave(self, record: Record, ticket_id: str, count: str = "") -> Ticket | None:
         """Take a ticket out of all its queues, and count there what became of it."""
-        ticket = None
+        ticket = self._asked.pop(ticket_id, None)
         for name in self._queues_of.pop(ticket_id, ()):
             figures = self._at(name, record)
-            if figures is not None and (present := figures.crowd.leave(ticket_id)) is not None:
+            if figures is None:
+                continue
+            if (present := figures.crowd.leave(ticket_id)) is not None:
                 ticket = present.ticket
-                if count:
-                    figures.count(count)
+            if count and ticket is not None:
+                figures.count(count)
         return ticket
+
+    def _take_aside(self, record: Record, ticket_id: str) -> None:
+        """Take a ticket out of the crowds that a proposal has; it is still live."""
+        for name in self._queues_of.get(ticket_id, ()):
+            figures = self._at(name, record)
+            if figures is not None and (present := figures.crowd.leave(ticket_id)) is not None:
+                self._asked[ticket_id] = present.ticket
+
+    def _enter(self, record: Record, ticket: Ticket) -> None:
+        """Take a ticket into the crowds of its queues."""
+        for name in self._queues_of.get(ticket.id, ()):
+            if (figures := self._at(name, record)) is not None:
+                figures.crowd.enter(ticket)
 
     def _cancel(self, record: Record, event: Cancelled) -> None:
         self._leave(record, event.ticket, "cancelled")
@@ -164,43 +185,49 @@ class Figures:
     def _update(self, record: Record, event: Updated) -> None:
         assert self._engine is not None
         row = self._engine.tables.waiting.get(event.ticket)
-        for name in self._queues_of.get(event.ticket, ()) if row is not None else ():
-            if (figures := self._at(name, record)) is not None and row is not None:
-                figures.crowd.leave(event.ticket)
-                figures.crowd.enter(row.ticket)
+        if row is None:
+            return
+        if event.ticket in self._asked:
+            self._asked[event.ticket] = row.ticket
+        else:
+            self._enter(record, row.ticket)
 
     def _propose(self, record: Record, event: Proposed) -> None:
         self._proposals[event.match.id] = event.match.queue
         if (figures := self._at(event.match.queue, record)) is not None:
             figures.count("proposed")
+        for ticket_id in event.match.tickets:
+            self._take_aside(record, ticket_id)
 
     def _repair(self, record: Record, event: Repaired) -> None:
         if (figures := self._at(event.match.queue, record)) is not None:
             figures.count("repaired")
+        for ticket_id in event.joined:
+            self._take_aside(record, ticket_id)
 
     def _dissolve(self, record: Record, event: Dissolved) -> None:
         name = self._proposals.pop(event.match, "")
         if (figures := self._at(name, record)) is not None:
             figures.count("failed")
+        for ticket_id in event.tickets:
+            ticket = self._asked.pop(ticket_id, None)
+            if ticket is not None:
+                self._enter(record, ticket)
 
-    def _void(self, record: Record, event: Any) -> None:
+    def _void(self, record: Record, event: Voided) -> None:
         """Take the tickets of a match back that cannot be played; they keep their age."""
-        assert self._engine is not None
-        made = self.made.pop(event.match, None)
-        for ticket_id in made.match.tickets if made is not None else ():
-            row = self._engine.tables.waiting.get(ticket_id)
-            if row is not None:
-                self._queues_of[ticket_id] = row.queues
-                for name in row.queues:
-                    if (figures := self._at(name, record)) is not None:
-                        figures.crowd.enter(row.ticket)
+        for name in (event.match, *event.fills):
+            self.made.pop(name, None)
+        for ticket in event.tickets:
+            self._queues_of[ticket.id] = ticket.queues
+            self._enter(record, ticket)
 
     def _configure(self, record: Record, event: Any) -> None:
         del event
         given: Any = record.input
         self.version, self.paused = given.version, frozenset(given.pause)
         # The engine's tables may be ahead of this record, so the tickets are those heard of.
-        known: dict[str, Ticket] = {}
+        known = dict(self._asked)
         for figures in self.queues.values():
             known |= {ticket.id: ticket for ticket in figures.crowd.tickets()}
         waiting = [(known[key], queues) for key, queues in self._queues_of.items() if key in known]
@@ -215,7 +242,7 @@ class Figures:
         for ticket, names in waiting:
             self._queues_of[ticket.id] = names
             for name in names:
-                if name in self.queues:
+                if name in self.queues and ticket.id not in self._asked:
                     self.queues[name].crowd.enter(ticket)
 
 
