@@ -505,6 +505,9 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "roles": "Seats of each role in every team, such as `{tank = 1, dps = 2}`; they sum to the "
         "players of a team.",
         "party_sizes": "Party sizes admitted; without it all that fit into a team.",
+        "backfill": "Whether running matches may be filled: `manual`, when the backend opens them, "
+        "or `automatic`, from the start of a match that is not full on; without it never.",
+        "allocation": "Name of the `[server.allocation.NAME]` that finds its matches a server.",
         "silent_after": "Seconds without a heartbeat or an open stream after which a server drops "
         "a ticket; without it no heartbeat is asked.",
         "accept": "The ready-check, with the keys below; without it matches are final at once.",
@@ -611,6 +614,7 @@ TABLES: list[tuple[str, type[Any], type[Any]]] = [
     ("[outcomes]", shapes.OutcomesShape, scenario_model.Outcomes),
     ("[server]", shapes.ServerShape, scenario_model.ServerSettings),
     ("[server.tokens]", shapes.TokensShape, scenario_model.Tokens),
+    ("[server.allocation.NAME]", shapes.AllocationShape, scenario_model.Allocation),
     ("[[tenant]]", shapes.TenantShape, scenario_model.Tenant),
     ("[server.limits]", shapes.LimitsShape, scenario_model.Limits),
 ]
@@ -620,9 +624,14 @@ _ALLOWED: dict[str, dict[str, Any]] = {
     "QueueShape": {
         "on_deadline": queue_model.OnDeadline,
         "side_choice": queue_model.SideChoice,
+        "backfill": queue_model.Backfill,
     },
     "CriterionShape": {"kind": queue_model.CriterionKind},
     "TokensShape": {"algorithm": scenario_model.Algorithm},
+    "AllocationShape": {
+        "kind": scenario_model.HookKind,
+        "failed": scenario_model.WhenFailed,
+    },
     "RuleShape": {"kind": queue_model.RuleKind},
 }
 _MODEL_DEFAULTS = (

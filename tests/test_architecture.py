@@ -65,6 +65,7 @@ TABLE: dict[str, Row] = {
     "wire_matches": row("model", "msgspec"),
     "wire_live": row("model wire", "msgspec"),
     "wire_operate": row("wire", "msgspec"),
+    "wire_backfill": row("model", "msgspec"),
     "connection": row("", "msgspec"),
     "exchange": row("wire connection", "msgspec"),
     "following": row("wire_live connection exchange", "msgspec websockets"),
@@ -72,7 +73,7 @@ TABLE: dict[str, Row] = {
     "client": row("wire wire_live wire_matches exchange following async_client", "msgspec"),
     "server": row(
         "model cost solvers policies engine config ratings rules journals forecast wire "
-        "wire_live wire_matches wire_operate",
+        "wire_backfill wire_live wire_matches wire_operate",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
         "structlog jwt opentelemetry",
     ),

@@ -62,7 +62,8 @@ export interface TicketState {
   match?: string | null;
   assignment?: Record<string, string> | null;
   estimate?: Estimate | null;
-  answer_within?: number | null;
+  answer_within?: number;
+  long_wait?: boolean;
 }
 
 /** How long a waiting ticket will probably wait, seconds from now. */
@@ -176,8 +177,8 @@ export interface QueueState {
   paused?: boolean;
 }
 
-/** How a queue does: now, in the last minute of engine time, and since the server started. */
-export interface QueueStats {
+/** How a queue does, with what operators try out on it. */
+export interface QueueReport {
   queue: string;
   now: number;
   waiting: number;
@@ -190,6 +191,8 @@ export interface QueueStats {
   recent: Array<MatchState>;
   estimate?: Estimate | null;
   cells?: Array<CellWait>;
+  shadow?: ShadowStats | null;
+  switchback?: SwitchbackStats | null;
 }
 
 /** Waits of the players matched last, seconds; null before the first match. */
@@ -209,6 +212,85 @@ export interface CellWait {
   p50: number;
   low: number;
   high: number;
+}
+
+/** A shadow policy beside the live one, on the same arrivals. */
+export interface ShadowStats {
+  policy: string;
+  state: string;
+  reason: string | null;
+  since: number;
+  now: number;
+  merged: number;
+  live: WorldFigures | null;
+  shadow: WorldFigures | null;
+}
+
+/** What one world, live or shadow, did for a queue since both are counted. */
+export interface WorldFigures {
+  matches: number;
+  matches_per_minute: number;
+  players: number;
+  wait_mean: number | null;
+  wait: WaitStats;
+  quality_mean: number | null;
+  bots: number;
+  expired: number;
+  waiting: number;
+  waiting_age: number | null;
+}
+
+/** Policies that take turns by blocks of time. */
+export interface SwitchbackStats {
+  policy: string;
+  block_ends: number;
+  rounds: number;
+  arms: Array<ArmFigures>;
+}
+
+/** What one policy of a switchback did for the tickets that came in its blocks. */
+export interface ArmFigures {
+  policy: string;
+  blocks: number;
+  tickets: number;
+  players: number;
+  wait_mean: number | null;
+  quality_mean: number | null;
+  expired: number;
+  difference: number | null;
+  difference_half: number | null;
+  quality_difference: number | null;
+  quality_difference_half: number | null;
+}
+
+/** How a match came about. */
+export interface MatchShown {
+  match: string;
+  queue: string;
+  policy: string;
+  at: number;
+  record: number;
+  teams: Array<Array<PartyShown>>;
+  bots: number;
+  quality: number | null;
+  cost: number;
+  waiting: number | null;
+  factors: Array<Factor> | null;
+}
+
+/** A ticket of a match; `wait` and `skill` are null where the server knows them no more. */
+export interface PartyShown {
+  ticket: string;
+  players: Array<string>;
+  wait: number | null;
+  rating: number | null;
+}
+
+/** What a criterion cost in a match, in [0, 1] where it is scaled, and its share of the cost. */
+export interface Factor {
+  name: string;
+  cost: number;
+  weighted: number;
 }
 
 /** Why a ticket still waits, or how it ended. */
@@ -397,6 +479,18 @@ export interface SetPolicy {
   policy: string;
 }
 
+/** The SPEC of the shadow policy; null ends the shadow. */
+export interface SetShadow {
+  policy: string | null;
+}
+
+/** The shadow policy of a queue, and the number of the configuration. */
+export interface QueueShadow {
+  queue: string;
+  policy: string | null;
+  version: number;
+}
+
 /** The policy of a queue, and the number of the configuration. */
 export interface QueuePolicy {
   queue: string;
@@ -465,11 +559,15 @@ export class Evenmatch extends Connection {
   /** All queues. */
   getQueues(): Promise<Array<QueueState>>;
   /** How a queue does. */
-  getQueueStats(queue: string): Promise<QueueStats>;
+  getQueueStats(queue: string): Promise<QueueReport>;
   /** The longest waiting tickets, each with a sentence about why it waits. */
   getLongestWaiting(queue: string, query?: { most?: number }): Promise<LongestWaiting>;
   /** Every match at least once, for the game's backend. */
   getQueueMatches(queue: string, query?: { after?: number; wait?: number }): Promise<FeedPage>;
+  /** The last hour, then a snapshot a second: `queues`, `hour`, `matches`, `tick`. */
+  followDashboard(options?: StreamOptions): AsyncGenerator<unknown, void, undefined>;
+  /** Who waited how long for a match, and what each criterion cost. */
+  getMatchStory(match: string): Promise<MatchShown>;
   /** The configuration in force. */
   getConfig(): Promise<ConfigState>;
   /** Bring a configuration into force, all of it or nothing. */
@@ -480,6 +578,8 @@ export class Evenmatch extends Connection {
   resumeQueue(queue: string): Promise<QueuePaused>;
   /** Let another policy decide; tickets wait on. */
   putQueuePolicy(queue: string, body: SetPolicy): Promise<QueuePolicy>;
+  /** Count what another policy would do, beside the live one. */
+  putQueueShadow(queue: string, body: SetShadow): Promise<QueueShadow>;
   /** Is the server about to stop. */
   getDrain(): Promise<DrainState>;
   /** Take no new tickets, and stop when nobody waits any more. */

@@ -79,6 +79,14 @@ export class Evenmatch extends Connection {
     return this.request("GET", `/v1/queues/${id(queue)}/matches`, { query });
   }
 
+  followDashboard(options) {
+    return this.events(`/v1/dashboard/events`, options);
+  }
+
+  getMatchStory(match) {
+    return this.request("GET", `/v1/dashboard/matches/${id(match)}`);
+  }
+
   getConfig() {
     return this.request("GET", "/v1/config");
   }
@@ -97,6 +105,10 @@ export class Evenmatch extends Connection {
 
   putQueuePolicy(queue, body) {
     return this.request("PUT", `/v1/queues/${id(queue)}/policy`, { body });
+  }
+
+  putQueueShadow(queue, body) {
+    return this.request("PUT", `/v1/queues/${id(queue)}/shadow`, { body });
   }
 
   getDrain() {

@@ -18,7 +18,8 @@ from evenmatch.server.openapi import openapi_document
 FOLDER = Path(__file__).parent
 HEAD = "// Written by `make client-ts` from the server's OpenAPI document; change that instead."
 EVENTS = {"followTicket": "TicketState"}
-"""What the data of server-sent events are, by operation."""
+"""What the data of server-sent events are, by operation; those of others are not described."""
+STREAM = "text/event-stream"
 ONCE = {"makeGuest"}
 """Operations that would do something else the second time."""
 LEFT_OUT = {"streamTickets"}
@@ -80,6 +81,8 @@ class Operation:
         content = described.get("requestBody", {}).get("content", {})
         self.body = content.get("application/json", {}).get("schema")
         self.answers = answers_of(described["responses"])
+        good = [each for status, each in described["responses"].items() if status[0] == "2"]
+        self.is_stream = any(list(each.get("content", {})) == [STREAM] for each in good)
 
     @property
     def pattern(self) -> str:
@@ -97,7 +100,7 @@ def operations_of(document: Json) -> Iterator[Operation]:
 
 def method_of(operation: Operation) -> str:
     """Return an operation's method."""
-    if operation.name in EVENTS:
+    if operation.is_stream:
         places = ", ".join([*operation.places, "options"])
         return (
             f"  {operation.name}({places}) {{\n"
@@ -131,9 +134,9 @@ def declaration_of(operation: Operation) -> str:
     """Return the type of an operation's method."""
     heading = f"  /** {operation.summary.rstrip('?.')}. */"
     places = [f"{place}: string" for place in operation.places]
-    if operation.name in EVENTS:
+    if operation.is_stream:
         given = ", ".join([*places, "options?: StreamOptions"])
-        kind = f"AsyncGenerator<{EVENTS[operation.name]}, void, undefined>"
+        kind = f"AsyncGenerator<{EVENTS.get(operation.name, 'unknown')}, void, undefined>"
         return f"{heading}\n  {operation.name}({given}): {kind};"
     more = []
     if operation.has_key:

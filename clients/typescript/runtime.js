@@ -68,7 +68,7 @@ export class Connection {
         if (answer.status === 204) return;
         if (!answer.ok) throw await refusalOf(answer);
         for await (const { id, data } of framesOf(answer.body)) {
-          [last, tried] = [id, 0];
+          [last, tried] = [id ?? last, 0];
           yield JSON.parse(data);
         }
       } catch (error) {

@@ -63,7 +63,9 @@ def load_server(path: str | Path) -> tuple[tuple[Queue, ...], ServerSettings, in
             file and the key.
     """
     try:
-        return parse_server(_read(path), Path(path).parent)
+        found = parse_server(_read(path), Path(path).parent)
+        _check_hooks(*found[:2])
+        return found
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
@@ -184,6 +186,17 @@ def server_of(
     _refuse_tenants(shape)
     queues = _queues(shape, _table_reader(folder))
     return queues, build_settings(shape.server, folder, ROOT.at("server")), _seed(shape)
+
+
+def _check_hooks(queues: tuple[Queue, ...], settings: ServerSettings) -> None:
+    """Refuse queues whose matches nobody would find a server for."""
+    known = {hook.name for hook in settings.allocation}
+    for queue in queues:
+        if queue.allocation is not None and queue.allocation not in known:
+            at = queue_place(ROOT, queue.name).at("allocation")
+            at.refuse(
+                f'= "{queue.allocation}" names no hook; add [server.allocation.{queue.allocation}]'
+            )
 
 
 def _read(path: str | Path) -> str:

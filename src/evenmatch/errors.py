@@ -16,6 +16,9 @@ MatchmakingError
 |   |-- NotMade                        the match is only proposed; its players must accept first
 |   |-- ProposalOver                   the proposal has failed, or the ticket has left it
 |   |-- NotInMatch                     the ticket or player has no seat in the match
+|   |-- InvalidOpening                 free seats, or a lease, that the match cannot have
+|   |-- NoBackfill                     the match is not one that can be filled
+|   |-- StaleRoster                    the match was filled since; `version` is the present one
 |   |-- InvalidOutcome                 what is said of a match does not fit it
 |   |-- NotHost                        a player assigns a match that he is not the first host of
 |   |-- OutcomeDiffers                 another outcome of the match was said before, and stays
@@ -148,6 +151,28 @@ class NotInMatch(Refusal):
     """The ticket or the player has no seat in the match."""
 
     code = "not_in_match"
+
+
+class InvalidOpening(Refusal):
+    """The match has no such free seats, or cannot be open for so long."""
+
+    code = "invalid_request"
+
+
+class NoBackfill(Refusal):
+    """The match is not one that can be filled: its queue has no backfill, or it is over."""
+
+    code = "no_backfill"
+
+
+class StaleRoster(Refusal):
+    """The match was filled since the caller last looked; `version` is its roster's version now."""
+
+    code = "stale_roster"
+
+    def __init__(self, message: str, *, match: str, version: int) -> None:
+        super().__init__(message, where="/roster_version", match=match)
+        self.version = version
 
 
 class Cooldown(Refusal):

@@ -70,7 +70,8 @@ def _faults(value: Any, shape: inspect.Type, where: str, name: str) -> Iterator[
     """Yield what differs from a type: JSON pointer and sentence. Only for bodies known as bad."""
     shapes = shape.types if isinstance(shape, inspect.UnionType) else (shape,)
     fitting = [each for each in shapes if isinstance(value, _KINDS[type(each)][0])]
-    if isinstance(value, bool) or not fitting:
+    is_flag = any(isinstance(each, inspect.BoolType) for each in shapes)
+    if (isinstance(value, bool) and not is_flag) or not fitting:
         wanted = _EXAMPLES.get(name) or " or ".join(_KINDS[type(each)][1] for each in shapes)
         yield where, f"{name} must be {wanted}, got {_kind(value)}"
         return
@@ -111,6 +112,9 @@ _KINDS: dict[type, tuple[tuple[type, ...], str]] = {
     inspect.VarTupleType: ((list,), "an array"),
     inspect.StrType: ((str,), "text"),
     inspect.FloatType: ((int, float), "a number"),
+    inspect.IntType: ((int,), "a whole number"),
+    inspect.BoolType: ((bool,), "true or false"),
+    inspect.LiteralType: ((str,), "one of a few words"),
     inspect.NoneType: ((type(None),), "null"),
 }
 

@@ -70,6 +70,7 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         ticket: The live ticket that stands in the way.
         match: The match that came first.
         next: Where a feed goes on whose older matches are no longer kept.
+        roster_version: That of a match which was filled since the caller looked.
     """
 
     error: str
@@ -78,6 +79,7 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     ticket: str | None = None
     match: str | None = None
     next: int | None = None
+    roster_version: int | None = None
 
 
 class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

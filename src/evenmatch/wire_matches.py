@@ -74,6 +74,10 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
 
     A match that waits for acceptance has the `state` "proposed"; `accepted` are the players who
     have accepted, `left` those who declined, left or were silent, whose seats are being filled.
+
+    A match that `extends` another brings newcomers to it: tickets, teams, players and roles are
+    theirs, and the quality is that of the whole match with them. `void` says why a match was called
+    off; its tickets wait again.
     """
 
     match: str
@@ -96,10 +100,12 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
     accepted: tuple[str, ...] | UnsetType = UNSET
     left: tuple[str, ...] | UnsetType = UNSET
     outcome: OutcomeState | UnsetType = UNSET
+    extends: str | UnsetType = UNSET
+    void: str | UnsetType = UNSET
 
 
 class FeedMatch(MatchState, frozen=True, gc=False):
-    """A match in the feed; `seq` is the number of the record that made it."""
+    """A match in the feed; `seq` is the number of the record that made it, or called it off."""
 
     seq: int = 0
 
@@ -115,6 +121,7 @@ def match_state(
     match: Match,
     assignment: dict[str, str] | None = None,
     outcome: MatchOutcome | None = None,
+    void: str | None = None,
 ) -> MatchState:
     """Return a match as it goes over HTTP."""
     return MatchState(
@@ -135,6 +142,8 @@ def match_state(
         UNSET if match.hosts is None else match.hosts,
         match.off_side or UNSET,
         outcome=UNSET if outcome is None else outcome_state(outcome),
+        extends=match.extends or UNSET,
+        void=UNSET if void is None else void,
     )
 
 
@@ -156,6 +165,9 @@ def outcome_state(told: MatchOutcome) -> OutcomeState:
     return OutcomeState(told.state, None if told.result is None else told.result.ranks, reports)
 
 
-def feed_match(match: Match, assignment: dict[str, str] | None, seq: int) -> FeedMatch:
+def feed_match(
+    match: Match, assignment: dict[str, str] | None, seq: int, void: str | None = None
+) -> FeedMatch:
     """Return a match as the feed shows it."""
-    return FeedMatch(**msgspec.structs.asdict(match_state(match, assignment)), seq=seq)
+    shown = match_state(match, assignment, void=void)
+    return FeedMatch(**msgspec.structs.asdict(shown), seq=seq)

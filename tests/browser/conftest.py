@@ -58,8 +58,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="runs by: make test-browser"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Run a browser for one module: its event loop would be in the way of other tests' loops."""
     with browsing() as started:
         yield started
 

@@ -20,7 +20,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
 
+from evenmatch.cli.main import main
 from tests.callers import add_key
 from tests.integration.serving import Reply, running
 
@@ -28,19 +32,15 @@ QUEUE = '[[queue]]\nname = "duel"\npolicy = "greedy"\n'
 SERVE = [sys.executable, "-m", "evenmatch.cli.main", "serve"]
 
 
-def serve(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+@contextmanager
+def listening(*arguments: str) -> Iterator[str]:
+    process = subprocess.Popen(
         [*SERVE, *arguments, "--port", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-
-
-@contextmanager
-def listening(*arguments: str) -> Iterator[str]:
-    process = serve(*arguments)
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
@@ -105,12 +105,10 @@ def certificate_in(folder: Path) -> tuple[str, str]:
     ],
 )
 def test_start_that_would_let_everybody_in_is_refused(
-    tmp_path: Path, arguments: list[str], words: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
-    process = serve(config_in(tmp_path), *arguments)
-    _, said = process.communicate(timeout=30.0)
-    assert process.returncode == 2
-    assert words in " ".join(said.split())
+    assert main(["serve", config_in(tmp_path), *arguments, "--port", "0"]) == 2
+    assert words in capsys.readouterr().err
 
 
 def test_with_keys_it_listens_for_others_and_speaks_tls(tmp_path: Path) -> None:
@@ -152,11 +150,20 @@ def test_web_page_may_ask_with_its_token(tmp_path: Path) -> None:
         assert made.headers["access-control-allow-origin"] == page
         path = f"{url}/v1/tickets/{made.body['id']}?wait=0.2"
         assert ask(path, key=guest["token"]).body["state"] == "waiting"
-        refused = ask(path)
-        assert refused.status == 401
+        assert ask(path).status == 401
+        stream = url.replace("http://", "ws://") + "/v1/stream"
+        offered = [Subprotocol("evenmatch"), Subprotocol(f"bearer.{guest['token']}")]
+        with connect(stream, subprotocols=offered) as followed:
+            assert followed.subprotocol == "evenmatch"
+            followed.send(json.dumps({"follow": [made.body["id"]]}))
+            assert json.loads(followed.recv(5.0))["event"] == "waiting"
+        with pytest.raises(InvalidStatus, match="401"):
+            connect(stream, origin=Origin(page))
 
 
-def test_several_games_have_folders_of_their_own(tmp_path: Path) -> None:
+def test_several_games_have_folders_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("chess", "go"):
         config_in(tmp_path / name, QUEUE.replace("duel", name))
     games = "".join(
@@ -164,8 +171,8 @@ def test_several_games_have_folders_of_their_own(tmp_path: Path) -> None:
     )
     file, data = tmp_path / "games.toml", tmp_path / "data"
     file.write_text(games)
-    process = serve(str(file), "--data", str(data))
-    assert "tenant chess has no keys" in process.communicate(timeout=30.0)[1]
+    assert main(["serve", str(file), "--data", str(data)]) == 2
+    assert "tenant chess has no keys" in capsys.readouterr().err
     keys = {name: add_key(data / name) for name in ("chess", "go")}
     with listening(str(file), "--data", str(data)) as url:
         for name, key in keys.items():
@@ -195,13 +202,17 @@ def test_client_that_dawdles_or_never_ends_its_headers_is_cut(
     with running(tmp_path, QUEUE, durable=False) as server:
         head = b"POST /v1/tickets HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n"
         cases = [b"", b"GET /healthz HTTP/1.1\r\nHo", head + b"{"]
-        for said in cases:
-            with socket.create_connection(("127.0.0.1", server.port), timeout=10.0) as slow:
-                began = time.monotonic()
-                slow.sendall(said)
-                assert slow.recv(1000) == b"", said
-                assert 0.5 < time.monotonic() - began < 8.0
+        began, address = time.monotonic(), ("127.0.0.1", server.port)
+        slow = [socket.create_connection(address, timeout=10.0) for _ in cases]
+        for connection, said in zip(slow, cases, strict=True):
+            connection.sendall(said)
+        for connection, said in zip(slow, cases, strict=True):
+            with connection:
+                assert connection.recv(1000) == b"", said
+        assert 0.5 < time.monotonic() - began < 8.0
         with socket.create_connection(("127.0.0.1", server.port), timeout=10.0) as endless:
             endless.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
             assert not takes_headers(endless, 3_000), "cut"
-        assert server.call("GET", "/healthz").status == 200
+        made = server.call("POST", "/v1/tickets", {"players": [{"id": "ann"}]})
+        patient = server.call("GET", f"/v1/tickets/{made.body['id']}?wait=1.6")
+        assert (patient.status, patient.body["state"]) == (200, "waiting")

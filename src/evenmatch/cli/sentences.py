@@ -246,13 +246,12 @@ def _counted(rule: Rule) -> str:
     if rule.kind == "pair_limit":
         within = _seconds(rule.within)
         return f"Two players meet {how} at most {limit} times within {within}, by {rule.attribute}"
-    players = _count(int(rule.limit), "player")
     if pairs_of(rule) == "enemies":
         return (
             f"Players who share a {rule.attribute} are in one team, or at most {limit} of them "
             "play in one match"
         )
-    return f"At most {players} who share a {rule.attribute} play {how}"
+    return f"No more than {limit} of the players who share a {rule.attribute} play {how}"
 
 
 def _widening(rule: Rule, text: str) -> str:

@@ -133,6 +133,15 @@ class Objective:
         teams = self._divider.first(tickets, bots)
         return None if teams is None else self._evaluate(teams, bots)
 
+    def judge(self, teams: Teams) -> Seating:
+        """Return what a given division is worth, and from when on the rules allow it.
+
+        Args:
+            teams: Tickets by team; seats may be free, but at least two people play. Whether sides
+                and roles allow it is not looked at.
+        """
+        return self._evaluate(teams, 0)
+
     def factors(self, teams: Seats, bots: int = 0) -> tuple[float, ...]:
         """Return the cost q_d of each criterion in the queue's order; waits are not in it.
 

@@ -18,6 +18,7 @@ from evenmatch.cost.valid_kinds import (
     fault_of_pairs,
     fault_of_rule,
 )
+from evenmatch.cost.valid_running import fault_of_running
 from evenmatch.cost.valid_values import (
     GAPS,
     LIMITS,
@@ -94,6 +95,7 @@ def check_queue(queue: Queue) -> None:
     _check_texts(queue, at)
     _check_format(queue.format, at)
     _check_times(queue, at)
+    refuse_fault(fault_of_running(queue), at)
     check_count(queue.criteria, CRITERIA_MAX, f"{at}criteria")
     check_count(queue.rules, RULES_MAX, f"{at}rules")
     for index, criterion in enumerate(queue.criteria):

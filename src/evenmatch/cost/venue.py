@@ -63,6 +63,43 @@ class Venues:
         region, delta = self._region(teams)
         return Venue(region, delta, self._hosts(teams))
 
+    def pinned(self, ticket: Ticket, region: str) -> Ticket | None:
+        """Return a ticket that knows no other region than this: the match runs there already.
+
+        Returns:
+            The ticket itself where no criterion or rule chooses a region for all; None if one of
+            its players was never measured there.
+        """
+        name = self._latency
+        if self._weigh is None or name is None:
+            return ticket
+        players = []
+        for player in ticket.players:
+            known = known_of(ticket, player, name)
+            if region not in known:
+                return None
+            only = {**player.attributes, name: {region: known[region]}}
+            players.append(msgspec.structs.replace(player, attributes=only))
+        shared = {key: value for key, value in ticket.attributes.items() if key != name}
+        return msgspec.structs.replace(ticket, players=tuple(players), attributes=shared)
+
+    def delta_at(self, teams: Seats, region: str) -> tuple[tuple[float, ...], ...] | None:
+        """Return by team and player how much worse a region is than the own best; None if unknown.
+
+        Args:
+            teams: Tickets by team, as they came.
+            region: Where the match runs.
+        """
+        name = self._latency
+        if name is None:
+            return None
+        known = [regions_known((team,), name) for team in teams]
+        if any(region not in each for team in known for each in team):
+            return None
+        return tuple(
+            [tuple([each[region] - min(each.values()) for each in team]) for team in known]
+        )
+
     def _region(self, teams: Seats) -> tuple[str | None, tuple[tuple[float, ...], ...] | None]:
         """Return the region for all players, and what it adds to each one's own best.
 

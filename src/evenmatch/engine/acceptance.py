@@ -30,7 +30,6 @@ from evenmatch.model.events import (
     Cancelled,
     Confirmed,
     Dissolved,
-    Matched,
     Penalised,
     Repaired,
     SeatsFreed,
@@ -168,8 +167,7 @@ class Acceptance:
         for ticket_id in proposal.match.tickets:
             if len(proposal.accepted.get(ticket_id, ())) < waiting[ticket_id].ticket.size:
                 return
-        floor.emit(Matched(_at(proposal, floor.now)))
-        floor.watch_match(floor.tables.matches[match_id])
+        floor.settle(_at(proposal, floor.now))
 
     # Failures
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from evenmatch.engine.acceptance import Acceptance
 from evenmatch.engine.admission import Door, Limits, check_request, judge, judge_update
+from evenmatch.engine.backfill import Backfill
 from evenmatch.engine.check import playable
 from evenmatch.engine.configuration import carried_over, check_configuration, misfits
 from evenmatch.engine.deadlines import Entry
@@ -29,12 +30,12 @@ from evenmatch.engine.lookup import find_match, find_ticket
 from evenmatch.engine.outcomes import Outcomes
 from evenmatch.engine.pool import Pool, in_turn, order_of_queues
 from evenmatch.engine.records import Record, changes_state
+from evenmatch.engine.rosters import Roster
 from evenmatch.engine.rows import KeptMatch, TicketView
 from evenmatch.engine.tables import Tables
-from evenmatch.errors import MatchmakingError, NotSupported, PolicyError, TooLate
+from evenmatch.errors import MatchmakingError, PolicyError, TooLate
 from evenmatch.model.events import (
     Accepted,
-    Assigned,
     Cancelled,
     Configured,
     Finished,
@@ -46,14 +47,17 @@ from evenmatch.model.inputs import (
     Advance,
     Assign,
     Cancel,
+    Close,
     Configure,
     Decline,
     Enqueue,
     Finish,
     Input,
+    Open,
     Outcome,
     Settle,
     Update,
+    Void,
 )
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import JobResult, Memory
@@ -84,6 +88,7 @@ class Engine:
         self.limits = limits or Limits()
         self._floor = Floor(resolve, shard)
         self._acceptance = Acceptance(self._floor)
+        self._backfill = Backfill(self._floor)
         self.ladders = Ladders(self._floor, rate)
         self._outcomes = Outcomes(self._floor, rate)
         self._wakeup: float | None = None
@@ -94,13 +99,16 @@ class Engine:
             Advance: self._advance,
             Assign: self._assign,
             Cancel: self._cancel,
+            Close: self._backfill.close,
             Configure: self._configure,
             Decline: self._acceptance.decline,
             Enqueue: self._enqueue,
             Finish: self._finish,
+            Open: self._backfill.open,
             Outcome: self._outcome,
             Settle: self._settle,
             Update: self._update,
+            Void: self._backfill.void,
         }
 
     @property
@@ -140,9 +148,7 @@ class Engine:
             Refusal: The input was refused and changed nothing.
             ConfigError: `Configure` with queues or policies that cannot work.
         """
-        handler = self._steps.get(type(given))
-        if handler is None:
-            raise NotSupported(f"{type(given).__name__.lower()} comes with a later version")
+        handler = self._steps[type(given)]
         floor = self._floor
         assert given.now >= floor.now, f"time runs backwards: {given.now} < {floor.now}"
         assert given.now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
@@ -192,6 +198,7 @@ class Engine:
             floor.watch_match(kept)
             self._outcomes.watch(kept)
         self._acceptance.resume()
+        self._backfill.resume()
         for pool in self.pools.values():
             pool.wake_at = floor.now
 
@@ -213,6 +220,7 @@ class Engine:
         for ticket_id, name in misfits(floor.tables, pools):
             floor.drop(ticket_id, name, "queue_changed")
         floor.open_pools(pools, same)
+        self._backfill.configured()
         floor.decide(pools, fired=False)
 
     def _enqueue(self, given: Enqueue) -> None:
@@ -273,11 +281,12 @@ class Engine:
 
     def _assign(self, given: Assign) -> None:
         self.match(given.match)
-        self._floor.emit(Assigned(given.match))
+        self._backfill.assign(given)
 
     def _finish(self, given: Finish) -> None:
-        if self.match(given.match).live:
-            self._floor.emit(Finished(given.match, "finish"))
+        kept = self._backfill.running(self.match(given.match))
+        if kept.live:
+            self._floor.emit(Finished(kept.match.id, "finish"))
 
     def _outcome(self, given: Outcome) -> None:
         self._outcomes.hear(given, self.match(given.match))
@@ -286,6 +295,7 @@ class Engine:
         floor, now = self._floor, given.now
         floor.release_due()
         self._acceptance.fire(now)
+        self._backfill.fire(now)
         overdue = floor.deadlines.take_due(now)
         names = {entry[4] for entry in overdue} | floor.dirty.keys()
         due = [name for name, pool in floor.pools.items() if pool.wake_at <= now or name in names]
@@ -300,7 +310,8 @@ class Engine:
                 self._meet_deadline(entry, now)
         floor.decide(list(floor.dirty), fired=True)
         for entry in floor.match_ends.take_due(now):
-            floor.emit(Finished(entry[3], "match_max"))
+            if floor.tables.matches[entry[3]].live:
+                floor.emit(Finished(entry[3], "match_max"))
         self._outcomes.advance()
 
     def _settle(self, given: Settle) -> None:
@@ -337,6 +348,10 @@ class Engine:
     def match(self, match_id: str) -> KeptMatch:
         """Return a match; see `lookup.find_match`."""
         return find_match(self.tables, self.shard, match_id)
+
+    def roster(self, match_id: str) -> Roster:
+        """Return who plays in a running match that may be filled; see `Backfill.roster`."""
+        return self._backfill.roster(match_id)
 
     def _meet_deadline(self, entry: Entry, now: float) -> None:
         """Apply a queue's `on_deadline` to a ticket that its policy left waiting."""

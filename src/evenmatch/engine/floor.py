@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING
 
 from evenmatch.cost.objective import Objective, Seating
 from evenmatch.engine.check import check_grouping, describe
@@ -24,6 +25,9 @@ from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Memory, Policy
+
+if TYPE_CHECKING:
+    from evenmatch.engine.fills import Fills
 
 Resolve = Callable[[Queue], Policy]
 """From a queue to its policy; `policies.registry.parse_policy` behind a lambda, usually."""
@@ -62,6 +66,9 @@ class Floor:
             self.commits,
         ]
         self.resolve = resolve
+        # Running matches that compete for tickets, and who is told of each match that is made.
+        self.fills: Fills | None = None
+        self.on_made: Callable[[str], None] = _nobody
         self._places: dict[str, int] = {}
         self._input: Input = Advance(0.0)
 
@@ -100,9 +107,16 @@ class Floor:
         self.deadlines.clear()
         waiting = [row for row in self.tables.waiting.values() if row.match is None]
         for row in sorted(waiting, key=lambda row: row.ticket.age_key):
-            self.enter(row.ticket, row.queues, same)
+            self._let_in(row.ticket, row.queues, same)
 
-    def enter(self, ticket: Ticket, queues: Iterable[str], same: Collection[str] = ()) -> None:
+    def enter(self, ticket: Ticket, queues: Collection[str]) -> None:
+        """Let a ticket into its pools, where running matches may have it too."""
+        self._let_in(ticket, queues)
+        if self.fills is not None:
+            for name in queues:
+                self.fills.entered(ticket.id, name)
+
+    def _let_in(self, ticket: Ticket, queues: Iterable[str], same: Collection[str] = ()) -> None:
         """Let a ticket into its pools, but for those in `same`, which have it."""
         for name in queues:
             pool = self.pools[name]
@@ -153,7 +167,12 @@ class Floor:
                 if name in self.tables.paused:
                     pool.wake_at = math.inf
                     continue
+                if self.fills is None:
+                    self.carry_out(pool, pool.decide(self.now, fired), fired=fired)
+                    continue
+                self.fills.before(pool)
                 self.carry_out(pool, pool.decide(self.now, fired), fired=fired)
+                self.fills.after(pool, fired=fired)
             if not self.dirty:
                 return
             names = [name for name in self.pools if name in self.dirty]
@@ -171,7 +190,7 @@ class Floor:
                 return
             if self.tables.dissolved_until(tickets) > self.now:
                 self._keep_apart(pool, tickets)
-            else:
+            elif self.fills is None or not self.fills.rival(pool, tickets, seating):
                 self.make_match(pool, (tickets, seating, grouping.bots), decided=True)
         if decision.job is not None:
             number = self.tables.counters.jobs + 1
@@ -206,8 +225,7 @@ class Floor:
     def _conclude(self, pool: Pool, match: Match) -> None:
         accept = pool.queue.accept
         if accept is None:
-            self.emit(Matched(match))
-            self.watch_match(self.tables.matches[match.id])
+            self.settle(match)
         else:
             waiting, now = self.tables.waiting, self.now
             until = {
@@ -216,6 +234,12 @@ class Floor:
             }
             self.emit(Proposed(match, until))
             self.watch_proposal(self.tables.proposals[match.id])
+
+    def settle(self, match: Match) -> None:
+        """Make a match final."""
+        self.emit(Matched(match))
+        self.watch_match(self.tables.matches[match.id])
+        self.on_made(match.id)
 
     def watch_match(self, kept: KeptMatch) -> None:
         """Note when a live match ends by itself."""
@@ -275,3 +299,7 @@ class Floor:
     def _is_proposed(self, entry: Entry) -> bool:
         proposal = self.tables.proposals.get(entry[3])
         return proposal is not None and proposal.is_due_at(entry[0])
+
+
+def _nobody(match_id: str) -> None:
+    """Tell nobody of a match."""

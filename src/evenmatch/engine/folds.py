@@ -15,10 +15,12 @@ from evenmatch.engine.meetings import forget_unasked
 from evenmatch.engine.played import forget_unlimited, with_counts
 from evenmatch.engine.ratings import OUTCOME_FOLDS
 from evenmatch.engine.refresh import refreshed
+from evenmatch.engine.rosters import closed, opened, voided, with_server
 from evenmatch.engine.rows import Failed, Penalty, Proposal
 from evenmatch.model.events import (
     Assigned,
     Cancelled,
+    Closed,
     Configured,
     Confirmed,
     Dissolved,
@@ -29,12 +31,14 @@ from evenmatch.model.events import (
     JobAsked,
     JobSettled,
     LeftQueue,
+    Opened,
     Penalised,
     Proposed,
     Refused,
     Repaired,
     SeatsFreed,
     Updated,
+    Voided,
 )
 from evenmatch.model.inputs import Assign, Configure, Input, Update
 
@@ -47,6 +51,7 @@ def _configured(tables: Tables, given: Input, event: Configured) -> None:
     assert isinstance(given, Configure)
     tables.queues = {queue.name: queue for queue in given.queues}
     tables.seed, tables.version, tables.paused = given.seed, given.version, given.pause
+    tables.configured_by = given.by
     for key in [key for key in tables.recent if parts_of(key)[0] not in tables.queues]:
         del tables.recent[key]
     forget_unasked(tables.met, given.queues)
@@ -83,10 +88,14 @@ def _updated(tables: Tables, given: Input, event: Updated) -> None:
 
 
 def _assigned(tables: Tables, given: Input, event: Assigned) -> None:
-    assert isinstance(given, Assign)
+    place = event.assignment
+    if place is None:
+        assert isinstance(given, Assign)
+        place = given.assignment
     tables.matches[event.match] = replace(
-        tables.matches[event.match], assignment=given.assignment, assigned=tables.sequence + 1
+        tables.matches[event.match], assignment=place, assigned=tables.sequence + 1
     )
+    with_server(tables, event.match)
 
 
 def _finished(tables: Tables, given: Input, event: Finished) -> None:
@@ -166,7 +175,8 @@ def _dissolved(tables: Tables, given: Input, event: Dissolved) -> None:
     _claim(tables, event.tickets, None)
     tables.counters.dissolved += 1
     if proposal.queue.accept is not None:
-        tables.note_failed_set(proposal.match, given.now + proposal.queue.accept.again)
+        players = [player for team in proposal.match.players for player in team]
+        tables.note_failed_set(players, given.now + proposal.queue.accept.again)
     if proposal.version == 0:
         tables.counters.checks_failed += 1
 
@@ -190,6 +200,9 @@ def _claim(tables: Tables, ticket_ids: tuple[str, ...], match_id: str | None) ->
 
 FOLDS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
     Assigned: _assigned,
+    Closed: closed,
+    Opened: opened,
+    Voided: voided,
     Cancelled: _cancelled,
     Configured: _configured,
     Confirmed: _confirmed,

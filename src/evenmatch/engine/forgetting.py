@@ -21,6 +21,8 @@ KEYS_MOST = 500_000
 """Idempotency keys kept at the most; beyond, new ones are refused."""
 KEEP_PENALTIES = 86_400.0
 """Seconds after which a player's failed ready-checks are forgotten."""
+ROSTERS_MOST = 50_000
+"""Rosters kept at the most; beyond, the oldest matches can no longer be filled or called off."""
 PENALTIES_MOST = 100_000
 """Players of a group whose failed ready-checks are kept at the most."""
 FORGET_EVERY = 10.0
@@ -49,12 +51,14 @@ def forget(tables: Tables) -> None:
     before = now - KEEP_PENALTIES
     for penalties in tables.penalties.values():
         _drop(penalties, lambda penalty: penalty.at < before, PENALTIES_MOST)
+    _drop(tables.rosters, lambda _: False, ROSTERS_MOST)
     before = now - KEEP_MATCHES
     for match_id in _first(
         tables.matches, lambda kept: kept.match.at < before and not kept.live, KEEP_MATCHES_MOST
     ):
         tables.finish(match_id)
         kept = tables.matches.pop(match_id)
+        tables.rosters.pop(match_id, None)
         tables.forgotten[kept.match.queue] = kept.made
 
 

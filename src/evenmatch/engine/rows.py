@@ -43,7 +43,9 @@ class Ended(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A match with the record that made it, and what became of it.
 
-    While it is `live`, its players may not queue again, at most until `ends_at`.
+    While it is `live`, its players may not queue again if its queue says so, and it may be filled
+    where its queue allows that; at most until `ends_at`. A match that was called off has the
+    reason in `void`, and in `voided` the record.
     """
 
     made: int
@@ -52,6 +54,8 @@ class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     ends_at: float = 0.0
     assignment: dict[str, str] | None = None
     assigned: int = 0
+    void: str | None = None
+    voided: int = 0
     outcome: MatchOutcome | None = None
 
 

@@ -19,7 +19,7 @@ from evenmatch.engine.tables import COPIED_BY_GROUP, Tables
 from evenmatch.errors import JournalCorrupt
 from evenmatch.policies.base import Memory
 
-LARGE = ("waiting", "ended", "matches", "keys")
+LARGE = ("waiting", "ended", "matches", "keys", "rosters")
 """Tables with a row for each ticket, match or key."""
 SLICE = 1_000
 """Rows encoded at a time: about a millisecond."""

@@ -27,6 +27,7 @@ from evenmatch.engine.meetings import Meetings, note_meetings, with_meetings
 from evenmatch.engine.played import Played, note_played, with_counts
 from evenmatch.engine.ratings import Ladder, Period, seed_ratings, with_ratings
 from evenmatch.engine.records import Record
+from evenmatch.engine.rosters import Roster, begin_roster, over
 from evenmatch.engine.rows import (
     KEEP_ENDED,
     Ended,
@@ -55,6 +56,7 @@ COPIED = (
     "proposals",
     "failed",
     "dissolved",
+    "rosters",
 )
 """Tables whose rows are frozen: a shallow copy is a snapshot."""
 COPIED_BY_GROUP = ("players", "busy", "met", "penalties", "ratings")
@@ -69,6 +71,7 @@ class Tables(msgspec.Struct):
         sequence: Number of the last record.
         seed: Root of the policies' chance.
         version: Number of the configuration.
+        configured_by: What brought it; empty if the server was started with it.
         queues: The configuration, in order.
         paused: Queues that take and match nobody.
         waiting: Live tickets by id, in order of acceptance; those in a proposal too.
@@ -87,6 +90,7 @@ class Tables(msgspec.Struct):
         failed: Proposals that came to nothing, in order of their end.
         dissolved: Until when a set of players is not proposed again, by the set's digest.
         penalties: Who failed ready-checks, by group and player, the last one last.
+        rosters: Who plays in matches that may be filled, or that have no server yet, by id.
         ratings: What is stored of players, by ladder.
         periods: The rating period that collects outcomes now, by ladder.
         closing: The rating period whose outcomes are being rated, by ladder.
@@ -96,6 +100,7 @@ class Tables(msgspec.Struct):
     sequence: int = 0
     seed: int = 0
     version: int = 0
+    configured_by: str = ""
     queues: dict[str, Queue] = {}
     paused: tuple[str, ...] = ()
     waiting: dict[str, Waiting] = {}
@@ -114,6 +119,7 @@ class Tables(msgspec.Struct):
     failed: dict[str, Failed] = {}
     dissolved: dict[str, float] = {}
     penalties: dict[str, dict[str, Penalty]] = {}
+    rosters: dict[str, Roster] = {}
     ratings: dict[str, Ladder] = {}
     periods: dict[str, Period] = {}
     closing: dict[str, Period] = {}
@@ -197,9 +203,9 @@ class Tables(msgspec.Struct):
                 found.append(event)
         return tuple(found)
 
-    def note_failed_set(self, match: Match, until: float) -> None:
-        """Note that the players of a match are not proposed together again until an instant."""
-        key = _key_of_set([player for team in match.players for player in team])
+    def note_failed_set(self, players: Iterable[str], until: float) -> None:
+        """Note that players are not matched as the same set again until an instant."""
+        key = _key_of_set(list(players))
         self.dissolved.pop(key, None)
         self.dissolved[key] = until
 
@@ -210,10 +216,13 @@ class Tables(msgspec.Struct):
         return self.dissolved.get(_key_of_set([p.id for t in tickets for p in t.players]), 0.0)
 
     def counts_add_up(self) -> bool:
-        """Return whether every accepted ticket is in exactly one count (I3)."""
+        """Return whether every accepted ticket is in exactly one count (I3).
+
+        Those that wait again after a void match have ended once more than they were accepted.
+        """
         counters = self.counters
         ended = counters.matched + counters.cancelled + counters.expired
-        return counters.accepted == len(self.waiting) + ended
+        return counters.accepted + counters.returned == len(self.waiting) + ended
 
     def shallow_copy(self) -> Tables:
         """Return a consistent snapshot that later folds do not touch."""
@@ -254,15 +263,21 @@ class Tables(msgspec.Struct):
         if proposal is not None:
             self.counters.repaired += proposal.version > 0
         queue = self.queues[match.queue] if proposal is None else proposal.queue
+        base = self.matches.get(match.extends) if match.extends is not None else None
         if queue.rating is not None:
             seed_ratings(self, match, queue)
+        tickets = {ticket_id: self.waiting[ticket_id].ticket for ticket_id in match.tickets}
         if queue.pair_limits:
             note_played(self.played, match, self.waiting, (queue, *self.queues.values()))
         for ticket_id in match.tickets:
             self.end(now, ticket_id, "matched", None, match.id)
         self.matches[match.id] = KeptMatch(
-            self.sequence + 1, match, queue.exclusive_match, now + queue.match_max
+            self.sequence + 1,
+            match,
+            queue.exclusive_match or queue.backfill is not None,
+            now + queue.match_max if base is None else base.ends_at,
         )
+        begin_roster(self, match, queue, tickets)
         if queue.exclusive_match:
             busy = self.busy.setdefault(queue.group, {})
             for team in match.players:
@@ -274,6 +289,7 @@ class Tables(msgspec.Struct):
         counters.matched += len(match.tickets)
         counters.matches += 1
         counters.bots += match.bots
+        counters.filled += match.extends is not None
 
     def end(
         self, now: float, ticket_id: str, state: str, reason: str | None, match: str | None = None
@@ -297,11 +313,24 @@ class Tables(msgspec.Struct):
             tuple([player.id for player in ticket.players]),
         )
 
+    def wait_again(self, ticket: Ticket) -> None:
+        """Take a ticket back whose match is void, as old as it was.
+
+        Players who wait in a newer ticket by now stay with that one.
+        """
+        self.ended.pop(ticket.id, None)
+        self.waiting[ticket.id] = Waiting(ticket, ticket.queues, self.sequence + 1)
+        known = next((self.queues[name] for name in ticket.queues if name in self.queues), None)
+        group = self.players.setdefault("default" if known is None else known.group, {})
+        for player in ticket.players:
+            group.setdefault(player.id, ticket.id)
+
     def finish(self, match_id: str) -> None:
-        """Let the players of a live match queue again."""
-        kept = self.matches[match_id]
-        if not kept.live:
+        """Let the players of a live match queue again; nobody joins it any more."""
+        kept = self.matches.get(match_id)
+        if kept is None or not kept.live:
             return
+        over(self, match_id)
         self.matches[match_id] = msgspec.structs.replace(kept, live=False)
         for busy in self.busy.values():
             for team in kept.match.players:
@@ -332,6 +361,24 @@ class Tables(msgspec.Struct):
                     seen[group, player.id] = ticket_id
         index = {(g, p): t for g, players in self.players.items() for p, t in players.items()}
         assert index == seen, "I1: the index of players differs from the tickets"
+        self._check_rosters()
+
+    def _check_rosters(self) -> None:
+        """Assert that running matches hold the players who play, and nobody who left."""
+        for match_id, roster in self.rosters.items():
+            seated = [player for team in roster.players for player in team]
+            kept = self.matches[match_id]
+            assert kept.void is None, f"match {match_id} is void and runs"
+            assert len(set(seated)) == len(seated), f"I1: a player is twice in match {match_id}"
+            assert not set(seated) & set(roster.left), f"who left match {match_id} is in it"
+            assert min(roster.free) >= 0, f"match {match_id} has more players than seats"
+            assert roster.version == len(roster.fills), f"match {match_id} lost a fill"
+            assert all(self.matches[fill].match.extends == match_id for fill in roster.fills)
+            opened = roster.open
+            if opened is not None:
+                assert opened.roster_version == roster.version, f"{match_id} has a stale opening"
+                free = zip(opened.free, roster.free, strict=True)
+                assert all(0 <= wanted <= room for wanted, room in free)
 
 
 def _key_of_set(players: list[str]) -> str:

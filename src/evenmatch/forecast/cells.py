@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from typing import NamedTuple
 
@@ -44,7 +45,7 @@ class Deciles:
         """Return the decile of a rating, -1 while there are too few ratings."""
         if not self._edges:
             return -1
-        return sum(rating >= edge for edge in self._edges)
+        return bisect_right(self._edges, rating)
 
     def note(self, rating: float) -> None:
         """Take a new ticket's rating into account."""

@@ -18,6 +18,7 @@ Source:
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 
@@ -256,14 +257,7 @@ def place_of(age: float) -> int:
     >>> place_of(0.5), place_of(1.0), place_of(2.0), place_of(1e9) == BINS - 1
     (0, 1, 5, True)
     """
-    low, high = 0, BINS
-    while high - low > 1:
-        middle = (low + high) // 2
-        if EDGES[middle] <= age:
-            low = middle
-        else:
-            high = middle
-    return low
+    return max(bisect_right(EDGES, age) - 1, 0)
 
 
 def _matrix(rows: Sequence[array[float]]) -> Floats:

@@ -10,7 +10,7 @@ grows without limit: so the same events give the same estimates.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -82,8 +82,15 @@ class QueueForecast:
         self._tick(now)
         return self._table.enter(self._row(self._cell_of(ticket, is_new=since == now)), since, now)
 
+    def go_on(self, waiter: Waiter, now: float) -> Waiter:
+        """Watch a ticket again after a pause, which says nothing about waiting."""
+        self._tick(now)
+        return self._table.enter(waiter.row, waiter.since, now)
+
     def leave(self, waiter: Waiter, now: float, *, is_matched: bool) -> None:
-        """Watch a ticket no longer."""
+        """Watch a ticket no longer; one that is not watched in a pause stays so."""
+        if not waiter.is_waiting:
+            return
         self._tick(now)
         self._table.leave(waiter, now, is_matched=is_matched)
         # Who was matched at once says nothing about those who were not.
@@ -185,6 +192,7 @@ class WaitForecast:
         self._half_life = half_life
         self._queues: dict[str, QueueForecast] = {}
         self._waiters: dict[str, dict[str, Waiter]] = {}
+        self._paused: frozenset[str] = frozenset()
 
     def configure(self, queues: Iterable[Queue]) -> None:
         """Set the queues; those that go on keep what they have learnt."""
@@ -195,6 +203,20 @@ class WaitForecast:
                 forecast = QueueForecast(queue, self._half_life)
             forecast.configure(queue)
             self._queues[queue.name] = forecast
+
+    def pause(self, queues: Collection[str], now: float) -> None:
+        """Learn nothing from these queues, which make no matches now, and from all others again."""
+        changed = [name for name in self._queues if (name in queues) != (name in self._paused)]
+        self._paused = frozenset(queues)
+        for waiters in self._waiters.values() if changed else ():
+            for name in changed:
+                waiter = waiters.get(name)
+                if waiter is None:
+                    continue
+                if name in queues:
+                    self._queues[name].leave(waiter, now, is_matched=False)
+                elif not waiter.is_waiting:
+                    waiters[name] = self._queues[name].go_on(waiter, now)
 
     @property
     def knows_nothing(self) -> bool:

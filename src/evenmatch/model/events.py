@@ -7,6 +7,7 @@ import msgspec
 from evenmatch.model.match import Match, OpenMatch
 from evenmatch.model.outcome import Result
 from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import Ticket
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag=str.lower):
@@ -137,10 +138,41 @@ class Expired(_Event, frozen=True):
     reason: str
 
 
-class Assigned(_Event, frozen=True):
-    """The match of the input has a place to be played."""
+class Assigned(_Event, frozen=True, omit_defaults=True):
+    """The match has a place to be played: the one of the input, unless `assignment` says it."""
 
     match: str
+    assignment: dict[str, str] | None = None
+
+
+class Opened(_Event, frozen=True, omit_defaults=True):
+    """A running match asks for players, or for longer; `left` are players who are new to have left.
+
+    Without free seats it only says who has left.
+    """
+
+    open: OpenMatch
+    left: tuple[str, ...] = ()
+
+
+class Closed(_Event, frozen=True):
+    """A running match asks for players no longer: `close`, `lease` or `queue_changed`."""
+
+    match: str
+    reason: str
+
+
+class Voided(_Event, frozen=True, omit_defaults=True):
+    """A match was called off, and its `fills` with it; these tickets wait again.
+
+    Its players are not matched as the same set again before `again_at`.
+    """
+
+    match: str
+    reason: str
+    tickets: tuple[Ticket, ...]
+    again_at: float
+    fills: tuple[str, ...] = ()
 
 
 class Finished(_Event, frozen=True):
@@ -239,6 +271,9 @@ Event = (
     | Cancelled
     | Expired
     | Assigned
+    | Opened
+    | Closed
+    | Voided
     | Finished
     | JobAsked
     | JobSettled

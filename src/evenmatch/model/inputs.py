@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from evenmatch.model.match import Priority
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player, Value
 
@@ -15,13 +16,15 @@ class _Input(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag=str.lo
 class Configure(_Input, frozen=True):
     """Set the queues; the first input of every journal.
 
-    `pause` names the queues that take no new tickets and make no matches.
+    `pause` names the queues that take no new tickets and make no matches; `by` says what brought
+    the queues, where it was not the configuration that the server was started with.
     """
 
     queues: tuple[Queue, ...]
     seed: int = 0
     version: int = 1
     pause: tuple[str, ...] = ()
+    by: str = ""
 
 
 class Enqueue(_Input, frozen=True, omit_defaults=True):
@@ -91,18 +94,39 @@ class Decline(_Input, frozen=True):
     players: tuple[str, ...] = ()
 
 
-class Open(_Input, frozen=True):
-    """Ask for players for the free seats of a running match (backfill)."""
+class Open(_Input, frozen=True, omit_defaults=True):
+    """Ask for players for the free seats of a running match (backfill); a repeat is a heartbeat.
+
+    Args:
+        match: The match.
+        roster_version: How often the match has been filled, as far as the caller knows.
+        left: Players who have left it, now or before.
+        free: Seats by team that are to be filled; empty means all that are free.
+        priority: Before, among, or after new matches.
+        lease: Seconds after which it closes unless it is asked for again.
+        quality_floor: The least that the match may be worth with the newcomers.
+    """
 
     match: str
-    free: tuple[int, ...]
     roster_version: int
+    left: tuple[str, ...] = ()
+    free: tuple[int, ...] = ()
+    priority: Priority = "normal"
+    lease: float = 30.0
+    quality_floor: float = 0.0
 
 
 class Close(_Input, frozen=True):
     """Stop asking for players for a running match."""
 
     match: str
+
+
+class Void(_Input, frozen=True):
+    """Call a match off because there is no place to play it; its tickets wait again."""
+
+    match: str
+    reason: str
 
 
 class Outcome(_Input, frozen=True, omit_defaults=True):
@@ -153,6 +177,7 @@ Input = (
     | Decline
     | Open
     | Close
+    | Void
     | Outcome
     | Settle
 )

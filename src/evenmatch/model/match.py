@@ -6,6 +6,9 @@ from typing import Literal
 
 import msgspec
 
+Priority = Literal["low", "normal", "high"]
+"""Whether free seats of a running match are filled after, among or before new matches."""
+
 
 class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Tickets divided into teams; final unless its allocation fails.
@@ -21,7 +24,9 @@ class Match(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         cost: Criteria and waiting together; lower is better.
         quality: 1 - weighted mean criterion cost, waits excluded; None where no criterion
             is scaled to [0, 1].
-        extends: The open match that this one fills, or None.
+        extends: The running match that this one fills, or None. Then `tickets`, `teams`, `players`
+            and `roles` are those of the newcomers only; `quality` and the criteria in `cost` are
+            those of the whole match with them, and the waits in it are theirs.
         handicap: Points given to each team before the start; None if nobody gets any.
         roles: Each player's role by team, in the order of `players`; None where there are none.
         region: Where it is played: the best region for all; None where none is compared or common.
@@ -75,5 +80,5 @@ class OpenMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     free: tuple[int, ...]
     roster_version: int = 0
     quality_floor: float = 0.0
-    priority: Literal["low", "normal", "high"] = "normal"
+    priority: Priority = "normal"
     expires_at: float | None = None

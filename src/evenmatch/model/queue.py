@@ -45,6 +45,7 @@ Pairs = Literal["enemies", "teammates", "all", "region"]
 NUMERIC = ("spread", "mean_gap", "imbalance")
 """Kinds of criteria and rules that compare numbers; between two players all are the gap."""
 OnDeadline = Literal["bots", "expire", "keep"]
+Backfill = Literal["manual", "automatic"]
 SideChoice = Literal["insist", "prefer"]
 RECENT = "recent"
 """The attribute that says whom a player met last; the engine fills it in where a queue asks."""
@@ -260,6 +261,9 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         accept: The ready-check; None means that matches are final at once.
         attributes: Further attribute names that tickets may carry.
         handicap: Points that its matches give to weaker teams; None means none.
+        backfill: Whether running matches may be filled: `manual`, when their backend asks for it,
+            or `automatic`, from the start of a match that is not full on; None means never.
+        allocation: The name of the hook that finds its matches a server; None means none.
         shadow: The SPEC of a policy that a server plays beside the live one, only to count what
             it would do; None means none. A simulation has `compare` for that.
         switchback: Policies that take turns in a server, in place of `policy`; None means none.
@@ -286,6 +290,8 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     accept: Accept | None = None
     attributes: tuple[str, ...] = ()
     handicap: Handicap | None = None
+    backfill: Backfill | None = None
+    allocation: str | None = None
     shadow: str | None = None
     switchback: Switchback | None = None
     rating: str | None = None

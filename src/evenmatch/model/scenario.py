@@ -244,6 +244,42 @@ class Tokens(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     leeway: float = 10.0
 
 
+HookKind = Literal["webhook", "agones"]
+WhenFailed = Literal["requeue", "keep"]
+
+
+class Allocation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A hook that finds servers for the matches of queues that name it.
+
+    Args:
+        name: What queues call it.
+        kind: `webhook`, which is told of the match, or `agones`, which is asked for a game server.
+        url: Where it is asked, http or https. For `agones` that of its allocator service, or
+            `.../apis/allocation.agones.dev/v1/namespaces/NAMESPACE/gameserverallocations`.
+        secret_file: File with the key of a webhook's signatures, or the token for Agones; None
+            signs nothing.
+        timeout: Seconds for one try.
+        retries: Further tries after the first.
+        concurrency: Matches for which it is asked at the same time.
+        failed: What becomes of a match after the last try: `requeue`, it is void and its tickets
+            wait again, or `keep`, it waits for an operator.
+        namespace: Agones' namespace of the fleet.
+        selectors: Labels of the game servers that will do, in order of preference; `{queue}` and
+            `{region}` stand for those of the match.
+    """
+
+    name: str
+    kind: HookKind
+    url: str
+    secret_file: str | None = None
+    timeout: float = 10.0
+    retries: int = 5
+    concurrency: int = 16
+    failed: WhenFailed = "requeue"
+    namespace: str = "default"
+    selectors: tuple[dict[str, str], ...] = ()
+
+
 class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The settings of a server beside its queues.
 
@@ -261,6 +297,7 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         trusted_proxies: Networks of our own proxies, whose `X-Forwarded-For` counts.
         player_attributes: Attributes that a player's own client may set.
         tokens: What the tokens of players must be like; None takes none.
+        allocation: The hooks that find servers for matches.
         limits: How much the server takes before it refuses.
     """
 
@@ -276,6 +313,7 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     trusted_proxies: tuple[str, ...] = ()
     player_attributes: tuple[str, ...] = ("latency", "side", "code")
     tokens: Tokens | None = None
+    allocation: tuple[Allocation, ...] = ()
     limits: Limits = Limits()
 
 

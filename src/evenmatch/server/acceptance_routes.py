@@ -53,4 +53,4 @@ def state_of_match(engine: Engine, match_id: str) -> MatchState:
     if proposal is not None:
         return proposal_state(proposal.match, proposal.accepted, proposal.left)
     kept = engine.match(match_id)
-    return match_state(kept.match, kept.assignment, kept.outcome)
+    return match_state(kept.match, kept.assignment, kept.outcome, kept.void)

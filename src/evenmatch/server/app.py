@@ -19,11 +19,13 @@ from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.acceptance_routes import AcceptanceRoutes
+from evenmatch.server.allocation.routes import AllocationRoutes
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.guard import guarded
 from evenmatch.server.auth.own import principal_of
 from evenmatch.server.auth.principal import LOCAL
 from evenmatch.server.auth.routes import AccountRoutes
+from evenmatch.server.backfill_routes import BackfillRoutes
 from evenmatch.server.dashboard.routes import dashboard_routes
 from evenmatch.server.explain_routes import ExplainRoutes
 from evenmatch.server.live_routes import LiveRoutes
@@ -240,6 +242,8 @@ def routes_of(parts: Parts, accounts: Accounts) -> list[BaseRoute]:
         Route("/v1/matches/{match}/accept", acceptance.accept, methods=["POST"]),
         Route("/v1/matches/{match}/decline", acceptance.decline, methods=["POST"]),
         *OperatorRoutes(parts).all(),
+        *BackfillRoutes(parts).all(),
+        *AllocationRoutes(parts).all(),
         Route("/v1/matches/{match}/outcome", outcomes.report, methods=["POST"]),
         Route("/v1/players/{player}/rating", outcomes.get_rating, methods=["GET"]),
         *account_routes(accounts),
@@ -254,14 +258,7 @@ def routes_of(parts: Parts, accounts: Accounts) -> list[BaseRoute]:
 
 def _later_routes() -> list[BaseRoute]:
     """Return the routes that a later version brings; they answer 501."""
-    match_actions = ("open", "close")
-    return [
-        Route("/", later("the GameLift protocol"), methods=["POST"]),
-        *(
-            Route(f"/v1/matches/{{match}}/{action}", later(action), methods=["POST"])
-            for action in match_actions
-        ),
-    ]
+    return [Route("/", later("the GameLift protocol"), methods=["POST"])]
 
 
 async def _on_known_error(request: Request, error: Exception) -> Response:

@@ -22,7 +22,7 @@ from evenmatch.errors import ConfigError, JournalError, MatchmakingError, Unknow
 from evenmatch.model.events import Expired, LeftQueue
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
-from evenmatch.server.foreign import check_foreign, specs_in, specs_of_queues
+from evenmatch.server.foreign import check_files, check_foreign, specs_in, specs_of_queues
 from evenmatch.server.logs import log
 from evenmatch.server.recovery import check_waiting, pools_of
 from evenmatch.server.runtime import Runtime
@@ -31,6 +31,10 @@ from evenmatch.server.versions import Stored, changeable, digest
 from evenmatch.wire import InvalidRequest
 from evenmatch.wire_operate import ConfigChanged, ConfigState, QueuePaused, QueuePolicy, QueueShadow
 
+SERVER_DIFFERS = (
+    "server differs from what the server was started with, and only a restart changes it: leave "
+    "[server] out, or restart"
+)
 LOOK_EVERY = 1.0
 """Longest sleep of those who wait for a turn, seconds; a configuration may change meanwhile."""
 
@@ -82,8 +86,9 @@ class Controls:
                     f"look at it with GET /v1/config and decide again",
                     where="/if_version",
                 )
-            check_foreign(specs_in(document), self._trusted())
-            queues, seed = await asyncio.to_thread(self._parse, document)
+            await asyncio.to_thread(self._check_sent, document)
+            others = {key: document[key] for key in document if key != "server"}
+            queues, seed = await asyncio.to_thread(self._parse, others)
             given = self._configure(tables, queues, seed)
             return await self._bring(given, tables, changeable(document), by=by, dry_run=dry_run)
 
@@ -96,7 +101,7 @@ class Controls:
                 names = {*tables.paused, queue} if paused else {*tables.paused} - {queue}
                 pause = tuple(name for name in tables.queues if name in names)
                 queues = tuple(tables.queues.values())
-                given = Configure(self._runtime.now(), queues, tables.seed, tables.version, pause)
+                given = msgspec.structs.replace(self._again(tables, queues), pause=pause)
                 await self._runtime.ask(given)
                 log.warning("queue_paused" if paused else "queue_resumed", queue=queue)
             return QueuePaused(queue, paused)
@@ -144,9 +149,7 @@ class Controls:
         async with self._lock:
             tables = await self._tables()
             queues = as_played(tables.queues.values(), self._runtime.now())
-            given = Configure(
-                self._runtime.now(), queues, tables.seed, tables.version, tables.paused
-            )
+            given = self._again(tables, queues)
             if _changes(given, tables):
                 await self._runtime.ask(given)
                 log.info("policies_took_turns", policies={q.name: q.policy for q in queues})
@@ -188,12 +191,10 @@ class Controls:
         check_waiting(tables, plan)
         given = self._configure(tables, queues, seed)
         expired = 0
-        if _changes(given, tables):
+        if _changes(given, tables) or tables.configured_by:
             await self._try_out(given, tables)
             runtime.versions.set_aside(given.version)
             expired, _ = _counts(await self._hand_in(given))
-        else:
-            runtime.versions.set_aside(tables.version)
         runtime.plan = plan
         log.info("configuration_reloaded", file=str(plan.file), expired=expired)
 
@@ -216,7 +217,7 @@ class Controls:
             stored = Stored(given.version, time.time(), by, base, document)
             await asyncio.to_thread(versions.write, stored)
         try:
-            expired, left = _counts(await self._hand_in(given))
+            expired, left = _counts(await self._hand_in(msgspec.structs.replace(given, by=by)))
         except JournalError:
             # The journal may have it all the same: the version must stay readable.
             raise
@@ -261,11 +262,30 @@ class Controls:
         plan = self._runtime.plan
         queues, settings, seed = server_of(document, plan.folder)
         if "server" in document and settings != plan.settings:
-            raise ConfigError(
-                "server differs from what the server was started with, and only a restart changes "
-                "it: leave [server] out, or restart"
-            )
+            raise ConfigError(SERVER_DIFFERS)
         return queues, seed
+
+    def _check_sent(self, document: Mapping[str, Any]) -> None:
+        """Refuse what may come from a file alone: other settings, code, other files.
+
+        The settings are compared as they stand there: to understand them means to read the files
+        that they name.
+        """
+        file = self._runtime.plan.file
+        if "server" in document:
+            known = None if file is None else load_document(file).get("server")
+            if document["server"] != known:
+                raise ConfigError(SERVER_DIFFERS)
+        check_foreign(specs_in(document), self._trusted())
+        try:
+            check_files(changeable(document))
+        except RecursionError:
+            raise ConfigError("must not nest tables and lists this deep") from None
+
+    def _again(self, tables: Tables, queues: tuple[Queue, ...]) -> Configure:
+        """Return the same configuration under its number, but for what its shell changes."""
+        now, by = self._runtime.now(), tables.configured_by
+        return Configure(now, queues, tables.seed, tables.version, tables.paused, by)
 
     def _configure(self, tables: Tables, queues: tuple[Queue, ...], seed: int) -> Configure:
         names = {queue.name for queue in queues}
@@ -280,6 +300,7 @@ def _extract(engine: Engine) -> Tables:
         now=tables.now,
         seed=tables.seed,
         version=tables.version,
+        configured_by=tables.configured_by,
         queues=dict(tables.queues),
         paused=tables.paused,
         waiting=dict(tables.waiting),

@@ -8,14 +8,16 @@ always stands between two records.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.errors import UnknownQueue
-from evenmatch.model.events import Matched
+from evenmatch.model.events import Assigned, Matched, Voided
 from evenmatch.model.match import Match
 from evenmatch.server.followers import Event, Follower
 from evenmatch.server.responses import FeedForgotten, InvalidRequest, encode
@@ -66,19 +68,21 @@ class MatchFeed:
         self._shelves = {name: _Shelf(followers=each) for name, each in followers.items()}
         self._engine = engine
         self.durable = engine.tables.sequence
-        for kept in engine.tables.matches.values():
-            self._shelf(kept.match.queue).add(kept.made, kept.match.id)
+        # What a record calls off comes before what it makes.
+        rows = engine.tables.matches.values()
+        told = [(kept.voided, kept.match) for kept in rows if kept.void is not None]
+        told += [(kept.made, kept.match) for kept in rows]
+        for sequence, match in sorted(told, key=itemgetter(0)):
+            self._shelf(match.queue).add(sequence, match.id)
 
     def hear(self, record: Record) -> None:
         """Take the matches of a durable record in, and pass them on."""
         self.durable = record.sequence
-        made = [event.match for event in record.events if isinstance(event, Matched)]
-        if not made:
-            return
         assert self._engine is not None
-        made.sort(key=lambda match: match.queue)
-        for queue, matches in groupby(made, key=lambda match: match.queue):
-            self._add(queue, tuple(matches), record.sequence)
+        told = list(_lines(self._engine, record))
+        told.sort(key=_queue_of)
+        for queue, matches in groupby(told, key=_queue_of):
+            self._add(queue, list(matches), record.sequence)
 
     def page(
         self, engine: Engine, queue: str, after: int | None = None, most: int = PAGE_MAX
@@ -106,8 +110,11 @@ class MatchFeed:
         shelf = self._shelf(queue)
         start = bisect_right(shelf.made, after)
         end = shelf.page_end(start, most)
-        found = [tables.matches.get(match_id) for match_id in shelf.ids[start:end]]
-        matches = [feed_match(k.match, k.assignment, k.made) for k in found if k is not None]
+        lines = zip(shelf.made[start:end], shelf.ids[start:end], strict=True)
+        found = [(seq, tables.matches.get(match_id)) for seq, match_id in lines]
+        matches = [
+            feed_match(k.match, k.assignment, seq, k.void) for seq, k in found if k is not None
+        ]
         following = shelf.made[end - 1] if end < len(shelf.made) else self.durable
         return FeedPage(tuple(matches), following)
 
@@ -144,16 +151,33 @@ class MatchFeed:
             shelf = self._shelves[queue] = _Shelf()
         return shelf
 
-    def _add(self, queue: str, matches: tuple[Match, ...], sequence: int) -> None:
+    def _add(self, queue: str, lines: list[FeedMatch], sequence: int) -> None:
         shelf = self._shelf(queue)
-        for match in matches:
-            shelf.add(sequence, match.id)
+        for line in lines:
+            shelf.add(sequence, line.match)
         assert self._engine is not None
         shelf.trim(self._engine.tables.forgotten.get(queue, 0))
         if shelf.followers:
-            told = event_of([feed_match(match, None, sequence) for match in matches])
+            told = event_of(lines)
             for follower in shelf.followers:
                 follower.offer(told)
+
+
+def _queue_of(line: FeedMatch) -> str:
+    return line.queue
+
+
+def _lines(engine: Engine, record: Record) -> Iterator[FeedMatch]:
+    """Yield what a record says of matches: those made, and those called off."""
+    places = {each.match: each.assignment for each in record.events if isinstance(each, Assigned)}
+    for event in record.events:
+        if isinstance(event, Matched):
+            yield feed_match(event.match, places.get(event.match.id), record.sequence)
+        elif isinstance(event, Voided):
+            for match_id in (event.match, *event.fills):
+                kept = engine.tables.matches.get(match_id)
+                if kept is not None:
+                    yield feed_match(kept.match, None, record.sequence, event.reason)
 
 
 def event_of(matches: list[FeedMatch]) -> Event:

@@ -28,6 +28,7 @@ from evenmatch.model.events import (
     Proposed,
     Repaired,
     Updated,
+    Voided,
 )
 from evenmatch.model.inputs import Assign
 from evenmatch.server.responses import Receive, Send, encode, too_many_followers
@@ -262,12 +263,23 @@ class TicketFeed:
         elif isinstance(event, Dissolved):
             for ticket_id in event.tickets:
                 yield ticket_id, {"state": "waiting", "match": None, **ANSWERED}
+        elif isinstance(event, Voided):
+            again: dict[str, object] = {
+                "state": "waiting",
+                "match": None,
+                "ended_at": None,
+                "reason": None,
+            }
+            for ticket in event.tickets:
+                yield ticket.id, again
         elif isinstance(event, Assigned):
-            assert isinstance(record.input, Assign)
             assert self._engine is not None
+            place = event.assignment
+            if place is None and isinstance(record.input, Assign):
+                place = record.input.assignment
             kept = self._engine.tables.matches.get(event.match)
             for ticket_id in kept.match.tickets if kept is not None else ():
-                yield ticket_id, {"state": "assigned", "assignment": record.input.assignment}
+                yield ticket_id, {"state": "assigned", "assignment": place}
 
     def _had_waited_long(self, ticket_id: str, event: Proposed | Repaired) -> bool:
         """Return whether somebody who is asked now may have walked away meanwhile."""

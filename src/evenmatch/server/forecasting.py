@@ -21,6 +21,7 @@ from evenmatch.model.events import (
     LeftQueue,
     Matched,
     Updated,
+    Voided,
 )
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.wire import CellWait, Estimate
@@ -51,6 +52,8 @@ class WaitEstimates:
         for row in sorted(tables.waiting.values(), key=lambda row: row.ticket.age_key):
             ticket = row.ticket
             forecast.enter(ticket.id, ticket, row.queues, ticket.enqueued_at, tables.now)
+        forecast.pause((), tables.now)
+        forecast.pause(tables.paused, tables.now)
 
     def hear(self, record: Record) -> None:
         """Fold a durable record."""
@@ -108,6 +111,9 @@ class WaitEstimates:
         elif isinstance(event, Matched):
             for ticket_id in event.match.tickets:
                 forecast.leave(ticket_id, now, event.match.queue)
+        elif isinstance(event, Voided):
+            for ticket in event.tickets:
+                forecast.enter(ticket.id, ticket, ticket.queues, ticket.enqueued_at, now)
         elif isinstance(event, Cancelled | Expired):
             forecast.leave(event.ticket, now)
         elif isinstance(event, LeftQueue):
@@ -117,6 +123,7 @@ class WaitEstimates:
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
             forecast.configure(record.input.queues)
+            forecast.pause(record.input.pause, now)
             self._first_queue = record.input.queues[0].name
 
     def _move(self, ticket_id: str, now: float) -> None:

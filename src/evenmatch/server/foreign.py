@@ -9,6 +9,7 @@ CONFIG file, or whoever started the server from Python, has named already.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from evenmatch.errors import ConfigError
@@ -33,6 +34,33 @@ def check_foreign(specs: Iterable[object], known: Iterable[str]) -> None:
                 f"over HTTP: name it in the CONFIG file first, as a policy, a shadow or a "
                 f"switchback of any queue"
             )
+
+
+def check_files(value: object) -> None:
+    """Refuse the name of a file outside the folder of CONFIG.
+
+    Args:
+        value: The keys of a configuration that came over HTTP, or a part of them.
+
+    Raises:
+        ConfigError: There is one; nothing was read.
+    """
+    if isinstance(value, list):
+        for each in value:
+            check_files(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key == "file" and isinstance(each, str) and not _is_inside(each):
+                raise ConfigError(
+                    f"file = {each[:64]!r} is outside the folder of CONFIG: over HTTP only files "
+                    f"below it can be named"
+                )
+            check_files(each)
+
+
+def _is_inside(file: str) -> bool:
+    path = PurePath(file)
+    return not path.is_absolute() and ".." not in path.parts and "\0" not in file
 
 
 def specs_in(document: Mapping[str, Any]) -> Iterator[object]:

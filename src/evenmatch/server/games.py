@@ -97,6 +97,7 @@ class Games:
         for parts in self.parts:
             parts.presence.close()
             parts.shadows.close()
+            parts.allocations.close()
         await asyncio.gather(*(parts.runtime.stop() for parts in self.parts))
 
     def close(self) -> None:

@@ -7,9 +7,11 @@ from functools import lru_cache
 import msgspec
 
 import evenmatch
-from evenmatch import wire, wire_live, wire_matches, wire_operate
+from evenmatch import wire, wire_backfill, wire_live, wire_matches, wire_operate
 from evenmatch.model.explanation import Explanation, LongestWaiting
+from evenmatch.server.allocation.routes import allocation_paths
 from evenmatch.server.auth import described
+from evenmatch.server.backfill_routes import backfill_paths
 from evenmatch.server.dashboard.openapi import dashboard_paths
 from evenmatch.server.dashboard.shown import MatchShown
 from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
@@ -25,6 +27,9 @@ _TYPES = (
     wire_matches.AnswerCheck,
     wire_matches.MatchState,
     wire_matches.ReportOutcome,
+    wire_backfill.OpenForBackfill,
+    wire_backfill.BackfillState,
+    wire_backfill.AllocationState,
     wire.PlayerRating,
     wire_matches.FeedPage,
     wire.QueueState,
@@ -58,6 +63,8 @@ def openapi_document() -> Json:
     paths = {
         **_ticket_paths(),
         **_match_paths(),
+        **backfill_paths(),
+        **allocation_paths(),
         **_queue_paths(),
         **dashboard_paths(),
         **operator_paths(),

@@ -136,4 +136,9 @@ def _flag(request: Request, name: str) -> bool:
 
 
 def _name_of(request: Request) -> str:
-    return f"{request.method} {request.url.path}"
+    """Return what people are told of who changed something: the route, and the key's name."""
+    route = f"{request.method} {request.url.path}"
+    principal = request.scope.get("principal")
+    if principal is None or principal.kind != "service":
+        return route
+    return f"{route} by {principal.name}"

@@ -9,6 +9,8 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.journals.base import Journal
+from evenmatch.server.allocation.allocations import Allocations
+from evenmatch.server.allocation.hooks import Hook
 from evenmatch.server.controls import Controls
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.live import Live
@@ -48,6 +50,7 @@ class Parts(msgspec.Struct, frozen=True):
     drain: Drain
     shadows: Shadows
     switchbacks: Switchbacks
+    allocations: Allocations
 
 
 class _Watch:
@@ -83,23 +86,15 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     statistics = Statistics(metrics.waited)
     shown = Figures(plan.settings.clock_speed)
     waits, presence = WaitEstimates(), Presence(tickets)
-    watch = _Watch(metrics.watch(followers, statistics))
     shadows, switchbacks = Shadows(), Switchbacks()
+    allocations = Allocations([Hook(each) for each in plan.settings.allocation])
+    heard: list[Listener] = [tickets, statistics, waits, presence, shown, allocations]
+    heard += [shadows, switchbacks]
+    watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
         journal,
-        listeners=(
-            watch,
-            matches,
-            tickets,
-            statistics,
-            waits,
-            presence,
-            shown,
-            shadows,
-            switchbacks,
-            *_further(plan),
-        ),
+        listeners=(watch, matches, *heard, *_further(plan)),
         commits=metrics,
         solved=metrics.solved,
         snapshot_every=snapshot_every,
@@ -108,6 +103,7 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     presence.begin(runtime)
     drain = Drain(runtime)
     metrics.show("evenmatch_draining", "1 while no new tickets are taken", lambda: drain.is_on)
+    allocations.begin(runtime)
     return Parts(
         runtime,
         metrics,
@@ -123,4 +119,5 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         drain,
         shadows,
         switchbacks,
+        allocations,
     )

@@ -27,6 +27,7 @@ from evenmatch.model.events import (
     Expired,
     LeftQueue,
     Matched,
+    Voided,
 )
 from evenmatch.model.inputs import Cancel
 from evenmatch.server.followers import TicketFeed
@@ -96,6 +97,9 @@ class Presence:
             elif isinstance(event, Matched):
                 for ticket_id in event.match.tickets:
                     self._dismiss(ticket_id)
+            elif isinstance(event, Voided):
+                for ticket in event.tickets:
+                    self._expect(ticket.id)
             elif isinstance(event, Cancelled | Expired):
                 self._dismiss(event.ticket)
             elif isinstance(event, LeftQueue):

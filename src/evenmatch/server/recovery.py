@@ -61,6 +61,8 @@ class Plan(msgspec.Struct, frozen=True):
         data: The data directory, where later configurations are kept.
         config_from: Which configuration counts where that of the data directory is another one
             than the file's: `file`, `data`, or `auto`, which refuses where both were changed.
+        set_by: What brought the configuration over HTTP, if it is in force already under the
+            journal's number; empty for that of the file.
     """
 
     queues: tuple[Queue, ...]
@@ -73,6 +75,7 @@ class Plan(msgspec.Struct, frozen=True):
     document: dict[str, Any] | None = None
     data: Path | None = None
     config_from: ConfigFrom = "auto"
+    set_by: str = ""
 
     @property
     def folder(self) -> Path | None:
@@ -260,11 +263,14 @@ def expired_by_change(tables: Tables, after: int) -> int:
 def configuration(engine: Engine, plan: Plan, now: float) -> Configure | None:
     """Return the input that brings the plan's queues into force, None if they are."""
     tables = engine.tables
-    if tuple(tables.queues.values()) == plan.queues and tables.seed == plan.seed:
+    is_known = tuple(tables.queues.values()) == plan.queues and tables.seed == plan.seed
+    if is_known and tables.configured_by == plan.set_by:
         return None
     names = {queue.name for queue in plan.queues}
     paused = tuple(name for name in tables.paused if name in names)
-    return Configure(now, plan.queues, plan.seed, tables.version + 1, paused)
+    # What came over HTTP keeps its number: under that it is found again.
+    version = tables.version + (not plan.set_by)
+    return Configure(now, plan.queues, plan.seed, version, paused, plan.set_by)
 
 
 def engine_limits(settings: ServerSettings) -> admission.Limits:

@@ -18,6 +18,7 @@ from evenmatch.errors import (
     NotSupported,
     Overloaded,
     Refusal,
+    StaleRoster,
 )
 from evenmatch.wire import InvalidRequest as InvalidRequest
 from evenmatch.wire import Problem
@@ -47,6 +48,8 @@ STATUS = {
     "too_late": 409,
     "cooldown": 409,
     "not_made": 409,
+    "no_backfill": 409,
+    "stale_roster": 409,
     "proposal_over": 410,
     "body_too_large": 413,
     "overloaded": 429,
@@ -62,6 +65,9 @@ RETRY_AFTER = (b"retry-after", b"1")
 AUTHENTICATE = (b"www-authenticate", b'Bearer realm="evenmatch"')
 BODY_SECONDS = 30.0
 """How long a client may take to send a body."""
+
+ASSIGNMENT_ENTRIES_MAX = 32
+ASSIGNMENT_BYTES_MAX = 16_384
 
 encode = msgspec.json.Encoder().encode
 
@@ -98,9 +104,9 @@ def problem_of(error: MatchmakingError) -> tuple[int, Problem]:
     if isinstance(error, Refusal):
         status = STATUS.get(error.code, 400)
         following = error.next if isinstance(error, FeedForgotten) else None
-        return status, Problem(
-            error.code, error.message, error.where, error.ticket, error.match, following
-        )
+        version = error.version if isinstance(error, StaleRoster) else None
+        known = (error.where, error.ticket, error.match, following, version)
+        return status, Problem(error.code, error.message, *known)
     if isinstance(error, JournalError):
         return 503, Problem("unavailable", str(error))
     if isinstance(error, NotSupported):

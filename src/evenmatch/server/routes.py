@@ -19,7 +19,13 @@ from evenmatch.server.auth.own import principal_of
 from evenmatch.server.followers import FINAL, Event, Follower, ticket_state
 from evenmatch.server.metrics import CONTENT_TYPE
 from evenmatch.server.parts import Parts
-from evenmatch.server.responses import InvalidRequest, json, read_body
+from evenmatch.server.responses import (
+    ASSIGNMENT_BYTES_MAX,
+    ASSIGNMENT_ENTRIES_MAX,
+    InvalidRequest,
+    json,
+    read_body,
+)
 from evenmatch.wire import QueueState, TicketCancelled, TicketState, decode
 from evenmatch.wire_matches import match_state
 from evenmatch.wire_operate import QueueReport
@@ -27,8 +33,6 @@ from evenmatch.wire_operate import QueueReport
 WAIT_MAX = 60.0
 """Longest long poll, seconds."""
 RECENT = 10
-ASSIGNMENT_ENTRIES_MAX = 32
-ASSIGNMENT_BYTES_MAX = 16_384
 ASSIGNMENT = 'an object of texts such as {"connection": "10.0.0.1:7777"}'
 TICKET_PARAMETERS = ("wait", "state")
 

@@ -138,7 +138,7 @@ class Runtime:
         try:
             found = await recover(self.journal, self.plan, wall=self.wall)
             tables = found.engine.tables
-            self.plan = chosen(self.plan, self.versions, tables.version)
+            self.plan = chosen(self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
             at = tables.now
             if tables.sequence:
@@ -160,7 +160,8 @@ class Runtime:
         configure = configuration(self.engine, self.plan, now)
         if configure is None:
             return
-        self.versions.set_aside(configure.version)
+        if not configure.by:
+            self.versions.set_aside(configure.version)
         before = self.engine.tables.sequence
         await self.ask(configure)
         if count := expired_by_change(self.engine.tables, before):

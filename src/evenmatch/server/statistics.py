@@ -27,6 +27,7 @@ from evenmatch.model.events import (
     Rated,
     Repaired,
     SeatsFreed,
+    Voided,
 )
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
@@ -169,6 +170,7 @@ class Statistics:
                 figures.arrival_rate.add(now)
         elif isinstance(event, Matched):
             self._match(event.match)
+            self.totals.filled += event.match.extends is not None
         elif isinstance(event, Cancelled):
             self.totals.cancelled += 1
             self._leave(event.ticket)
@@ -179,6 +181,8 @@ class Statistics:
             self._leave_queue(event.ticket, event.queue)
         elif isinstance(event, Proposed | SeatsFreed | Repaired | Dissolved):
             self._fold_check(event)
+        elif isinstance(event, Voided):
+            self._void(event)
         elif isinstance(event, JobAsked):
             self.totals.jobs = event.number
         elif isinstance(event, JobSettled):
@@ -194,6 +198,13 @@ class Statistics:
             for queue in record.input.queues:
                 self._figures(queue.name)
             self._first_queue = record.input.queues[0].name
+
+    def _void(self, event: Voided) -> None:
+        """Let the tickets of a match that was called off wait again."""
+        self.totals.voided += 1 + len(event.fills)
+        self.totals.returned += len(event.tickets)
+        for ticket in event.tickets:
+            self._enter(ticket.id, _Known(ticket.queues, ticket.enqueued_at, ticket.size))
 
     def _fold_check(self, event: Proposed | SeatsFreed | Repaired | Dissolved) -> None:
         """Fold what becomes of a ready-check."""

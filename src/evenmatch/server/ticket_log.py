@@ -35,6 +35,7 @@ from evenmatch.model.events import (
     Proposed,
     Repaired,
     Updated,
+    Voided,
 )
 
 PENDING_MAX = 50_000
@@ -150,6 +151,9 @@ class TicketLog:
         elif isinstance(event, Dissolved):
             for ticket in event.tickets:
                 yield ticket, "waiting", event.match, None, event.reason
+        elif isinstance(event, Voided):
+            for each in event.tickets:
+                yield each.id, "waiting", event.match, None, event.reason
         elif isinstance(event, Cancelled):
             yield event.ticket, "cancelled", event.match, None, event.reason
         elif isinstance(event, Expired):

@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from evenmatch.config import server_of
+from evenmatch.engine.tables import Tables
 from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.server.logs import log
 from evenmatch.server.recovery import Plan
@@ -112,23 +113,24 @@ class Versions:
             (folder / f"{number}.json").unlink(missing_ok=True)
 
 
-def chosen(plan: Plan, versions: Versions, version: int) -> Plan:
+def chosen(plan: Plan, versions: Versions, tables: Tables) -> Plan:
     """Return the plan with the configuration that is to be in force after a restart.
 
     Args:
         plan: With the queues of the CONFIG file.
         versions: The configurations beside the journal.
-        version: The number in force when the journal ended.
+        tables: The state in which the journal ended.
 
     Raises:
-        ConfigError: The CONFIG file was edited after a change over HTTP, and nobody said which
-            of the two counts.
+        ConfigError: The CONFIG file was edited after a change over HTTP, or the file of that
+            change is missing, and nobody said what counts.
     """
+    version = tables.version
     if plan.config_from == "file":
         return _from_file(plan, versions, version)
     stored = versions.read(version)
     if stored is None:
-        return plan
+        return _from_journal(plan, versions, tables) if tables.configured_by else plan
     where = versions.path(version) or f"version {version}"
     if stored.config == plan.document:
         return plan
@@ -146,7 +148,28 @@ def chosen(plan: Plan, versions: Versions, version: int) -> Plan:
         instead_of=str(plan.file),
         choose="--config-from file undoes the change",
     )
-    return msgspec.structs.replace(plan, queues=queues, seed=seed)
+    return msgspec.structs.replace(plan, queues=queues, seed=seed, set_by=stored.by)
+
+
+def _from_journal(plan: Plan, versions: Versions, tables: Tables) -> Plan:
+    """Return the plan with the journal's own queues: the file of a change over HTTP is missing.
+
+    That is so in a copy of the journal alone. The keys as they were written are lost with it, so
+    they cannot be shown; the queues are not.
+    """
+    if plan.config_from != "data":
+        raise ConfigError(
+            f"the configuration was changed by {tables.configured_by}, and "
+            f"{versions.path(tables.version) or 'what it was'} is missing: restore that file, take "
+            f"the journal's queues with --config-from data, or {plan.file} with --config-from file"
+        )
+    return msgspec.structs.replace(
+        plan,
+        queues=tuple(tables.queues.values()),
+        seed=tables.seed,
+        document=None,
+        set_by=tables.configured_by,
+    )
 
 
 def _from_file(plan: Plan, versions: Versions, version: int) -> Plan:

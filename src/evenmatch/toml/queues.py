@@ -12,7 +12,15 @@ import msgspec
 from msgspec.structs import asdict
 
 from evenmatch.model.accept import Accept
-from evenmatch.model.queue import Format, Handicap, OnDeadline, Queue, SideChoice, default_policy
+from evenmatch.model.queue import (
+    Backfill,
+    Format,
+    Handicap,
+    OnDeadline,
+    Queue,
+    SideChoice,
+    default_policy,
+)
 from evenmatch.model.switchback import Switchback
 from evenmatch.toml.constraints import ReadTable, build_criterion, build_rule
 from evenmatch.toml.decode import Place
@@ -60,6 +68,8 @@ def queue_place(root: Place, name: str) -> Place:
 
 def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
     on_deadline = at.at("on_deadline").one_of(shape.on_deadline, get_args(OnDeadline))
+    if shape.backfill is not None:
+        at.at("backfill").one_of(shape.backfill, get_args(Backfill))
     wait_end = None if on_deadline == "keep" else shape.wait_max
     switchback = None if shape.switchback is None else _switchback(shape.switchback)
     if switchback is not None and shape.policy is not None:
@@ -84,6 +94,8 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         match_max=shape.match_max,
         attributes=shape.attributes,
         handicap=None if shape.handicap is None else _handicap(shape.handicap),
+        backfill=cast(Backfill | None, shape.backfill),
+        allocation=shape.allocation,
         silent_after=shape.silent_after,
         accept=None if shape.accept is None else Accept(**asdict(shape.accept)),
         shadow=shape.shadow,

@@ -9,10 +9,25 @@ from typing import cast, get_args
 
 import msgspec
 
-from evenmatch.model.scenario import Algorithm, Limits, ServerSettings, Tenant, Tokens
+from evenmatch.model.scenario import (
+    Algorithm,
+    Allocation,
+    HookKind,
+    Limits,
+    ServerSettings,
+    Tenant,
+    Tokens,
+    WhenFailed,
+)
 from evenmatch.toml.decode import WAITS, Bounds, Place
 from evenmatch.toml.distributions import locate_file
-from evenmatch.toml.shapes import LimitsShape, ServerShape, TenantShape, TokensShape
+from evenmatch.toml.shapes import (
+    AllocationShape,
+    LimitsShape,
+    ServerShape,
+    TenantShape,
+    TokensShape,
+)
 
 SPEEDS = Bounds(1e-6, 1e6)
 DAYS = Bounds(1e-6, 3650.0)
@@ -26,6 +41,11 @@ TENANTS_MAX = 100
 KEY_FILES_MAX = 8
 PROXIES_MAX = 100
 NAME_LENGTH_MAX = 256
+HOOK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+HOOK_URL = re.compile(r"https?://[A-Za-z0-9._:\[\]-]+(/[!-~]*)?")
+URL_LENGTH_MAX = 2_000
+SELECTORS_MAX = 16
+TIMEOUTS = Bounds(0.05, 300.0, "s")
 
 
 def build_settings(shape: ServerShape, folder: Path | None, at: Place) -> ServerSettings:
@@ -58,6 +78,10 @@ def build_settings(shape: ServerShape, folder: Path | None, at: Place) -> Server
         trusted_proxies=shape.trusted_proxies,
         player_attributes=shape.player_attributes,
         tokens=None if shape.tokens is None else _tokens(shape.tokens, folder, at.at("tokens")),
+        allocation=tuple(
+            _hook(name, each, folder, at.at("allocation").at(name))
+            for name, each in shape.allocation.items()
+        ),
         limits=_limits(shape.limits, at.at("limits")),
     )
 
@@ -116,6 +140,27 @@ def _tokens(shape: TokensShape, folder: Path | None, at: Place) -> Tokens:
         shape.issuer,
         at.at("lifetime_max").within(shape.lifetime_max, LIFETIMES),
         at.at("leeway").within(shape.leeway, LEEWAYS),
+    )
+
+
+def _hook(name: str, shape: AllocationShape, folder: Path | None, at: Place) -> Allocation:
+    if not HOOK_NAME.fullmatch(name):
+        at.refuse_value("called by 1 to 64 letters, digits, `_`, `-` or `.`", name)
+    if not HOOK_URL.fullmatch(shape.url) or len(shape.url) > URL_LENGTH_MAX:
+        at.at("url").refuse_value('an address such as "https://fleet.example.com/find"', shape.url)
+    if len(shape.selectors) > SELECTORS_MAX:
+        at.at("selectors").refuse(f"must be at most {SELECTORS_MAX}, got {len(shape.selectors)}")
+    return Allocation(
+        name,
+        cast(HookKind, at.at("kind").one_of(shape.kind, get_args(HookKind))),
+        shape.url,
+        _file(shape.secret_file, folder, at.at("secret_file")),
+        at.at("timeout").within(shape.timeout, TIMEOUTS),
+        at.at("retries").between(shape.retries, 0, 100),
+        at.at("concurrency").between(shape.concurrency, 1, 1_000),
+        cast(WhenFailed, at.at("failed").one_of(shape.failed, get_args(WhenFailed))),
+        shape.namespace,
+        shape.selectors,
     )
 
 

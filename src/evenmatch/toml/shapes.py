@@ -156,6 +156,8 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     rules: tuple[RuleShape, ...] = ()
     attributes: Texts = ()
     handicap: HandicapShape | None = None
+    backfill: Text | None = None
+    allocation: Text | None = None
     silent_after: Number | None = None
     accept: AcceptShape | None = None
     shadow: Text | None = None
@@ -299,6 +301,20 @@ class TenantShape(_Shape, frozen=True, kw_only=True):
     config: Text
 
 
+class AllocationShape(_Shape, frozen=True, kw_only=True):
+    """`[server.allocation.NAME]`."""
+
+    kind: Text
+    url: Text
+    secret_file: Text | None = None
+    timeout: Number = 10.0
+    retries: Whole = 5
+    concurrency: Whole = 16
+    failed: Text = "requeue"
+    namespace: Text = "default"
+    selectors: tuple[Names, ...] = ()
+
+
 class ServerShape(_Shape, frozen=True, kw_only=True):
     """`[server]`."""
 
@@ -314,6 +330,7 @@ class ServerShape(_Shape, frozen=True, kw_only=True):
     trusted_proxies: Texts = ()
     player_attributes: Texts = ("latency", "side", "code")
     tokens: TokensShape | None = None
+    allocation: dict[str, AllocationShape] = {}
     limits: LimitsShape = LimitsShape()
 
 

@@ -298,8 +298,8 @@ def test_kinds_that_compare_no_numbers_are_told(
             "match, and that never widens."
         ),
         (
-            "At most 2 players who share a party play in one match; after waiting it widens to 3 "
-            "from 60 s."
+            "No more than 2 of the players who share a party play in one match; after waiting it "
+            "widens to 3 from 60 s."
         ),
         "warning: queue duel: no deadline, and the limit on latency does not widen",
         "warning: queue duel: no deadline, and the rule avoid is never lifted",

@@ -15,7 +15,6 @@ from evenmatch.errors import (
     ConfigError,
     Forgotten,
     KeyReused,
-    NotSupported,
     PolicyError,
     Refusal,
     TooLate,
@@ -39,12 +38,10 @@ from evenmatch.model.inputs import (
     Advance,
     Assign,
     Cancel,
-    Close,
     Configure,
     Enqueue,
     Finish,
     Input,
-    Open,
 )
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
@@ -937,25 +934,6 @@ class TestReturns:
             pool.enter(ticket(f"t{number}", number, at=number, sequence=number), 9.0)
 
         assert list(pool.tickets) == ["t1", "t2", "t3"]
-
-
-class TestLaterInputs:
-    @pytest.mark.parametrize(
-        ("given", "word"),
-        [
-            (Open(2.0, "s0-m1", (0, 1), 1), "open"),
-            (Close(2.0, "s0-m1"), "close"),
-        ],
-    )
-    def test_is_named_and_changes_nothing(self, given: Input, word: str) -> None:
-        at_work = engine()
-        after(at_work, enqueue(1.0, "a"))
-        before = state_hash(at_work)
-
-        with pytest.raises(NotSupported, match=f"{word} comes with a later version"):
-            at_work.step(given)
-
-        assert state_hash(at_work) == before
 
 
 QUEUES = (

@@ -250,11 +250,12 @@ def test_larger_formats_and_parties_are_refused() -> None:
     [
         Queue(criteria=(Criterion(kind="rematch", attribute="recent"),)),
         Queue(rules=(redraw_rule(2, every=5.0),)),
+        Queue(rules=(Rule("pair_limit", "meetings", 2.0),)),
     ],
-    ids=["criterion", "rule"],
+    ids=["criterion", "rule", "limit"],
 )
 def test_rematches_which_follow_from_earlier_matches_are_refused(queue: Queue) -> None:
-    with pytest.raises(NotSupported, match="queue main has rematch; leave it out"):
+    with pytest.raises(NotSupported, match=r"queue main has (rematch|pair_limit); leave it out"):
         optimum([queue], [])
 
 
@@ -276,6 +277,7 @@ def test_rules_that_compare_no_numbers_are_kept_as_by_the_engine(wait_price: flo
             Rule("latency", "latency", 90.0, expand=Expansion(rate=10.0, max=120.0)),
             Rule("avoid", "avoid", expand=lifted),
             Rule("same", "mode", expand=lifted),
+            Rule("household_limit", "home", 1.0, expand=Expansion(steps=((3.0, 2.0),))),
         ),
     )
     for seed in range(6):
@@ -287,6 +289,7 @@ def test_rules_that_compare_no_numbers_are_kept_as_by_the_engine(wait_price: flo
             latency=[{"eu": float(ms)} for ms in rng.choice((20, 50, 80), 9)],
             avoid=[(f"p{other}",) for other in rng.integers(0, 9, 9)],
             mode=rng.choice(("a", "b"), 9).tolist(),
+            home=rng.choice(("x", "y", "z"), 9).tolist(),
         )
         alone = [wait_price * 5.0] * 9
         found = optimum([queue], arrivals)

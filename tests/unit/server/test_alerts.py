@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import yaml
 
+from evenmatch.cli.main import COMMANDS
 from evenmatch.engine.records import Record
 from evenmatch.errors import JournalUnavailable, PolicyError
 from evenmatch.journals.memory import MemoryJournal
@@ -20,6 +21,7 @@ from evenmatch.model.queue import Accept, Queue, Rule
 from evenmatch.model.scenario import Limits, ServerSettings
 from evenmatch.server.app import App
 from evenmatch.server.clock import Clock
+from evenmatch.server.openapi import openapi_document
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
 from evenmatch.server.responses import Message
@@ -137,6 +139,17 @@ def test_every_alert_has_a_section_that_says_what_to_do_and_no_other_is_there() 
 
 def _lines(section: str) -> list[str]:
     return [line for line in section.splitlines() if line]
+
+
+def test_commands_of_the_runbook_exist() -> None:
+    known = {re.sub(r"\{[^}]*\}", "*", path) for path in openapi_document()["paths"]}
+    paths = re.findall(r"\$SERVER(/[^\s`?\"]*)", RUNBOOK)
+    commands = re.findall(r"`evenmatch ([a-z]+) ", RUNBOOK)
+
+    assert len(paths) > 10
+    for path in paths:
+        assert re.sub(r"\b(TICKET|QUEUE)\b", "*", path) in known
+    assert {"serve", "backup", "check", "export", "compare"} == set(commands) <= set(COMMANDS)
 
 
 def test_metrics_that_alerts_look_at_exist(tmp_path: Path) -> None:

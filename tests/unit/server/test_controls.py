@@ -19,9 +19,11 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.greedy import Greedy
 from evenmatch.server.app import App
+from evenmatch.server.clock import Clock
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import ConfigFrom, Plan
 from evenmatch.server.responses import Message
+from evenmatch.server.turns import as_played
 from evenmatch.server.versions import changeable
 
 CONFIG = """
@@ -161,6 +163,7 @@ def test_tickets_that_a_change_makes_invalid_expire_as_many_as_the_dry_run_said(
         (CONFIG + "\n[server]\nkeep_days = 3", "server differs"),
         ("[[queue]]\nname = 3", "must be a text"),
         ("not toml", "must be valid TOML"),
+        ("seeed = 2\n" + CONFIG, "seeed is not a known key"),
         ("", "at least one [[queue]]"),
         (b"\xff", "must be UTF-8"),
         (
@@ -236,6 +239,49 @@ def test_code_is_not_taken_over_http() -> None:
     play(scene)
 
 
+@pytest.mark.parametrize("file", ["/dev/zero", "../secrets.csv", "a/../../b.csv"])
+def test_files_outside_the_folder_are_not_read_over_http(file: str) -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        scale = {"kind": "percentile", "file": file, "column": "x"}
+        criterion = {"kind": "spread", "attribute": "rating", "scale": scale}
+        body = msgspec.json.encode({"queue": [{"name": "duel", "criteria": [criterion]}]})
+        status, problem = await call(parts, "PUT", "/v1/config", body, kind="application/json")
+        assert status == 400
+        assert "is outside the folder of CONFIG" in problem["message"]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("depth", [100, 500, 900, 1_100, 100_000])
+def test_deep_body_is_refused(depth: int) -> None:
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        for start, end in (("[", "]"), ('{"a":', "}")):
+            body = f'{{"queue": {start * depth}1{end * depth}}}'
+            status, _ = await call(parts, "PUT", "/v1/config", body, kind="application/json")
+            assert status == 400
+            toml = f"queue = {'[' * depth}{']' * depth}"
+            assert (await call(parts, "PUT", "/v1/config", toml))[0] == 400
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_settings_of_the_file_may_stand_in_a_body(tmp_path: Path) -> None:
+    async def scene() -> None:
+        settings = "\n[server]\nkeep_days = 3\n"
+        parts = await started(plan_of(CONFIG + settings, tmp_path))
+        assert (await call(parts, "PUT", "/v1/config", WIDER + settings))[0] == 200
+        assert (await call(parts, "PUT", "/v1/config", WIDER + settings.replace("3", "4")))[
+            0
+        ] == 400
+        await parts.runtime.stop()
+
+    play(scene)
+
+
 def test_version_that_is_not_in_force_any_more_is_refused() -> None:
     async def scene() -> None:
         parts = await started(plan_of(CONFIG))
@@ -264,8 +310,8 @@ def test_paused_queue_takes_and_matches_nobody_and_goes_on_when_it_is_resumed() 
         _, queues = await call(parts, "GET", "/v1/queues")
         assert [queue["paused"] for queue in queues] == [True, False]
         # A change of another queue leaves the pause alone.
-        squad = '{"policy": "first_come"}'
-        assert (await call(parts, "PUT", "/v1/queues/squad/policy", squad))[0] == 200
+        squad = '{"policy": "greedy"}'
+        assert (await call(parts, "PUT", "/v1/queues/squad/shadow", squad))[0] == 200
         assert parts.runtime.engine.tables.paused == ("duel",)
         await call(parts, "POST", "/v1/queues/duel/resume")
         status, made = await call(parts, "POST", "/v1/tickets", ticket)
@@ -314,6 +360,7 @@ def test_change_over_http_outlives_a_restart_until_the_file_is_edited(tmp_path: 
         tables = parts.runtime.engine.tables
         assert (policies(parts)[0], tables.paused) == ("window:limit=300", ("squad",))
         assert tables.sequence == 3, "nothing changed, so there is no record"
+        assert tables.configured_by == "PUT /v1/config"
         await parts.runtime.stop()
         # An edited file: nobody can know which one is meant.
         edited = CONFIG.replace("limit=100", "limit=50")
@@ -332,6 +379,61 @@ def test_change_over_http_outlives_a_restart_until_the_file_is_edited(tmp_path: 
         parts = await started(plan_of(edited, tmp_path), journal.reopen())
         assert policies(parts)[0] == "window:limit=50"
         await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_copy_of_the_journal_alone_does_not_undo_a_change_silently(tmp_path: Path) -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        assert (await call(parts, "PUT", "/v1/config", WIDER))[0] == 200
+        await parts.runtime.stop()
+        (tmp_path / "config" / "2.json").unlink()
+        journal = journal.reopen()
+        with pytest.raises(ConfigError, match=r"2\.json is missing"):
+            await started(plan_of(CONFIG, tmp_path), journal)
+        journal = journal.reopen()
+        parts = await started(plan_of(CONFIG, tmp_path, "data"), journal)
+        assert policies(parts)[0] == "window:limit=300"
+        assert (await call(parts, "GET", "/v1/config"))[1]["config"] is None
+        await parts.runtime.stop()
+        journal = journal.reopen()
+        parts = await started(plan_of(CONFIG, tmp_path, "file"), journal)
+        assert policies(parts)[0] == "window:limit=100"
+        await parts.runtime.stop()
+        parts = await started(plan_of(CONFIG, tmp_path), journal.reopen())
+        assert policies(parts)[0] == "window:limit=100"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_turn_at_a_restart_leaves_a_change_over_http_under_its_number(tmp_path: Path) -> None:
+    arms = '{policies = ["greedy", "window:limit=50"], block = 5}'
+    turns = f'[[queue]]\nname = "duel"\nswitchback = {arms}\n'
+
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        assert (await call(parts, "PUT", "/v1/config", turns))[0] == 200
+        at = parts.runtime.now()
+        block = next(b for b in range(1, 9) if arm_at(b * 5.0 + 1) != arm_at(at))
+        # The last record before the end: it is of another block, and nobody has taken turns.
+        parts.runtime.clock = Clock(block * 5.0 + 1)
+        await parts.controls.pause("duel", True)
+        await parts.runtime.stop()
+        for _ in range(2):
+            journal = journal.reopen()
+            parts = await started(plan_of(CONFIG, tmp_path), journal)
+            tables = parts.runtime.engine.tables
+            assert (tables.version, tables.configured_by) == (2, "PUT /v1/config")
+            assert list(tables.queues) == ["duel"]
+            assert policies(parts)[0] == arm_at(parts.runtime.now())
+            await parts.runtime.stop()
+
+    def arm_at(now: float) -> str:
+        return as_played(plan_of(turns).queues, now)[0].policy
 
     play(scene)
 

@@ -36,6 +36,7 @@ POST   /v1/matches/{match}/accept        tickets own
 POST   /v1/matches/{match}/decline       tickets own
 PUT    /v1/matches/{match}/assignment    matches own
 POST   /v1/matches/{match}/open          matches
+GET    /v1/matches/{match}/open          matches
 POST   /v1/matches/{match}/close         matches
 POST   /v1/matches/{match}/finish        matches
 POST   /v1/matches/{match}/outcome       matches own
@@ -44,6 +45,8 @@ GET    /v1/players/{player}/rating       tickets matches own read operate
 POST   /v1/guests                        anyone
 GET    /v1/config                        operate
 PUT    /v1/config                        operate    audited
+GET    /v1/allocations                   operate
+POST   /v1/allocations/{match}/retry     operate    audited
 GET    /v1/audit                         operate
 GET    /v1/drain                         operate
 POST   /v1/drain                         operate    audited

@@ -1,6 +1,6 @@
 // Charts over time: uPlot draws, words say the same to those who do not see it.
 /* global uPlot */
-import { make, number, rateUnit, say, span } from "./words.js";
+import { make, number, rateUnit, say, share, span } from "./words.js";
 
 const COARSE = 10;
 const MOST = { fine: 300, coarse: 361 };
@@ -15,6 +15,7 @@ export class Rows {
     this.step = hour.step;
     this.fine = hour.fine;
     this.coarse = hour.coarse;
+    this.overdueAfter = hour.overdue_after;
     this.offset = 0;
   }
 
@@ -50,7 +51,7 @@ export class Rows {
     const count = grain === "fine" ? table.tick.length : Math.max(0, table.tick.length - 1);
     const columns = { at: table.tick.slice(0, count).map((tick) => tick + wide + this.offset) };
     for (const [name, values] of Object.entries(table)) columns[name] = values.slice(0, count);
-    return { columns, seconds: wide * this.step, shown: SECONDS[grain] };
+    return { columns, seconds: wide * this.step, shown: SECONDS[grain], overdueAfter: this.overdueAfter };
   }
 
   // What the last minute had, for the tiles.
@@ -118,6 +119,9 @@ function ink() {
   };
 }
 
+// Steps of an axis of waits that are round in seconds, minutes, hours or days.
+const ROUND_SPANS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+  86400, 172800, 432000, 864000, 4320000];
 const FONT = "12px system-ui, sans-serif";
 
 class Plot {
@@ -140,7 +144,7 @@ class Plot {
     this.chart = null;
   }
 
-  show({ columns, seconds, shown }, now) {
+  show({ columns, seconds, shown, overdueAfter }, now) {
     const { plan } = this;
     let data = plan.series.map((each) => columns[each.name]);
     if (plan.kind === "rate") {
@@ -149,6 +153,7 @@ class Plot {
       data = rates.map((values) => values.map((value) => value * this.unit.times));
     }
     this.data = [columns.at, ...data];
+    this.overdue = { count: columns.overdue.at(-1) ?? 0, of: columns.waiting.at(-1) ?? 0, after: overdueAfter };
     // A server that has just started fills the width with what there is.
     this.window = [Math.max(now - shown, Math.min(columns.at[0] ?? now, now - SHORTEST)), now];
     say(this.unitText, plan.kind === "rate" ? `${plan.what} ${this.unit.name}` : plan.unit);
@@ -173,7 +178,7 @@ class Plot {
       scales: { x: { time: true, range: () => this.window }, y: { range: (_, __, most) => [0, roomFor(most)] } },
       axes: [
         { ...axis, size: 28, space: 70, values: (_, splits) => splits.map(clock) },
-        { ...axis, size: 56, space: 34, values: (_, splits) => splits.map(format) },
+        { ...axis, size: 56, space: 34, incrs: this.plan.kind === "seconds" ? ROUND_SPANS : undefined, values: (_, splits) => splits.map(format) },
       ],
       series: [{}, ...this.plan.series.map((each) => ({
         label: each.label, stroke: colours[each.tone], width: 2, dash: each.dash, points: { show: false },
@@ -218,6 +223,8 @@ class Plot {
       const present = plan.kind === "rate" ? `${this.#format(mean(values.slice(-10)))} lately` : `${this.#format(values.at(-1))} now`;
       return `${each.label}: ${present}, at most ${this.#format(Math.max(...values))}`;
     });
+    const { count, of, after } = this.overdue;
+    if (plan.id === "longest" && of) parts.push(`${share(count, of)} wait longer than ${span(after)}`);
     say(this.summary, `${parts.join("; ")}.`);
   }
 

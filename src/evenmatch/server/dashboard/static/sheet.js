@@ -101,7 +101,8 @@ function showTicket(id) {
     if (status === 200 && !isStreamed) take(body);
     if (!known || (status === 200 && known.state !== body.state)) return;
     const live = isLive(known.state);
-    const title = make("h3", {}, live ? "Why it waits" : "What became of it");
+    const titles = { waiting: "Why it waits", proposed: "Where it stands" };
+    const title = make("h3", {}, titles[known.state] ?? "What became of it");
     if (status === 200) why.replaceChildren(title, ...explained(body));
     else if (live) why.replaceChildren(title, make("p", { class: "summary" }, `There is no explanation: ${body?.message ?? "the server gave none"}.`));
     else why.replaceChildren();
@@ -134,7 +135,8 @@ function factsOf(ticket, wait) {
   return facts([
     [live ? "Waits" : "Waited", make("span", { id: "ticket-wait" }, span(wait))],
     ["Estimate", live && estimate ? `${span(estimate.p50)} more, probably between ${span(estimate.low)} and ${span(estimate.high)}` : null],
-    ["Match", match ? make("a", { href: `#match=${encodeURIComponent(match)}` }, brief(match, 40)) : null],
+    // A proposal is no match yet, so there is nothing to look at.
+    ["Match", match && !live ? make("a", { href: `#match=${encodeURIComponent(match)}` }, brief(match, 40)) : match],
     ["Played at", assignment ? Object.entries(assignment).map(([name, value]) => `${name} ${value}`).join(", ") : null],
   ]);
 }

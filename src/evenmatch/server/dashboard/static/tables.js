@@ -1,5 +1,5 @@
 // Who waits, who has waited longest, and the last matches.
-import { brief, byId, cell, make, number, quality, say, share, span } from "./words.js";
+import { brief, byId, cell, make, number, quality, say, share, span, spans } from "./words.js";
 
 const SHADES = 5;
 
@@ -53,19 +53,25 @@ export function showLongest(rows, oldest, tick) {
   else {
     say(byId("longest-summary"), `${number(tick.overdue)} of ${number(tick.waiting)} have waited longer than ${span(tick.after)}. Choose one to see what it waits for.`);
   }
-  // The rows stay where they are, so that a focus on one of them stays too.
-  const lines = [...table.tBodies[0].rows];
-  shown.forEach((row, at) => {
-    const line = lines[at]?.dataset.ticket === row.ticket ? lines[at] : null;
-    if (line) fillLong(line, row);
-    else if (lines[at]) lines[at].replaceWith(longLine(row));
-    else table.tBodies[0].append(longLine(row));
+  keepRows(table.tBodies[0], shown, (row) => row.ticket, longLine, fillLong);
+}
+
+// A row that is shown still stays where it is, so that a focus on it stays too.
+function keepRows(body, items, idOf, build, fill = () => {}) {
+  const wanted = new Set(items.map(idOf));
+  for (const row of [...body.rows]) if (!wanted.has(row.dataset.id)) row.remove();
+  items.forEach((item, at) => {
+    const present = body.rows[at];
+    if (present?.dataset.id === idOf(item)) fill(present, item);
+    else {
+      for (const row of [...body.rows]) if (row.dataset.id === idOf(item)) row.remove();
+      body.insertBefore(build(item), present ?? null);
+    }
   });
-  for (const extra of lines.slice(shown.length)) extra.remove();
 }
 
 function longLine(row) {
-  const line = make("tr", { "data-ticket": row.ticket },
+  const line = make("tr", { "data-id": row.ticket },
     make("th", { scope: "row", class: "id" }, linkTo(row.ticket, { title: row.ticket }, brief(row.ticket))),
     cell("", "number"), cell("", "number"), make("td", { class: "why" }, make("div")),
     make("td", { class: "number" }, linkTo(row.ticket, { class: "button", "aria-label": `Why does ${row.ticket} wait?` }, "Why?")));
@@ -75,7 +81,7 @@ function longLine(row) {
 
 // The table says the wait already.
 function reasonOf(summary) {
-  const reason = summary.replace(/^Waits in .*? since [^;]*; /, "");
+  const reason = summary.replace(/^(Waits in|Has waited) [^;]*; /, "");
   return reason.charAt(0).toUpperCase() + reason.slice(1);
 }
 
@@ -97,16 +103,16 @@ export function showMatches(matches, now) {
     return;
   }
   say(byId("matches-summary"), "Choose one to see who waited how long for it and what each criterion cost.");
-  table.tBodies[0].replaceChildren(...matches.map((match) => {
+  keepRows(table.tBodies[0], matches, (match) => match.match, (match) => {
     const waits = match.teams.flat().map((party) => party.wait).filter((wait) => wait !== null);
-    const waited = waits.length ? `${span(Math.min(...waits))} – ${span(Math.max(...waits))}` : "–";
-    return make("tr", {},
+    const waited = waits.length ? spans(Math.min(...waits), Math.max(...waits)) : "–";
+    return make("tr", { "data-id": match.match },
       make("th", { scope: "row", class: "id" }, make("a", { href: `#match=${encodeURIComponent(match.match)}`, title: match.match }, brief(match.match))),
       cell(teamsOf(match).join(" against "), "people"),
       cell(quality(match.quality), "number"),
       cell(waited, "number"),
       make("td", { class: "number ago", "data-at": String(match.at) }, span(Math.max(0, now - match.at))));
-  }));
+  });
 }
 
 export function showAgo(now) {

@@ -11,12 +11,16 @@ export function number(value) {
 
 export function span(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
-  if (seconds === 0) return "0 s";
+  if (seconds < 10 && Number.isInteger(seconds)) return `${seconds} s`;
   if (seconds < 10) return `${tenths.format(seconds)} s`;
   if (seconds < 120) return `${Math.round(seconds)} s`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172800) return `${tenths.format(seconds / 3600)} h`;
-  return `${tenths.format(seconds / 86400)} days`;
+  if (seconds < 172800) return `${number(seconds / 3600)} h`;
+  return `${number(seconds / 86400)} days`;
+}
+
+export function spans(least, most) {
+  return span(least) === span(most) ? span(most) : `${span(least)} – ${span(most)}`;
 }
 
 export function share(part, all) {

@@ -1,0 +1,245 @@
+"""Who could join a running match: a search with the seated players fixed in their teams.
+
+Unlike a new match, nobody who plays changes his team, his role or the region. Every rule is held
+against the whole match with its newcomers, at this instant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+import msgspec
+
+from evenmatch.cost.divider import Teams
+from evenmatch.cost.objective import Seating
+from evenmatch.cost.roles import assign, ranks_of
+from evenmatch.cost.rules import side_of
+from evenmatch.engine.pool import Pool
+from evenmatch.engine.replacements import LOOK_AT_MOST, SEATINGS_MOST
+from evenmatch.engine.rosters import Roster, Seated
+from evenmatch.model.ticket import Ticket
+
+EVALUATIONS_MOST = 128
+"""Divisions into teams that one search looks at."""
+
+
+class Opening(msgspec.Struct, frozen=True, gc=False):
+    """The free seats of a running match, ready to be compared with tickets.
+
+    Args:
+        roster: The match.
+        teams: Its tickets by team; they know no other region than that of the match.
+        free: Seats by team that are to be filled.
+        criteria_cost: What the match costs as it is.
+        quality_floor: The least that it may be worth with the newcomers.
+        roles: By team, how many more players each role takes; empty where there are none.
+    """
+
+    roster: Roster
+    teams: Seated
+    free: tuple[int, ...]
+    criteria_cost: float
+    quality_floor: float
+    roles: tuple[tuple[int, ...], ...] = ()
+
+
+class Join(msgspec.Struct, frozen=True, gc=False):
+    """Newcomers who may join a running match now.
+
+    Args:
+        newcomers: Tickets by team.
+        seating: The whole match with them.
+        added: What they add to the criteria's cost.
+        wait: Their waits together, and that of the seats they take, seconds.
+    """
+
+    newcomers: Teams
+    seating: Seating
+    added: float
+    wait: float
+
+    @property
+    def tickets(self) -> list[Ticket]:
+        """Return the newcomers' tickets by age."""
+        joined = [ticket for team in self.newcomers for ticket in team]
+        return sorted(joined, key=lambda ticket: ticket.age_key)
+
+    @property
+    def players(self) -> int:
+        """Return how many players join."""
+        return sum([ticket.size for team in self.newcomers for ticket in team])
+
+    def net(self, price: float) -> float:
+        """Return what one newcomer costs, less what his and the seat's waiting has cost so far."""
+        return (self.added - price * self.wait) / self.players
+
+
+class Search(msgspec.Struct):
+    """What a look at tickets found.
+
+    Args:
+        joins: Newcomers who may join now: each one has more of them than the one before.
+        again_at: The next instant at which waiting alone may allow more; inf if it never does.
+    """
+
+    joins: list[Join]
+    again_at: float = math.inf
+
+
+def opening_of(pool: Pool, roster: Roster) -> Opening | None:
+    """Return a roster's free seats; None if it asks for nobody, or for nobody who could come."""
+    if roster.open is None:
+        return None
+    teams = [[_at_home(pool, roster, ticket) for ticket in team] for team in roster.teams]
+    seated = tuple([tuple([t for t in team if t is not None]) for team in teams])
+    if not any(seated):
+        return None
+    form = pool.queue.format
+    roles: tuple[tuple[int, ...], ...] = ()
+    if form.roles:
+        taken = [[roster.roles.get(player) for player in team] for team in roster.players]
+        roles = tuple([tuple([n - team.count(name) for name, n in form.roles]) for team in taken])
+    free = tuple([min(pair) for pair in zip(roster.open.free, roster.free, strict=True)])
+    alone = sum([ticket.size for team in seated for ticket in team]) < 2
+    now_costs = 0.0 if alone else pool.objective.judge(seated).criteria_cost
+    return Opening(roster, seated, free, now_costs, roster.open.quality_floor, roles)
+
+
+def find_newcomers(
+    pool: Pool, opening: Opening, candidates: Iterable[Ticket], now: float
+) -> Search:
+    """Return who of these tickets may join, seat by seat, cheapest first.
+
+    Args:
+        pool: The queue's pool.
+        opening: The free seats.
+        candidates: Waiting tickets, longest waiting first.
+        now: The present instant.
+
+    Complexity:
+        O(n k) for at most `LOOK_AT_MOST` candidates, and `EVALUATIONS_MOST` divisions.
+    """
+    search = Search([])
+    fitting: list[Ticket] = []
+    for ticket in islice(candidates, LOOK_AT_MOST):
+        at = _ready_at(pool, opening, ticket)
+        if at <= now:
+            home = _at_home(pool, opening.roster, ticket)
+            if home is not None:
+                fitting.append(home)
+        else:
+            search.again_at = min(search.again_at, at)
+    if fitting:
+        _Seats(pool, opening, now, search).fill(fitting[:SEATINGS_MOST])
+    return search
+
+
+class _Seats:
+    """Filling free seats one ticket after the other."""
+
+    def __init__(self, pool: Pool, opening: Opening, now: float, search: Search) -> None:
+        self._pool = pool
+        self._opening = opening
+        self._now = now
+        self._search = search
+        self._joined: list[list[Ticket]] = [[] for _ in opening.free]
+        self._evaluations = 0
+
+    def fill(self, fitting: list[Ticket]) -> None:
+        """Seat the best ticket again and again, and note each legal match on the way."""
+        while fitting and self._evaluations < EVALUATIONS_MOST:
+            best: tuple[tuple[float, float, int], Ticket, int, Seating] | None = None
+            for ticket in fitting:
+                for team in range(len(self._joined)):
+                    found = self._with(ticket, team)
+                    if found is None:
+                        continue
+                    late = max(found.ready_at, self._now)
+                    free = self._opening.free[team] - self._taken(team)
+                    gain = self._pool.queue.price * ticket.size * (self._now - ticket.enqueued_at)
+                    key = (late, found.criteria_cost - gain, -free)
+                    if best is None or key < best[0]:
+                        best = key, ticket, team, found
+            if best is None:
+                return
+            _, ticket, team, seating = best
+            self._joined[team].append(ticket)
+            joined = [each for other in self._joined for each in other]
+            fitting = [each for each in fitting if each is not ticket and self._agree(each, joined)]
+            self._note(seating)
+
+    def _with(self, ticket: Ticket, team: int) -> Seating | None:
+        """Return the match with one more ticket in a team; None if it has no seat there."""
+        if self._evaluations >= EVALUATIONS_MOST:
+            return None
+        opening, form = self._opening, self._pool.queue.format
+        if self._taken(team) + ticket.size > opening.free[team]:
+            return None
+        if form.insisted and side_of(ticket) not in ("", form.sides[team]):
+            return None
+        if opening.roles and self._roles((*self._joined[team], ticket), team) is None:
+            return None
+        self._evaluations += 1
+        teams = [[*own, *new] for own, new in zip(opening.teams, self._joined, strict=True)]
+        teams[team].append(ticket)
+        return self._pool.objective.judge(tuple(map(tuple, teams)))
+
+    def _note(self, seating: Seating) -> None:
+        opening, now = self._opening, self._now
+        quality = seating.quality
+        if quality is not None and quality < opening.quality_floor:
+            return
+        if seating.ready_at > now:
+            self._search.again_at = min(self._search.again_at, seating.ready_at)
+            return
+        roles = None
+        if opening.roles:
+            own = [self._roles(team, at) or () for at, team in enumerate(self._joined)]
+            roles = tuple(own)
+        joined = [ticket for team in self._joined for ticket in team]
+        wait = sum([ticket.size * (now - ticket.enqueued_at) for ticket in joined])
+        wait += sum([ticket.size for ticket in joined]) * (now - opening.roster.since)
+        seating = msgspec.structs.replace(seating, roles=roles)
+        newcomers = tuple(map(tuple, self._joined))
+        added = seating.criteria_cost - opening.criteria_cost
+        self._search.joins.append(Join(newcomers, seating, added, wait))
+
+    def _taken(self, team: int) -> int:
+        return sum([ticket.size for ticket in self._joined[team]])
+
+    def _roles(self, tickets: Sequence[Ticket], team: int) -> tuple[str, ...] | None:
+        """Return the free role that each newcomer of a team gets; None if there is no way."""
+        roles = self._pool.queue.format.roles
+        ranks = [ranks_of(player, roles) for ticket in tickets for player in ticket.players]
+        way = assign(ranks, self._opening.roles[team])
+        return None if way is None else tuple([roles[role][0] for role in way[1]])
+
+    def _agree(self, ticket: Ticket, joined: Sequence[Ticket]) -> bool:
+        ready_at = self._pool.objective.rules.pair_ready_at
+        return all(ready_at(other, ticket) <= self._now for other in joined)
+
+
+def _ready_at(pool: Pool, opening: Opening, ticket: Ticket) -> float:
+    """Return when a ticket may be in a match with each of those who play; inf if never."""
+    if ticket.size > max(opening.free):
+        return math.inf
+    gone = opening.roster.left
+    if gone and any(player.id in gone for player in ticket.players):
+        return math.inf
+    at = ticket.enqueued_at
+    pair_ready_at = pool.objective.rules.pair_ready_at
+    for team in opening.teams:
+        for other in team:
+            at = max(at, pair_ready_at(other, ticket))
+            if at == math.inf:
+                return at
+    return at
+
+
+def _at_home(pool: Pool, roster: Roster, ticket: Ticket) -> Ticket | None:
+    """Return a ticket that knows only the region of the match; None if it does not know it."""
+    if roster.region is None:
+        return ticket
+    return pool.objective.venues.pinned(ticket, roster.region)

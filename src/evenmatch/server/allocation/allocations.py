@@ -1,0 +1,229 @@
+"""Finding servers for matches: each one is handed to its queue's hook until that succeeds.
+
+    unassigned --asked--> assigned                          (PUT assignment, or the hook's answer)
+        ^            |--> told: the hook will say it later
+        |--pause-----|
+                     `--> dead --> void: its tickets wait again    (`failed = "requeue"`)
+                            `----> asked again by an operator      (`failed = "keep"`)
+
+Which matches have no server is in the engine's tables, so a restart begins with exactly those: a
+hook is asked at least once, after the match is durable. Tries, pauses and the list of the dead are
+kept in memory only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Iterable
+
+import msgspec
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.errors import MatchmakingError, Overloaded, TooLate, UnknownMatch
+from evenmatch.model.events import Assigned, Finished, Matched, Voided
+from evenmatch.model.inputs import Assign, Void
+from evenmatch.server.allocation.hooks import Hook, NoServer
+from evenmatch.server.logs import log
+from evenmatch.server.runtime import Runtime
+from evenmatch.wire_backfill import AllocationState
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds before the second try, and at the most; in between it doubles, give or take a half."""
+DEAD_MOST = 1_000
+"""Failed allocations that are remembered; beyond, the oldest are forgotten."""
+
+
+class _Order(msgspec.Struct):
+    """A match on its way to a server."""
+
+    match: str
+    queue: str
+    hook: str
+    state: str = "waiting"
+    attempts: int = 0
+    reason: str | None = None
+    task: asyncio.Task[None] | None = None
+    timer: asyncio.TimerHandle | None = None
+
+
+class Allocations:
+    """The matches without a server, and the hooks that are asked for one.
+
+    Args:
+        hooks: By name.
+    """
+
+    def __init__(self, hooks: Iterable[Hook]) -> None:
+        self._hooks = {hook.given.name: hook for hook in hooks}
+        self._engine: Engine | None = None
+        self._runtime: Runtime | None = None
+        self._orders: dict[str, _Order] = {}
+        self._dead: dict[str, _Order] = {}
+        self._ready: dict[str, deque[str]] = {name: deque() for name in self._hooks}
+        self._busy = dict.fromkeys(self._hooks, 0)
+        self._chance = random.Random()
+
+    def begin(self, runtime: Runtime) -> None:
+        """Ask hooks for this runtime's matches."""
+        self._runtime = runtime
+
+    def close(self) -> None:
+        """Ask nobody any more."""
+        for match_id in list(self._orders):
+            self._drop(match_id)
+        self._runtime = None
+
+    # Records
+
+    def reset(self, engine: Engine) -> None:
+        """Begin anew with the matches that have no server."""
+        self._engine = engine
+        for match_id in list(self._orders):
+            self._drop(match_id)
+        for match_id, roster in engine.tables.rosters.items():
+            if roster.allocation is not None:
+                self._order(match_id, roster.queue, roster.allocation)
+
+    def hear(self, record: Record) -> None:
+        """Take orders for new matches, and drop those that need no server any more."""
+        for event in record.events:
+            if isinstance(event, Matched):
+                assert self._engine is not None
+                roster = self._engine.tables.rosters.get(event.match.id)
+                if roster is not None and roster.allocation is not None:
+                    self._order(event.match.id, roster.queue, roster.allocation)
+            elif isinstance(event, Assigned | Voided | Finished):
+                self._drop(event.match)
+
+    # Operators
+
+    def states(self, wanted: str | None = None) -> list[AllocationState]:
+        """Return how the matches without a server do, and those that failed, oldest first."""
+        return [
+            AllocationState(o.match, o.queue, o.hook, o.state, o.attempts, o.reason)
+            for o in (*self._dead.values(), *self._orders.values())
+            if wanted is None or o.state == wanted
+        ]
+
+    def retry(self, match_id: str) -> None:
+        """Ask again for a match whose allocation has failed for good.
+
+        Raises:
+            UnknownMatch: No allocation of such a match has failed lately.
+            TooLate: The match is void already.
+        """
+        order = self._dead.get(match_id)
+        if order is None:
+            raise UnknownMatch(f"no allocation of match {match_id[:64]!r} has failed lately")
+        if order.state == "void":
+            raise TooLate(f"match {match_id} is void: its tickets wait again", match=match_id)
+        del self._dead[match_id]
+        self._order(match_id, order.queue, order.hook)
+
+    # Orders
+
+    def _order(self, match_id: str, queue: str, hook: str) -> None:
+        if match_id in self._orders:
+            return
+        order = self._orders[match_id] = _Order(match_id, queue, hook)
+        if hook in self._hooks:
+            self._ready[hook].append(match_id)
+            self._pump(hook)
+        else:
+            order.reason = f"there is no [server.allocation.{hook}]"
+            log.error("allocation_failed", match=match_id, hook=hook, reason=order.reason)
+
+    def _drop(self, match_id: str) -> None:
+        order = self._orders.pop(match_id, None)
+        if order is None:
+            return
+        if order.timer is not None:
+            order.timer.cancel()
+        task = order.task
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+
+    def _pump(self, hook: str) -> None:
+        """Ask for as many matches as may be asked for at the same time."""
+        ready, most = self._ready[hook], self._hooks[hook].given.concurrency
+        while ready and self._busy[hook] < most:
+            order = self._orders.get(ready.popleft())
+            if order is not None and order.state == "waiting":
+                self._busy[hook] += 1
+                order.state = "asked"
+                order.task = asyncio.get_running_loop().create_task(self._try(order))
+
+    async def _try(self, order: _Order) -> None:
+        try:
+            await self._ask(order)
+        except NoServer as error:
+            await self._failed(order, error)
+        except Overloaded as error:
+            await self._failed(order, NoServer(error.message))
+        except MatchmakingError as error:
+            # The engine knows better by now, or the shard is being rebuilt, which begins anew.
+            log.warning("allocation_void", match=order.match, hook=order.hook, reason=str(error))
+            self._orders.pop(order.match, None)
+        except Exception as error:  # noqa: BLE001 - one match must not stop the others
+            await self._failed(order, NoServer(f"the hook failed ({type(error).__name__})"))
+        finally:
+            self._busy[order.hook] -= 1
+            order.task = None
+            self._pump(order.hook)
+
+    async def _ask(self, order: _Order) -> None:
+        runtime = self._runtime
+        if runtime is None:
+            return
+        kept, roster = await runtime.look(
+            lambda engine: (engine.match(order.match), engine.tables.rosters.get(order.match))
+        )
+        if roster is None or roster.allocation is None:
+            self._orders.pop(order.match, None)
+            return
+        order.attempts += 1
+        found = await self._hooks[order.hook].ask(kept.match, roster)
+        if found.assignment is None:
+            order.state, order.reason = "told", None
+        else:
+            await runtime.ask(Assign(runtime.now(), order.match, found.assignment))
+
+    async def _failed(self, order: _Order, error: NoServer) -> None:
+        """Try again later, or give up."""
+        given = self._hooks[order.hook].given
+        order.reason = error.reason
+        last = error.is_final or order.attempts > given.retries
+        say = log.error if last else log.warning
+        say(
+            "allocation_failed", match=order.match, hook=order.hook,
+            attempt=order.attempts, reason=error.reason,
+        )  # fmt: skip
+        if last:
+            await self._give_up(order, requeue=given.failed == "requeue")
+            return
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(order.attempts - 1, 20))
+        order.state = "paused"
+        order.timer = asyncio.get_running_loop().call_later(
+            pause * self._chance.uniform(0.5, 1.5), self._again, order
+        )
+
+    def _again(self, order: _Order) -> None:
+        order.timer, order.state = None, "waiting"
+        self._ready[order.hook].append(order.match)
+        self._pump(order.hook)
+
+    async def _give_up(self, order: _Order, *, requeue: bool) -> None:
+        runtime = self._runtime
+        self._orders.pop(order.match, None)
+        order.state = "void" if requeue else "dead"
+        self._dead[order.match] = order
+        while len(self._dead) > DEAD_MOST:
+            del self._dead[next(iter(self._dead))]
+        if requeue and runtime is not None:
+            try:
+                await runtime.ask(Void(runtime.now(), order.match, order.reason or "no server"))
+            except MatchmakingError as error:
+                order.state, order.reason = "dead", str(error)

@@ -1,0 +1,209 @@
+"""What is asked of those who find servers, and what their answers mean: a webhook, or Agones.
+
+Both are asked once per try and answer with an assignment, with "later", or with a reason why there
+is none. `Evenmatch-Match` and `Idempotency-Key` are the same in each try of a match, so that a hook
+which has found a server already can answer with the same one again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evenmatch.engine.rosters import Roster
+from evenmatch.errors import ConfigError
+from evenmatch.model.match import Match
+from evenmatch.model.scenario import Allocation
+from evenmatch.server.allocation.outgoing import Reply, Unreachable, post
+from evenmatch.server.responses import ASSIGNMENT_BYTES_MAX, ASSIGNMENT_ENTRIES_MAX, encode
+from evenmatch.wire_matches import match_state
+
+SECRET_BYTES_MAX = 4_096
+AGAIN = frozenset({408, 409, 425, 429})
+"""Statuses below 500 after which it is worth trying again."""
+KUBERNETES = "/apis/allocation.agones.dev/"
+
+
+class Found(msgspec.Struct, frozen=True):
+    """An answer: where the match is played; None if somebody will say so later."""
+
+    assignment: dict[str, str] | None
+
+
+class NoServer(Exception):
+    """There is no server, or not yet.
+
+    Args:
+        reason: Why.
+        is_final: Whether trying again is useless.
+    """
+
+    def __init__(self, reason: str, *, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.is_final = is_final
+
+
+class _WebhookAnswer(msgspec.Struct, frozen=True):
+    assignment: dict[str, str] | None = None
+
+
+class _Port(msgspec.Struct, frozen=True):
+    port: int
+    name: str = ""
+
+
+class _Server(msgspec.Struct, frozen=True, rename="camel"):
+    state: str = "Allocated"
+    game_server_name: str = ""
+    address: str = ""
+    ports: tuple[_Port, ...] = ()
+
+
+class _Allocated(msgspec.Struct, frozen=True):
+    status: _Server
+
+
+class Hook:
+    """One allocation hook, ready to be asked.
+
+    Args:
+        given: Its settings.
+        wall: Unix time, for signatures.
+
+    Raises:
+        ConfigError: The file of its secret cannot be read.
+    """
+
+    def __init__(self, given: Allocation, *, wall: Callable[[], float] = time.time) -> None:
+        self.given = given
+        self._wall = wall
+        self._secret = _secret_in(given.secret_file, f"allocation.{given.name}")
+
+    async def ask(self, match: Match, roster: Roster) -> Found:
+        """Ask for a server.
+
+        Raises:
+            NoServer: There is none.
+        """
+        given, kind = self.given, self.given.kind
+        body = self._order(match) if kind == "agones" else _told(match, roster)
+        try:
+            reply = await post(given.url, body, self._headers(match, body), given.timeout)
+        except Unreachable as error:
+            raise NoServer(str(error)) from None
+        if reply.status >= 500 or reply.status in AGAIN:
+            raise NoServer(f"the answer was {reply.status}")
+        if not 200 <= reply.status < 300:
+            raise NoServer(f"the answer was {reply.status}", is_final=True)
+        return Found(self._server(reply) if kind == "agones" else _place(reply))
+
+    def _headers(self, match: Match, body: bytes) -> dict[str, str]:
+        headers = {"evenmatch-match": match.id, "idempotency-key": match.id}
+        if self._secret and self.given.kind == "agones":
+            headers["authorization"] = f"Bearer {self._secret.decode('ascii', 'replace')}"
+        elif self._secret:
+            headers["evenmatch-signature"] = signature(self._secret, body, int(self._wall()))
+        return headers
+
+    def _order(self, match: Match) -> bytes:
+        """Return the request for a game server, in the form that the URL asks for."""
+        known = {"queue": match.queue, "region": match.region or ""}
+        selectors = [
+            {"matchLabels": {key: _filled(value, known) for key, value in each.items()}}
+            for each in self.given.selectors
+        ]
+        marks = {"annotations": {"evenmatch/match": match.id}, "labels": {}}
+        if KUBERNETES not in self.given.url:
+            namespace = self.given.namespace
+            return encode(
+                {"namespace": namespace, "gameServerSelectors": selectors, "metadata": marks}
+            )
+        return encode(
+            {
+                "apiVersion": "allocation.agones.dev/v1",
+                "kind": "GameServerAllocation",
+                "metadata": {"namespace": self.given.namespace},
+                "spec": {"selectors": selectors, "scheduling": "Packed", "metadata": marks},
+            }
+        )
+
+    def _server(self, reply: Reply) -> dict[str, str]:
+        """Return the address of the game server that Agones gave."""
+        try:
+            if KUBERNETES in self.given.url:
+                server = msgspec.json.decode(reply.body, type=_Allocated).status
+            else:
+                server = msgspec.json.decode(reply.body, type=_Server)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            raise NoServer("the answer is no allocation of a game server") from None
+        if server.state != "Allocated":
+            raise NoServer(f"the fleet answered {server.state[:40]}")
+        if not server.address or not server.ports:
+            raise NoServer("the game server has no address")
+        connection = f"{server.address}:{server.ports[0].port}"
+        return _checked({"connection": connection, "server": server.game_server_name})
+
+
+def signature(secret: bytes, body: bytes, at: int) -> str:
+    """Return the header by which a webhook knows that a body is ours and fresh.
+
+    >>> signature(b"key", b"{}", 7).split(",")[0]
+    't=7'
+    """
+    signed = hmac.new(secret, b"%d." % at + body, hashlib.sha256).hexdigest()
+    return f"t={at},v1={signed}"
+
+
+def _told(match: Match, roster: Roster) -> bytes:
+    """Return what a webhook is told: the match, and its tickets with all that is known of them."""
+    tickets: list[Any] = [
+        {"id": t.id, "players": t.players, "attributes": t.attributes}
+        for team in roster.teams
+        for t in team
+    ]
+    return encode({"match": match_state(match), "tickets": tickets})
+
+
+def _place(reply: Reply) -> dict[str, str] | None:
+    """Return the assignment in a webhook's answer; None if it brings none."""
+    if not reply.body.strip():
+        return None
+    try:
+        told = msgspec.json.decode(reply.body, type=_WebhookAnswer)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise NoServer("the answer must be empty or an object with an assignment") from None
+    return None if told.assignment is None else _checked(told.assignment)
+
+
+def _checked(assignment: dict[str, str]) -> dict[str, str]:
+    is_small = len(encode(assignment)) <= ASSIGNMENT_BYTES_MAX
+    if not 1 <= len(assignment) <= ASSIGNMENT_ENTRIES_MAX or not is_small:
+        raise NoServer(f"an assignment has 1 to {ASSIGNMENT_ENTRIES_MAX} short entries")
+    return assignment
+
+
+def _filled(text: str, known: Mapping[str, str]) -> str:
+    for name, value in known.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def _secret_in(file: str | None, what: str) -> bytes:
+    """Return the secret in a file, without the line's end; empty where none is named."""
+    if file is None:
+        return b""
+    try:
+        with Path(file).open("rb") as opened:
+            secret = opened.read(SECRET_BYTES_MAX + 1).strip()
+    except OSError as error:
+        raise ConfigError(f"{what}.secret_file {file} cannot be read: {error.strerror}") from None
+    if not 1 <= len(secret) <= SECRET_BYTES_MAX:
+        raise ConfigError(f"{what}.secret_file {file} must hold 1 to {SECRET_BYTES_MAX} bytes")
+    return secret

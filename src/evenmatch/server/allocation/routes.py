@@ -1,0 +1,68 @@
+"""Allocations over HTTP, for operators."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
+from evenmatch.server.parts import Parts
+from evenmatch.server.responses import InvalidRequest, json
+from evenmatch.server.routes import check_parameters
+from evenmatch.wire_backfill import AllocationState
+
+STATES = ("waiting", "asked", "told", "paused", "dead", "void")
+LISTED_MOST = 1_000
+
+
+class AllocationRoutes:
+    """Handlers of failed and pending allocations."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._allocations = parts.allocations
+
+    def all(self) -> list[BaseRoute]:
+        """Return the routes."""
+        return [
+            Route("/v1/allocations", self.get, methods=["GET"]),
+            Route("/v1/allocations/{match}/retry", self.retry, methods=["POST"]),
+        ]
+
+    async def get(self, request: Request) -> Response:
+        """Return the matches without a server, and those whose allocation failed."""
+        check_parameters(request, ("state",))
+        wanted = request.query_params.get("state")
+        if wanted is not None and wanted not in STATES:
+            raise InvalidRequest(
+                f"state must be one of {', '.join(STATES)}, got {wanted[:64]!r}", where="/state"
+            )
+        return json(self._allocations.states(wanted)[:LISTED_MOST])
+
+    async def retry(self, request: Request) -> Response:
+        """Ask again for a server."""
+        match_id = request.path_params["match"]
+        self._allocations.retry(match_id)
+        return json([each for each in self._allocations.states() if each.match == match_id])
+
+
+def allocation_paths() -> Json:
+    """Return the description of these routes."""
+    many = body({"type": "array", "items": ref(AllocationState)})
+    wanted = {"type": "string", "enum": list(STATES)}
+    return {
+        "/v1/allocations": {
+            "get": operation(
+                "getAllocations",
+                "Matches without a server, and those whose allocation failed",
+                {"200": many},
+                parameters=[in_query("state", wanted, "Only those in this state.")],
+            )
+        },
+        "/v1/allocations/{match}/retry": {
+            "parameters": [in_path("match")],
+            "post": operation(
+                "retryAllocation", "Ask again for a server for a match", {"200": many}
+            ),
+        },
+    }

@@ -1,0 +1,418 @@
+"""Allocation: a match is handed to a hook until it has a server, or is called off."""
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from evenmatch.config import load_server
+from evenmatch.errors import ConfigError
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import Allocation, ServerSettings
+from evenmatch.server.allocation import allocations
+from evenmatch.server.allocation.hooks import signature
+from evenmatch.server.parts import Parts, assemble
+from evenmatch.server.recovery import Plan
+from tests.unit.server.test_app import call, pair, play
+
+DUEL = Queue(name="duel", policy="greedy", allocation="fleet")
+PLACE = {"assignment": {"connection": "10.0.0.1:7777"}}
+KUBERNETES = "/apis/allocation.agones.dev/v1/namespaces/games/gameserverallocations"
+
+GAME_SERVER_ALLOCATION: dict[str, Any] = {
+    "type": "object",
+    "required": ["apiVersion", "kind", "spec"],
+    "additionalProperties": False,
+    "properties": {
+        "apiVersion": {"const": "allocation.agones.dev/v1"},
+        "kind": {"const": "GameServerAllocation"},
+        "metadata": {"type": "object", "properties": {"namespace": {"type": "string"}}},
+        "spec": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "selectors": {"type": "array", "items": {"$ref": "#/$defs/selector"}},
+                "scheduling": {"enum": ["Packed", "Distributed"]},
+                "metadata": {"$ref": "#/$defs/marks"},
+            },
+        },
+    },
+    "$defs": {
+        "selector": {
+            "type": "object",
+            "properties": {
+                "matchLabels": {"type": "object", "additionalProperties": {"type": "string"}}
+            },
+        },
+        "marks": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
+            },
+        },
+    },
+}
+"""What Agones 1.4x takes, as its documentation of the resource has it."""
+
+ALLOCATION_REQUEST: dict[str, Any] = {
+    "type": "object",
+    "required": ["namespace"],
+    "additionalProperties": False,
+    "properties": {
+        "namespace": {"type": "string"},
+        "gameServerSelectors": {"type": "array", "items": {"$ref": "#/$defs/selector"}},
+        "metadata": {"$ref": "#/$defs/marks"},
+    },
+    "$defs": GAME_SERVER_ALLOCATION["$defs"],
+}
+
+Answer = Callable[[dict[str, str], bytes], bytes | None]
+"""From headers and body to the bytes of an answer; None hangs."""
+
+
+def http(body: object, status: int = 200, *more: str) -> bytes:
+    raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
+    head = [f"HTTP/1.1 {status} X", f"content-length: {len(raw)}", *more, "", ""]
+    return "\r\n".join(head).encode() + raw
+
+
+class StandIn:
+    """A server that answers as a test says, and remembers what it was asked."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, dict[str, str], bytes]] = []
+        self.at_once = self.most_at_once = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            first, *lines = head.strip().split("\r\n")
+            headers = dict(line.split(": ", 1) for line in lines)
+            body = await reader.readexactly(int(headers["content-length"]))
+            self.asked.append((first, headers, body))
+            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+            told = answer(headers, body)
+            if told is None:
+                await asyncio.sleep(3_600.0)
+            else:
+                await asyncio.sleep(0.01)
+                writer.write(told)
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            self.at_once -= 1
+            writer.close()
+
+
+@asynccontextmanager
+async def world(stand_in: StandIn, journal: MemoryJournal | None = None, **hook: Any) -> Any:
+    """Run a server whose queue hands its matches to a stand-in."""
+    server = await asyncio.start_server(stand_in.serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    path = hook.pop("path", "/find")
+    given = {"kind": "webhook", "timeout": 0.3, "retries": 2, **hook}
+    fleet = Allocation("fleet", url=f"http://127.0.0.1:{port}{path}", **given)
+    plan = Plan((DUEL,), settings=ServerSettings(allocation=(fleet,)))
+    parts = assemble(plan, journal or MemoryJournal())
+    await parts.runtime.start()
+    try:
+        yield parts
+    finally:
+        parts.allocations.close()
+        await parts.runtime.stop()
+        server.close()
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocations, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(allocations, "LONGEST_PAUSE", 0.02)
+
+
+async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(10.0):
+        while not await is_so():
+            await asyncio.sleep(0.01)
+
+
+async def state_of(parts: Parts, ticket: int) -> dict[str, Any]:
+    found: dict[str, Any] = (await call(parts, "GET", f"/v1/tickets/s0-{ticket}"))[1]
+    return found
+
+
+async def until_state(parts: Parts, wanted: str, ticket: int = 1) -> dict[str, Any]:
+    async def is_so() -> bool:
+        return bool((await state_of(parts, ticket))["state"] == wanted)
+
+    await until(is_so)
+    return await state_of(parts, ticket)
+
+
+async def dead(parts: Parts) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await call(parts, "GET", "/v1/allocations"))[1]
+    return found
+
+
+class TestWebhook:
+    def test_is_told_of_each_match_signed_and_answers_with_its_place(self, tmp_path: Path) -> None:
+        secret = tmp_path / "secret"
+        secret.write_bytes(b"a key that nobody guesses\n")
+        stand_in = StandIn(lambda *_: http(PLACE))
+
+        async def scene() -> None:
+            async with world(stand_in, secret_file=str(secret)) as parts:
+                await pair(parts, "duel", "a", "b")
+                ticket = await until_state(parts, "assigned")
+                assert ticket["assignment"] == PLACE["assignment"]
+                assert await dead(parts) == []
+
+        play(scene)
+        ((first, headers, body),) = stand_in.asked
+        assert first == "POST /find HTTP/1.1"
+        assert headers["idempotency-key"] == "s0-m1"
+        at = headers["evenmatch-signature"].split(",")[0][2:]
+        key = b"a key that nobody guesses"
+        signed = hmac.new(key, f"{at}.".encode() + body, hashlib.sha256).hexdigest()
+        assert (
+            headers["evenmatch-signature"] == f"t={at},v1={signed}" == signature(key, body, int(at))
+        )
+        told = msgspec.json.decode(body)
+        assert told["match"]["players"] == [["a"], ["b"]]
+        assert [ticket["players"][0]["id"] for ticket in told["tickets"]] == ["a", "b"]
+
+    def test_may_say_the_place_later(self) -> None:
+        async def scene() -> None:
+            async with world(StandIn(lambda *_: http(b"", 202))) as parts:
+                await pair(parts, "duel", "a", "b")
+
+                async def is_told() -> bool:
+                    return [each["state"] for each in await dead(parts)] == ["told"]
+
+                await until(is_told)
+                await call(parts, "PUT", "/v1/matches/s0-m1/assignment", b'{"connection":"x"}')
+                await until_state(parts, "assigned")
+                assert await dead(parts) == []
+
+        play(scene)
+
+    def test_is_asked_again_until_it_answers(self) -> None:
+        stand_in = StandIn(lambda *_: http(b"", 503), lambda *_: None, lambda *_: http(PLACE))
+
+        async def scene() -> None:
+            async with world(stand_in) as parts:
+                await pair(parts, "duel", "a", "b")
+                await until_state(parts, "assigned")
+
+        play(scene)
+        assert [headers["idempotency-key"] for _, headers, _ in stand_in.asked] == ["s0-m1"] * 3
+
+    @pytest.mark.parametrize(
+        "lie",
+        [
+            b"",
+            b"SSH-2.0\r\n\r\n",
+            b"HTTP/1.1 huh X\r\n\r\n",
+            b"HTTP/1.1 200 X\r\ncontent-length: -4\r\n\r\n",
+            b"HTTP/1.1 200 X\r\ncontent-length: 10000000\r\n\r\n" + b"x" * 100_000,
+            b"HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\nfffffff\r\n" + b"x" * 100_000,
+            b"HTTP/1.1 200 X\r\n\r\n" + b"x" * 10_000_000,
+            b"HTTP/1.1 200 X\r\nx: " + b"y" * 100_000,
+            http(b"<html>"),
+            http(b"\xff\xfe"),
+            http(b"[" * 60_000),
+            http([1, 2]),
+            http({"assignment": {"port": 7777}}),
+            http({"assignment": {}}),
+            http({"assignment": {"connection": "x" * 20_000}}),
+            http(b"", 302, "location: http://127.0.0.1:1/"),
+            http(b"", 404),
+            None,
+        ],
+        ids=lambda lie: "hangs" if lie is None else lie[:24].decode("latin-1"),
+    )
+    def test_that_lies_or_hangs_is_survived_and_the_match_is_called_off(
+        self, lie: bytes | None
+    ) -> None:
+        async def scene() -> None:
+            stand_in = StandIn(lambda *_: lie)
+            async with world(stand_in, retries=0, timeout=0.15) as parts:
+                await pair(parts, "duel", "a", "b")
+                await until_state(parts, "waiting")
+                _, match = await call(parts, "GET", "/v1/matches/s0-m1")
+                (failed,) = await dead(parts)
+                assert match["void"] == failed["reason"]
+                assert (failed["state"], failed["attempts"]) == ("void", 1)
+                assert (await call(parts, "GET", "/readyz"))[0] == 200
+                place = "/v1/matches/s0-m1/assignment"
+                status, late = await call(parts, "PUT", place, b'{"connection":"late"}')
+                assert (status, late["error"]) == (409, "too_late")
+
+        play(scene)
+
+    def test_is_not_asked_for_more_matches_at_once_than_it_takes(self) -> None:
+        stand_in = StandIn(lambda *_: http(PLACE))
+
+        async def scene() -> None:
+            async with world(stand_in, concurrency=3) as parts:
+                await pair(parts, "duel", *(f"p{number}" for number in range(40)))
+                for ticket in range(1, 41):
+                    await until_state(parts, "assigned", ticket)
+
+        play(scene)
+        assert len(stand_in.asked) == 20
+        assert 1 < stand_in.most_at_once <= 3
+
+    def test_is_asked_after_a_restart_for_what_has_no_server(self) -> None:
+        async def scene() -> None:
+            journal = MemoryJournal()
+            async with world(StandIn(lambda *_: None), journal) as parts:
+                await pair(parts, "duel", "a", "b")
+            async with world(StandIn(lambda *_: http(PLACE)), journal.reopen()) as parts:
+                await until_state(parts, "assigned")
+
+        play(scene)
+
+
+class TestDead:
+    def test_can_be_asked_again_by_an_operator(self) -> None:
+        stand_in = StandIn(lambda *_: http(b"", 500), lambda *_: http(PLACE))
+
+        async def scene() -> None:
+            async with world(stand_in, retries=0, failed="keep") as parts:
+                await pair(parts, "duel", "a", "b")
+
+                async def is_dead() -> bool:
+                    _, found = await call(parts, "GET", "/v1/allocations", query="state=dead")
+                    return [each["match"] for each in found] == ["s0-m1"]
+
+                await until(is_dead)
+                assert (await state_of(parts, 1))["state"] == "matched"
+                retry = "/v1/allocations/s0-m1/retry"
+                status, orders = await call(parts, "POST", retry)
+                assert (status, orders[0]["match"]) == (200, "s0-m1")
+                await until_state(parts, "assigned")
+                assert (await call(parts, "POST", retry))[0] == 404
+
+        play(scene)
+
+    def test_that_was_called_off_stays_called_off(self) -> None:
+        async def scene() -> None:
+            async with world(StandIn(lambda *_: http(b"", 400)), retries=5) as parts:
+                await pair(parts, "duel", "a", "b")
+                await until_state(parts, "waiting")
+                status, _ = await call(parts, "POST", "/v1/allocations/s0-m1/retry")
+                assert status == 409
+                assert (await call(parts, "GET", "/v1/allocations", query="state=lost"))[0] == 400
+
+        play(scene)
+
+
+class TestAgones:
+    def server(self, **more: object) -> dict[str, object]:
+        ports = [{"name": "default", "port": 7045}]
+        return {"gameServerName": "green-x1", "address": "34.1.2.3", "ports": ports, **more}
+
+    @pytest.mark.parametrize("path", [KUBERNETES, "/gameserverallocation"])
+    def test_is_asked_in_its_own_words(self, path: str) -> None:
+        is_kubernetes = path == KUBERNETES
+
+        def answer(headers: dict[str, str], body: bytes) -> bytes:
+            schema = GAME_SERVER_ALLOCATION if is_kubernetes else ALLOCATION_REQUEST
+            jsonschema.validate(msgspec.json.decode(body), schema)
+            if is_kubernetes:
+                return http({"status": self.server(state="Allocated")}, 201)
+            return http(self.server())
+
+        stand_in = StandIn(answer)
+        labels = {"agones.dev/fleet": "duels", "mode": "{queue}"}
+
+        async def scene() -> None:
+            hook = {"kind": "agones", "namespace": "games", "selectors": (labels,)}
+            async with world(stand_in, path=path, **hook) as parts:
+                await pair(parts, "duel", "a", "b")
+                ticket = await until_state(parts, "assigned")
+                place = {"connection": "34.1.2.3:7045", "server": "green-x1"}
+                assert ticket["assignment"] == place
+
+        play(scene)
+        asked = msgspec.json.decode(stand_in.asked[0][2])
+        spec = asked["spec"]["selectors"] if is_kubernetes else asked["gameServerSelectors"]
+        assert spec == [{"matchLabels": {"agones.dev/fleet": "duels", "mode": "duel"}}]
+
+    def test_that_has_no_server_now_is_asked_again(self) -> None:
+        stand_in = StandIn(
+            lambda *_: http({"status": {"state": "UnAllocated"}}, 201),
+            lambda *_: http({"status": {"state": "Contention"}}, 201),
+            lambda *_: http({"status": self.server(state="Allocated")}, 201),
+        )
+
+        async def scene() -> None:
+            async with world(stand_in, kind="agones", path=KUBERNETES) as parts:
+                await pair(parts, "duel", "a", "b")
+                await until_state(parts, "assigned")
+
+        play(scene)
+        assert len(stand_in.asked) == 3
+
+    def test_that_stays_full_lets_the_tickets_wait_with_their_age(self) -> None:
+        async def scene() -> None:
+            full = StandIn(lambda *_: http({"status": {"state": "UnAllocated"}}, 201))
+            async with world(full, kind="agones", path=KUBERNETES, retries=1) as parts:
+                await pair(parts, "duel", "a", "b")
+                ticket = await until_state(parts, "waiting")
+                assert ticket["wait"] > 0.0
+                (failed,) = await dead(parts)
+                assert failed["reason"] == "the fleet answered UnAllocated"
+
+        play(scene)
+
+
+class TestConfiguration:
+    def test_names_a_hook_that_there_is(self, tmp_path: Path) -> None:
+        file = tmp_path / "server.toml"
+        file.write_text('[[queue]]\nname = "duel"\nallocation = "fleet"\n')
+        with pytest.raises(ConfigError, match=r"add \[server.allocation.fleet\]"):
+            load_server(file)
+        more = '[server.allocation.fleet]\nkind = "webhook"\nurl = "https://x.example/find"\n'
+        file.write_text(file.read_text() + more)
+        _, settings, _ = load_server(file)
+        assert settings.allocation == (Allocation("fleet", "webhook", "https://x.example/find"),)
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            'kind = "smoke"',
+            'url = "ftp://x"',
+            'url = "http://user:pass@x/"',
+            "timeout = 0",
+            "retries = -1",
+            "concurrency = 0",
+            'failed = "panic"',
+        ],
+    )
+    def test_that_cannot_work_is_refused(self, tmp_path: Path, line: str) -> None:
+        keys = {"kind": 'kind = "webhook"', "url": 'url = "http://x"'}
+        keys[line.split(" ")[0]] = line
+        file = tmp_path / "server.toml"
+        file.write_text("[[queue]]\n[server.allocation.fleet]\n" + "\n".join(keys.values()))
+        with pytest.raises(ConfigError, match=r"allocation\.fleet"):
+            load_server(file)
+
+    def test_without_the_file_of_its_secret_is_refused(self) -> None:
+        hook = Allocation("fleet", "webhook", "http://x", secret_file="/nowhere/secret")
+        with pytest.raises(ConfigError, match="secret_file /nowhere/secret cannot be read"):
+            assemble(Plan((DUEL,), settings=ServerSettings(allocation=(hook,))), MemoryJournal())

@@ -1,0 +1,97 @@
+"""Backfill over HTTP: open, close, and what newcomers and the feed are told."""
+
+from msgspec.structs import replace
+
+from evenmatch.model.inputs import Void
+from evenmatch.model.queue import Queue
+from evenmatch.server.parts import Parts
+from tests.unit.server.test_app import call, pair, play, started
+
+DUEL = Queue(name="duel", policy="greedy", backfill="manual")
+OPEN, CLOSE = "/v1/matches/s0-m1/open", "/v1/matches/s0-m1/close"
+LEFT = b'{"roster_version": 0, "left": ["b"]}'
+
+
+async def running(queue: Queue = DUEL) -> Parts:
+    parts = await started(queue)
+    await pair(parts, "duel", "a", "b")
+    return parts
+
+
+def test_a_running_match_asks_for_players_and_gets_them() -> None:
+    async def scene() -> None:
+        parts = await running()
+        await call(parts, "PUT", "/v1/matches/s0-m1/assignment", b'{"connection":"x:1"}')
+        status, opened = await call(parts, "POST", OPEN, LEFT)
+        assert (status, opened["open"], opened["wanted"]) == (200, True, [0, 1])
+        assert 29.0 < opened["expires_in"] <= 30.0
+        assert (await call(parts, "GET", OPEN))[1]["open"]
+
+        await pair(parts, "duel", "e")
+        _, ticket = await call(parts, "GET", "/v1/tickets/s0-3")
+        assert (ticket["state"], ticket["assignment"]) == ("assigned", {"connection": "x:1"})
+        _, page = await call(parts, "GET", "/v1/queues/duel/matches")
+        joined = page["matches"][-1]
+        assert (joined["extends"], joined["tickets"]) == ("s0-m1", ["s0-3"])
+        assert joined["assignment"] == {"connection": "x:1"}
+
+        status, stale = await call(parts, "POST", OPEN, LEFT)
+        assert (status, stale["error"], stale["roster_version"]) == (409, "stale_roster", 1)
+        _, closed = await call(parts, "POST", CLOSE)
+        assert (closed["open"], closed["fills"]) == (False, ["s0-m2"])
+
+    play(scene)
+
+
+def test_what_cannot_be_opened_is_refused_with_a_sentence() -> None:
+    async def scene() -> None:
+        parts = await running(replace(DUEL, backfill=None))
+        status, problem = await call(parts, "POST", OPEN, LEFT)
+        assert (status, problem["error"]) == (409, "no_backfill")
+        assert "set backfill to manual or automatic" in problem["message"]
+        assert (await call(parts, "POST", "/v1/matches/s0-m9/open", LEFT))[0] == 404
+
+        parts = await running()
+        for body in (
+            b"{}",
+            b'{"roster_version": -1}',
+            b'{"roster_version": 0, "lease": 1e9}',
+            b'{"roster_version": 0, "priority": "urgent"}',
+            b'{"roster_version": 0, "left": ["nobody"]}',
+            b'{"roster_version": 0, "free": [9, 9]}',
+            b'{"roster_version": 0, "wanted": [1]}',
+        ):
+            status, problem = await call(parts, "POST", OPEN, body)
+            assert (status, problem["error"]) == (400, "invalid_request"), body
+
+    play(scene)
+
+
+def test_a_storm_is_told_to_wait() -> None:
+    async def scene() -> None:
+        parts = await running()
+        for _ in range(10):
+            assert (await call(parts, "POST", OPEN, LEFT))[0] == 200
+            await call(parts, "POST", CLOSE)
+        assert (await call(parts, "POST", OPEN, LEFT))[0] == 429
+
+    play(scene)
+
+
+def test_the_feed_tells_of_a_match_that_is_called_off() -> None:
+    async def scene() -> None:
+        parts = await running(replace(DUEL, backfill=None, allocation="fleet"))
+        _, page = await call(parts, "GET", "/v1/queues/duel/matches")
+        runtime = parts.runtime
+        await runtime.ask(Void(runtime.now(), "s0-m1", "no server"))
+        _, match = await call(parts, "GET", "/v1/matches/s0-m1")
+        assert match["void"] == "no server"
+        _, page = await call(parts, "GET", "/v1/queues/duel/matches", query=f"after={page['next']}")
+        lines = [(line["match"], line.get("void")) for line in page["matches"]]
+        assert lines == [("s0-m1", "no server")]
+        _, anew = await call(parts, "GET", "/v1/queues/duel/matches")
+        parts.matches.reset(runtime.engine)
+        assert (await call(parts, "GET", "/v1/queues/duel/matches"))[1] == anew
+        assert parts.statistics.totals == runtime.engine.tables.counters
+
+    play(scene)
