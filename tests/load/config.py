@@ -28,10 +28,12 @@ name = "squad"
 teams = 2
 players = 5
 party_sizes = [1, 2, 3]
+policy = "greedy"
 wait_max = 60.0
 silent_after = 20.0
 rating = "elo"
 ladder = "squad"
+backfill = "manual"
 accept = {seconds = 6.0, loss_max = 0.1, cooldowns = [1, 2, 5], repair = 5.0, again = 5.0}
 [[queue.criteria]]
 kind = "imbalance"

@@ -25,6 +25,7 @@ BATCH = 10
 UNFOLLOWED_SHARE = 0.04
 DECLINE, SILENT = 0.10, 0.05
 PATCH_SHARE, CANCEL_SHARE, EXPLAIN_SHARE, POLL_SHARE, EVENTS_SHARE = 0.03, 0.03, 0.02, 0.02, 0.02
+OPEN_SHARE = 0.1
 LOOK_AFTER = 50.0
 """Seconds after which somebody looks after a ticket that no stream follows."""
 BACKLOG_MOST = 300
@@ -94,7 +95,7 @@ class Crowd:
         self.ledger = Ledger()
         self.is_over = False
         self.sockets_lost = 0
-        self.held_back = 0
+        self.held_back = self.fills = 0
         self.problems: dict[str, int] = {}
         self._rng = random.Random(seed)
         size = 3_000 + int(90 * rate)
@@ -320,8 +321,21 @@ class Crowd:
                 continue
             path = f"/v1/matches/{name}"
             self._ask_later(0.0, "PUT", f"{path}/assignment", b'{"connection":"10.0.0.1:7777"}')
-            ranks = self._rng.choice(([1, 2], [2, 1], [1, 1]))
-            self._ask_later(2.0, "POST", f"{path}/outcome", encode({"ranks": ranks}))
+            if match.get("extends") is not None:
+                self.fills += 1
+            else:
+                self._play(path, match)
+
+    def _play(self, path: str, match: dict[str, Any]) -> None:
+        """Say how a match ended; some of the larger ones lose a player first, and ask for others."""
+        ranks = self._rng.choice(([1, 2], [2, 1], [1, 1]))
+        lasts = 2.0
+        if match["queue"] == "squad" and self._rng.random() < OPEN_SHARE:
+            lasts = 12.0
+            body = {"roster_version": 0, "left": [match["players"][0][0]], "lease": 15.0}
+            self._ask_later(1.0, "POST", f"{path}/open", encode(body))
+            self._ask_later(lasts - 1.0, "POST", f"{path}/close")
+        self._ask_later(lasts, "POST", f"{path}/outcome", encode({"ranks": ranks}))
 
     def problem(self, message: dict[str, Any]) -> None:
         """Count what a stream could not do."""

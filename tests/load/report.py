@@ -120,6 +120,7 @@ class Figures(msgspec.Struct):
         self.tickets["created"] = len(ledger.states)
         self.tickets["in matches"] = len(ledger.match_of)
         self.tickets["matches"] = len(ledger.matches)
+        self.tickets["fills of running matches"] = crowd.fills
         self.tickets["lost"] = len(ledger.live())
         self.wrong = dict(ledger.wrong)
         self.problems, self.held_back = crowd.problems, crowd.held_back
@@ -171,7 +172,8 @@ class Figures(msgspec.Struct):
 def show(console: Console, figures: Figures) -> None:
     """Print the tables."""
     routes = Table(title="Requests, seconds", title_justify="left")
-    for name in ("route", "statuses", "p50", "p90", "p99", "max"):
+    routes.add_column("route", no_wrap=True)
+    for name in ("statuses", "p50", "p90", "p99", "max"):
         routes.add_column(name)
     for each in figures.latencies:
         counts = ", ".join(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.ratings import with_ratings
 from evenmatch.engine.records import Record
 from evenmatch.model.events import (
     Accepted,
@@ -117,7 +118,7 @@ class Figures:
         row = engine.tables.waiting.get(event.ticket)
         if row is not None:
             return row.ticket
-        new = given.tickets[event.item]
+        new = with_ratings(given.tickets[event.item], event.ratings)
         queues = new.queues or (next(iter(self.queues)),)
         places = {key: placed.places for key, placed in event.percentiles.items()}
         return Ticket(
