@@ -27,7 +27,7 @@ from evenmatch.server import serving
 
 EVERY = 0.01
 WRITE_EVERY = 10.0
-TRACE_EVERY = 120.0
+TRACE_EVERY = 45.0
 WATCH_NAME = "EVENMATCH_LOAD_WATCH"
 KEEP_NAME = "EVENMATCH_LOAD_KEEP"
 TRACE_NAME = "EVENMATCH_LOAD_TRACE"
@@ -135,7 +135,7 @@ def run() -> int:
         seconds, _, most = keep.partition(",")
         forget_sooner(float(seconds), int(most))
     if trace is not None:
-        tracemalloc.start(8)
+        tracemalloc.start(1)
     inner = serving._loop_factory()
 
     def watched() -> asyncio.AbstractEventLoop:

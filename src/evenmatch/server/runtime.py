@@ -34,7 +34,7 @@ from evenmatch.errors import (
 )
 from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Settle
-from evenmatch.server.answers import resolve, value_of
+from evenmatch.server.answers import Told, resolve, value_of
 from evenmatch.server.clock import Clock, resumed_at
 from evenmatch.server.listener import Listener
 from evenmatch.server.logs import log
@@ -216,7 +216,7 @@ class Runtime:
 
     async def ask(self, given: Input) -> Any:
         """Hand an input in and return the value of its answer, or raise its error."""
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
         self.handle(given, partial(resolve, future))
         return value_of(await future)
 
@@ -227,7 +227,7 @@ class Runtime:
 
         `then` is called with the answer before any later record is heard of.
         """
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
 
         def to(answer: Answer) -> None:
             try:
