@@ -12,7 +12,7 @@ Told = tuple[Any, MatchmakingError | None]
 """The value of an answer, and its error.
 
 An answer itself names the callback that leads to the future, so a future that held it would hold
-itself; and answers are not known to the garbage collector: each would stay for ever.
+itself, and only the collector could free it.
 """
 
 
