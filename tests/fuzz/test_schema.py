@@ -26,15 +26,14 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from evenmatch.server.openapi import openapi_document
-from tests.fuzz.world import QUEUES, World
+from evenmatch.server.openapi_answers import LINES
+from tests.fuzz.fitting import fit
+from tests.fuzz.world import World
 
-EXAMPLES = int(os.environ.get("EVENMATCH_FUZZ", "4"))
+EXAMPLES = int(os.environ.get("EVENMATCH_FUZZ", "2"))
 """Requests of each operation and kind."""
 SEED = 20261122
-KNOWN_SHARE = 0.8
-"""How often a made-up id gives way to one that there is."""
 ANEW_EVERY = 400
-WAIT = "0.01"
 CHECKS = [
     status_code_conformance,
     content_type_conformance,
@@ -43,11 +42,6 @@ CHECKS = [
 ]
 SCHEMA: Any = schemathesis.openapi.from_dict(openapi_document())
 OPERATIONS = {each.label: each for each in (one.ok() for one in SCHEMA.get_all_operations())}
-CONFIGS: list[dict[str, Any]] = [
-    {"queue": [{"name": name, "policy": "greedy"} for name in ("duel", "checked", "sided")]},
-    {"queue": [{"name": "duel", "policy": "greedy"}], "tuning": 1},
-    {"queue": [{"name": "duel", "wait_max": -1.0}]},
-]
 
 
 class Fuzzer:
@@ -65,7 +59,7 @@ class Fuzzer:
         if self._sent % ANEW_EVERY == 0:
             self.world.end()
             self.world.begin()
-        self._touch(case)
+        fit(case, self.rng, self.world)
         given = case.as_transport_kwargs(base_url="http://127.0.0.1")
         given.pop("cookies", None)
         given["headers"] = {
@@ -94,42 +88,6 @@ class Fuzzer:
         answer = Response(reply.status, reply.headers, reply.body, request, 0.0, verify=False)
         case.validate_response(answer, checks=CHECKS)
 
-    def _touch(self, case: Any) -> None:
-        """Let a case meet what there is, and wait for nothing long."""
-        rng, world = self.rng, self.world
-        parameters = case.path_parameters or {}
-        known = {
-            "ticket": world.tickets,
-            "match": world.matches,
-            "queue": [queue.name for queue in QUEUES],
-            "player": ["p1", "c1", "f0"],
-            "file": ["dashboard.js", "style.css"],
-        }
-        for name in parameters:
-            if name in known and rng.random() < KNOWN_SHARE:
-                parameters[name] = rng.choice(known[name])
-        if isinstance(case.query, dict) and _is_long(case.query.get("wait")):
-            case.query["wait"] = WAIT
-        if isinstance(case.query, dict) and "limit" in case.query and rng.random() < 0.5:
-            case.query["limit"] = "600"
-        if isinstance(case.body, dict):
-            if "ticket" in case.body and rng.random() < KNOWN_SHARE:
-                case.body["ticket"] = rng.choice(world.tickets)
-            if case.operation.label == "PUT /v1/config" and rng.random() < KNOWN_SHARE:
-                case.body = rng.choice(CONFIGS)
-            if "policy" in case.body and rng.random() < KNOWN_SHARE:
-                case.body["policy"] = rng.choice(["greedy", "window", "rounds:every=1", "tune"])
-
-
-def _is_long(wait: Any) -> bool:
-    """Return whether a server would take a value as seconds to wait, and do so."""
-    if isinstance(wait, list):
-        wait = wait[-1] if wait else None
-    try:
-        return wait is not None and float(wait) > float(WAIT)
-    except (TypeError, ValueError):
-        return False
-
 
 @pytest.fixture(scope="module", params=["without keys", "with keys"])
 def fuzzer(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Fuzzer]:
@@ -141,6 +99,9 @@ def fuzzer(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Fu
     counts = Counter[int]()
     for (_, status), count in found.seen.items():
         counts[status] += count
+    if "EVENMATCH_FUZZ_BY" in os.environ:
+        for (label, status), count in sorted(found.seen.items()):
+            print(f"{label} {status}: {count}")
     print(f"\n{request.param}: {sum(counts.values()):,} requests, {dict(sorted(counts.items()))}")
 
 
@@ -150,7 +111,9 @@ def test_operation_answers_as_the_document_says(
     fuzzer: Fuzzer, label: str, mode: GenerationMode
 ) -> None:
     operation = OPERATIONS[label]
-    if mode is GenerationMode.NEGATIVE and not (operation.query or operation.headers or operation.body):
+    if mode is GenerationMode.NEGATIVE and not (
+        operation.query or operation.headers or operation.body
+    ):
         pytest.skip("every text is an id, and nothing else can be wrong")
 
     @seed(SEED)
@@ -169,7 +132,5 @@ def test_operation_answers_as_the_document_says(
 
 
 def test_every_operation_has_its_line_of_answers() -> None:
-    from evenmatch.server.openapi_answers import LINES
-
     listed = {tuple(label.split(" ", 1)) for label in OPERATIONS}
     assert set(LINES) == listed

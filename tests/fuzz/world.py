@@ -1,4 +1,4 @@
-"""A server of several games' worth of queues, with tickets and matches in every state."""
+"""A server with queues of every kind, with tickets and matches in every state."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import msgspec
 
@@ -76,14 +77,14 @@ class World:
         self.credentials = ["", "", "em_000000000000_none", "eyJhbGciOiJub25lIn0.e30."]
         if keyed:
             key = add_key(folder)
-            self.credentials += [key] * 6
+            self.credentials += [key] * 16
             self.credentials += [add_key(folder, "narrow", queues=("duel",))]
             self.credentials += [token("p1"), token("p1"), token("c1")]
         self.begin()
 
     def begin(self) -> None:
         """Start anew: what requests have changed is gone."""
-        self.site = Site(self.folder, queues=QUEUES)
+        self.site = Site(self.folder, queues=QUEUES, guests=self.keyed)
         self.app = self.site.gate if self.keyed else _open(self.site)
         self.runner.run(self.site.parts.runtime.start())
         self.tickets: list[str] = []
@@ -132,7 +133,7 @@ class World:
 
         raw = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in headers.items()]
         scope = {
-            "type": "http", "method": method, "path": unquoted(path), "raw_path": path.encode(),
+            "type": "http", "method": method, "path": unquote(path), "raw_path": path.encode(),
             "query_string": query.encode("latin-1"), "root_path": "", "headers": raw,
             "client": ("127.0.0.1", 12345), "server": ("127.0.0.1", 80), "scheme": "http",
         }  # fmt: skip
@@ -188,13 +189,6 @@ class World:
         await self._ask(
             "POST", f"/v1/matches/{running}/open", {"roster_version": 0, "left": ["f0"]}
         )
-
-
-def unquoted(path: str) -> str:
-    """Return a path as servers hand it on."""
-    from urllib.parse import unquote
-
-    return unquote(path)
 
 
 def _open(site: Site) -> Any:

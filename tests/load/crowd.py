@@ -327,7 +327,7 @@ class Crowd:
                 self._play(path, match)
 
     def _play(self, path: str, match: dict[str, Any]) -> None:
-        """Say how a match ended; some of the larger ones lose a player first, and ask for others."""
+        """Say how a match ended; some lose a player first, and ask for others."""
         ranks = self._rng.choice(([1, 2], [2, 1], [1, 1]))
         lasts = 2.0
         if match["queue"] == "squad" and self._rng.random() < OPEN_SHARE:

@@ -21,8 +21,8 @@ GROWTH_FROM = 5
 """The minute whose memory is compared with the last one's."""
 VIOLATIONS = "evenmatch_invariant_violations{"
 EXPECTED = frozenset({200, 201, 403, 404, 409, 410})
-"""409 and 410 tell who came too late or cools down, 403 whose seat another one has, 404 and 410 what
-is forgotten early here."""
+"""409 and 410 tell who came too late or cools down, 403 whose seat another one has, 404 and 410
+what is forgotten early here."""
 
 
 class Sample(msgspec.Struct):

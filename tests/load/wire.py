@@ -1,4 +1,4 @@
-"""Clients that cost little CPU: HTTP over kept connections, event streams, one kind of WebSocket."""
+"""Clients that cost little CPU: HTTP over kept connections, and the WebSocket of tickets."""
 
 from __future__ import annotations
 

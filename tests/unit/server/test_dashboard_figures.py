@@ -13,6 +13,7 @@ from evenmatch.model.inputs import Advance, Cancel, Configure, Decline, Enqueue,
 from evenmatch.model.queue import Accept, Criterion, Queue, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
+from evenmatch.ratings.periods import rate_period
 from evenmatch.server.dashboard.crowd import OTHERS, REGIONS_MOST, Crowd, edges_for
 from evenmatch.server.dashboard.figures import MADE_MOST, Figures
 from evenmatch.server.dashboard.history import COARSE_MOST, COLUMNS, FINE_MOST, History
@@ -28,7 +29,7 @@ class World:
     """An engine whose records are durable at once, and the figures that hear of them."""
 
     def __init__(self, *queues: Queue, step: float = 1.0) -> None:
-        self.engine = Engine(lambda queue: parse_policy(queue.policy))
+        self.engine = Engine(lambda queue: parse_policy(queue.policy), rate=rate_period)
         self.figures = Figures(step)
         self.figures.reset(self.engine)
         self.give(Configure(0.0, queues))
@@ -77,6 +78,15 @@ def test_matches_give_waits_and_quality() -> None:
     assert world.figures.queues["duel"].qualities == [0] * 18 + [1, 0]
     assert world.row(64)["p50"] == 0
     assert world.row(66)["p50"] is None
+
+
+def test_rating_that_the_server_filled_in_counts_in_a_match_made_at_once() -> None:
+    world = World(msgspec.structs.replace(QUICK, rating="glicko2"))
+    world.enqueue(1.0, NewTicket((Player("a"),)), NewTicket((Player("b"),)))
+    (made,) = world.figures.made.values()
+    shown = match_shown(made, world.figures.queues["duel"])
+    assert shown.factors is not None
+    assert [each.cost for each in shown.factors] == [0.0]
 
 
 def test_a_match_says_who_waited_and_what_each_criterion_cost() -> None:
