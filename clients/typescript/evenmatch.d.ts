@@ -106,6 +106,8 @@ export interface MatchState {
   accepted?: Array<string>;
   left?: Array<string>;
   outcome?: OutcomeState;
+  extends?: string;
+  void?: string;
 }
 
 /** What is known of a match's outcome. */
@@ -126,6 +128,39 @@ export interface ReportOutcome {
   player?: string | null;
 }
 
+/** A running match asks for players; the same request again is a heartbeat. */
+export interface OpenForBackfill {
+  roster_version: number;
+  left?: Array<string>;
+  free?: Array<number>;
+  priority?: "high" | "low" | "normal";
+  lease?: number;
+  quality_floor?: number;
+}
+
+/** Who plays in a running match, and whom it asks for. */
+export interface BackfillState {
+  match: string;
+  open: boolean;
+  roster_version: number;
+  players: Array<Array<string>>;
+  left: Array<string>;
+  free: Array<number>;
+  wanted: Array<number>;
+  fills: Array<string>;
+  expires_in?: number | null;
+}
+
+/** A match on its way to a server. */
+export interface AllocationState {
+  match: string;
+  queue: string;
+  hook: string;
+  state: string;
+  attempts: number;
+  reason: string | null;
+}
+
 /** What is stored of a player in a ladder; the deviation is as wide as it is now. */
 export interface PlayerRating {
   player: string;
@@ -141,7 +176,7 @@ export interface FeedPage {
   next: number;
 }
 
-/** A match in the feed; `seq` is the number of the record that made it. */
+/** A match in the feed; `seq` is the number of the record that made it, or called it off. */
 export interface FeedMatch {
   match: string;
   queue: string;
@@ -163,6 +198,8 @@ export interface FeedMatch {
   accepted?: Array<string>;
   left?: Array<string>;
   outcome?: OutcomeState;
+  extends?: string;
+  void?: string;
   seq?: number;
 }
 
@@ -415,6 +452,7 @@ export interface Problem {
   ticket?: string | null;
   match?: string | null;
   next?: number | null;
+  roster_version?: number | null;
 }
 
 /** New facts of a waiting ticket; what is left out stays as it is. */
@@ -538,7 +576,7 @@ export class Evenmatch extends Connection {
   updateTicket(ticket: string, body: UpdateTicket): Promise<TicketState>;
   /** A sign of life, where asked for. */
   heartbeat(ticket: string): Promise<TicketState>;
-  /** Each change of state, as server-sent events. */
+  /** Each change of state, as server-sent events; 204 when there is no more to hear. */
   followTicket(ticket: string, options?: StreamOptions): AsyncGenerator<TicketState, void, undefined>;
   /** Why a ticket still waits, or how it ended. */
   explainTicket(ticket: string): Promise<Explanation>;
@@ -556,6 +594,16 @@ export class Evenmatch extends Connection {
   acceptMatch(match: string, body: AnswerCheck): Promise<TicketState>;
   /** Turn a proposed match down. */
   declineMatch(match: string, body: AnswerCheck): Promise<TicketState>;
+  /** Ask for players for a running match, or go on asking (a heartbeat). */
+  openMatch(match: string, body: OpenForBackfill): Promise<BackfillState>;
+  /** Who plays in a running match. */
+  getOpenMatch(match: string): Promise<BackfillState>;
+  /** Ask for nobody any more. */
+  closeMatch(match: string): Promise<BackfillState>;
+  /** Matches without a server, and those whose allocation failed. */
+  getAllocations(query?: { state?: "waiting" | "asked" | "told" | "paused" | "dead" | "void" }): Promise<Array<AllocationState>>;
+  /** Ask again for a server for a match. */
+  retryAllocation(match: string): Promise<Array<AllocationState>>;
   /** All queues. */
   getQueues(): Promise<Array<QueueState>>;
   /** How a queue does. */

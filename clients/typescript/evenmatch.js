@@ -63,6 +63,26 @@ export class Evenmatch extends Connection {
     return this.request("POST", `/v1/matches/${id(match)}/decline`, { body });
   }
 
+  openMatch(match, body) {
+    return this.request("POST", `/v1/matches/${id(match)}/open`, { body });
+  }
+
+  getOpenMatch(match) {
+    return this.request("GET", `/v1/matches/${id(match)}/open`);
+  }
+
+  closeMatch(match) {
+    return this.request("POST", `/v1/matches/${id(match)}/close`);
+  }
+
+  getAllocations(query = {}) {
+    return this.request("GET", "/v1/allocations", { query });
+  }
+
+  retryAllocation(match) {
+    return this.request("POST", `/v1/allocations/${id(match)}/retry`);
+  }
+
   getQueues() {
     return this.request("GET", "/v1/queues");
   }

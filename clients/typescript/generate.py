@@ -22,8 +22,8 @@ EVENTS = {"followTicket": "TicketState"}
 STREAM = "text/event-stream"
 ONCE = {"makeGuest"}
 """Operations that would do something else the second time."""
-LEFT_OUT = {"streamTickets"}
-"""The WebSocket: `stream` is written by hand."""
+LEFT_OUT = {"streamTickets", "getDocument", "getPage", "getPageFile", "gameLift"}
+"""The WebSocket, since `stream` is written by hand, and what programs have no use for."""
 WORDS = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
 
 Json = dict[str, Any]

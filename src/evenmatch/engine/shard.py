@@ -32,8 +32,11 @@ PENDING_MAX = 50_000
 """Records and answers that may wait for the journal before inputs are refused."""
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
+class Answer(msgspec.Struct, frozen=True):
     """What a caller is told: a value, or the error that says why not.
+
+    It may be part of a cycle, since an error knows the frames that it came through; so the garbage
+    collector knows it, unlike other values.
 
     For `Enqueue` the value is a tuple of `TicketView | Refused` in the order of the request, for
     `Cancel` a `TicketView`, for `Configure` its record, for a read what the query returned,

@@ -12,8 +12,9 @@ from evenmatch.model.explanation import Explanation, LongestWaiting
 from evenmatch.server.allocation.routes import allocation_paths
 from evenmatch.server.auth import described
 from evenmatch.server.backfill_routes import backfill_paths
-from evenmatch.server.dashboard.openapi import dashboard_paths
+from evenmatch.server.dashboard.openapi import dashboard_paths, page_path
 from evenmatch.server.dashboard.shown import MatchShown
+from evenmatch.server.openapi_answers import with_problems
 from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
 from evenmatch.server.operator_paths import operator_paths
 
@@ -71,6 +72,7 @@ def openapi_document() -> Json:
         **_figure_paths(),
         **described.account_paths(),
     }
+    problem = {"description": "", **body(ref(wire.Problem))}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -78,7 +80,7 @@ def openapi_document() -> Json:
             "version": evenmatch.__version__,
             "description": "Tickets in, matches out. Times are engine time in seconds.",
         },
-        "paths": described.with_security(paths, {"description": "", **body(ref(wire.Problem))}),
+        "paths": with_problems(described.with_security(paths, problem), problem),
         "components": {"schemas": components, "securitySchemes": described.SCHEMES},
     }
 
@@ -140,7 +142,9 @@ def _ticket_paths() -> Json:
         "/v1/tickets/{ticket}/events": {
             "parameters": _TICKET,
             "get": operation(
-                "followTicket", "Each change of state, as server-sent events", {"200": _STREAM}
+                "followTicket",
+                "Each change of state, as server-sent events; 204 when there is no more to hear",
+                {"200": _STREAM, "204": {}},
             ),
         },
         "/v1/tickets/{ticket}/explain": {
@@ -263,6 +267,11 @@ def _queue_paths() -> Json:
 def _figure_paths() -> Json:
     text, any_json = body({"type": "string"}, "text/plain"), body({"type": "object"})
     return {
+        "/openapi.json": {"get": operation("getDocument", "This document", {"200": any_json})},
+        "/": {
+            **page_path(),
+            "post": operation("gameLift", "Comes with a later version: the GameLift protocol", {}),
+        },
         "/metrics": {"get": operation("getMetrics", "Prometheus metrics", {"200": text})},
         "/healthz": {"get": operation("getHealth", "Does the process live?", {"200": any_json})},
         "/readyz": {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenmatch import wire
-
 Json = dict[str, Any]
 
 
@@ -20,15 +18,9 @@ def body(schema: Json, media: str = "application/json") -> Json:
 
 
 def operation(name: str, summary: str, answers: Json, **more: object) -> Json:
-    """Return an operation; every one may answer with a problem."""
+    """Return an operation with its answers; those that tell of errors come from a table."""
     responses = {status: {"description": "", **content} for status, content in answers.items()}
-    problem = {"description": "An error", **body(ref(wire.Problem))}
-    return {
-        "operationId": name,
-        "summary": summary,
-        "responses": {**responses, "default": problem},
-        **more,
-    }
+    return {"operationId": name, "summary": summary, "responses": responses, **more}
 
 
 def in_path(name: str) -> Json:

@@ -35,7 +35,7 @@ from evenmatch.errors import (
 )
 from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong, Settle
-from evenmatch.server.answers import resolve, value_of
+from evenmatch.server.answers import Told, ignore, resolve, value_of
 from evenmatch.server.clock import Clock, resumed_at
 from evenmatch.server.listener import Listener
 from evenmatch.server.logs import log
@@ -224,7 +224,7 @@ class Runtime:
 
     async def ask(self, given: Input) -> Any:
         """Hand an input in and return the value of its answer, or raise its error."""
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
         self.handle(given, partial(resolve, future))
         return value_of(await future)
 
@@ -235,7 +235,7 @@ class Runtime:
 
         `then` is called with the answer before any later record is heard of.
         """
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
 
         def to(answer: Answer) -> None:
             try:
@@ -273,14 +273,14 @@ class Runtime:
         self._timer.arm(self.clock, self.shard.next_wakeup)
 
     def _settle(self, running: RunningJob, plan: JobPlan) -> None:
-        self.handle(Settle(self.now(), running.queue, running.number, plan), _ignore)
+        self.handle(Settle(self.now(), running.queue, running.number, plan), ignore)
 
     def _job_failed(self, running: RunningJob, error: BaseException) -> None:
         self.shard.fail_job(running, error)
         self._report_faults()
 
     def _fire(self) -> None:
-        self.handle(Advance(self.now()), _ignore)
+        self.handle(Advance(self.now()), ignore)
 
     # Writer
 
@@ -367,14 +367,11 @@ class Runtime:
         self.failure = None
         self._crashed = None
         self._idle.set()
-        self._give_back_time(found.engine)
+        # Nobody who was asked for acceptance pays for the time that the server was away.
+        if found.engine.tables.proposals:
+            left_at = found.engine.tables.now
+            self.shard.handle(Prolong(left_at, self.clock.now() - left_at), ignore)
         self._see_to_records()
-
-    def _give_back_time(self, engine: Engine) -> None:
-        """Let nobody who was asked for acceptance pay for the time that the server was away."""
-        away = self.clock.now() - engine.tables.now
-        if engine.tables.proposals and away > 0.0:
-            self.shard.handle(Prolong(engine.tables.now, away), _ignore)
 
     async def _fall_back(self, error: JournalError) -> None:
         """Answer everyone who waits with a 503, and rebuild the shard or give it up."""
@@ -401,7 +398,3 @@ class Runtime:
         log.error("shard_given_up", error=str(error))
         self.given_up.set()
         await asyncio.Event().wait()
-
-
-def _ignore(answer: Answer) -> None:
-    """Take an answer that nobody waits for."""

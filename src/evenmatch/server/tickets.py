@@ -12,12 +12,11 @@ from hashlib import blake2b
 from time import perf_counter
 
 from evenmatch.engine.rows import TicketView
-from evenmatch.engine.shard import Answer
 from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.ticket import NewTicket
-from evenmatch.server.answers import resolve, value_of
+from evenmatch.server.answers import Told, resolve, value_of
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.creating import allowed, check_may_create
 from evenmatch.server.auth.own import principal_of
@@ -132,7 +131,7 @@ class CreateTickets:
         born = given.now
         if key is not None and (used := runtime.engine.tables.keys.get(key)) is not None:
             born = used.at
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
         runtime.handle(given, partial(resolve, future))
         return value_of(await future), born
 

@@ -96,6 +96,15 @@ def test_matches_give_waits_and_quality() -> None:
     assert world.row(66)["p50"] is None
 
 
+def test_rating_that_the_server_filled_in_counts_in_a_match_made_at_once() -> None:
+    world = World(msgspec.structs.replace(QUICK, rating="glicko2"))
+    world.enqueue(1.0, NewTicket((Player("a"),)), NewTicket((Player("b"),)))
+    (made,) = world.figures.made.values()
+    shown = match_shown(made, world.figures.queues["duel"])
+    assert shown.factors is not None
+    assert [each.cost for each in shown.factors] == [0.0]
+
+
 def test_a_match_says_who_waited_and_what_each_criterion_cost() -> None:
     world = World(QUICK)
     world.enqueue(1.0, rated("a", 1500))

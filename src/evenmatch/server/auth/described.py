@@ -93,10 +93,7 @@ def _secured(operation: _Json, path: str, method: str, problem: _Json) -> _Json:
          else "Not allowed"),
         ("429", "Too many requests; Retry-After says when to come again"),
     )}  # fmt: skip
-    answers = operation["responses"]
-    default = {key: each for key, each in answers.items() if key == "default"}
-    others = {key: each for key, each in answers.items() if key != "default"}
-    responses = {**refused, **others, **default}
+    responses = {**refused, **operation["responses"]}
     more = {"security": schemes, "x-rights": sorted(rights)}
     return {**operation, **more, "responses": dict(sorted(responses.items()))}
 

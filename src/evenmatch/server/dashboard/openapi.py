@@ -5,6 +5,8 @@ from __future__ import annotations
 from evenmatch.server.dashboard.shown import MatchShown
 from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
 
+_ANY: Json = {"content": {"*/*": {"schema": {}}}}
+
 
 def dashboard_paths() -> Json:
     """Return the paths."""
@@ -26,4 +28,14 @@ def dashboard_paths() -> Json:
                 {"200": body(ref(MatchShown))},
             ),
         },
+        "/dashboard/{file}": {
+            "parameters": [in_path("file")],
+            "get": operation("getPageFile", "A file of the dashboard", {"200": _ANY, "304": {}}),
+        },
     }
+
+
+def page_path() -> Json:
+    """Return the operation that gives the dashboard itself."""
+    page = body({"type": "string"}, "text/html")
+    return {"get": operation("getPage", "The dashboard", {"200": page, "304": {}})}

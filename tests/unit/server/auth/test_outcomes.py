@@ -34,9 +34,11 @@ def test_two_players_agree_and_are_rated(tmp_path: Path) -> None:
         first = await site.call("POST", f"{path}/outcome", ann_beats_bob(), key=ANN)
         assert (first.status, first.body["outcome"]["state"]) == (200, "reported")
         again = await site.call("POST", "/v1/tickets", duel("ann"), key=ANN)
-        assert again.status == 201
+        assert again.status == 409
         second = await site.call("POST", f"{path}/outcome", ann_beats_bob(), key=BOB)
         assert (second.status, second.body["outcome"]["state"]) == (200, "counted")
+        again = await site.call("POST", "/v1/tickets", duel("ann"), key=ANN)
+        assert again.status == 201
 
         own = await site.call("GET", "/v1/players/ann/rating", key=ANN)
         assert own.body["mean"] > 1600.0

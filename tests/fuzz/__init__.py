@@ -1,0 +1,1 @@
+"""Requests made from the OpenAPI document, and what must hold of every answer."""

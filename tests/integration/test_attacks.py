@@ -1,0 +1,227 @@
+"""What a hostile client may send: everything is refused or survived, and the next caller is served.
+
+Each test ends with `still_serves`: the server takes a ticket, answers at once, and has met no
+error that nobody foresaw.
+"""
+
+import socket
+import struct
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.serving import Server, running, ticket
+
+DEPTH = 100_000
+DEEP = [b"[" * DEPTH, b"[" * DEPTH + b"]" * DEPTH, b'{"a":' * DEPTH + b"1" + b"}" * DEPTH]
+BODIES = [
+    ("POST", "/v1/tickets"),
+    ("PATCH", "/v1/tickets/s0-1"),
+    ("PUT", "/v1/matches/s0-m1/assignment"),
+    ("POST", "/v1/matches/s0-m1/accept"),
+    ("POST", "/v1/matches/s0-m1/decline"),
+    ("POST", "/v1/matches/s0-m1/outcome"),
+    ("POST", "/v1/matches/s0-m1/open"),
+    ("PUT", "/v1/queues/duel/policy"),
+    ("PUT", "/v1/queues/duel/shadow"),
+    ("PUT", "/v1/config"),
+]
+ODD_BODIES = [
+    b'{"players": NaN}',
+    b'{"players": [1e400]}',
+    b'{"ranks": [1e400, -1e400], "ticket": 1e400, "policy": Infinity}',
+    b'{"a": 1, "a": 2}',
+    b"\xff\xfe\x00\x00",
+    b'"\xed\xa0\x80"',
+    b'{"ticket": "\\ud800"}',
+    b"\x00" * 1_000,
+    b"1" * 20_000,
+    b"-",
+]
+TRAVERSALS = [
+    "/dashboard/../../../../etc/passwd",
+    "/dashboard/..%2f..%2f..%2fetc%2fpasswd",
+    "/dashboard/%2e%2e/%2e%2e/keys.json",
+    "/dashboard/....//keys.json",
+    "/dashboard/..\\..\\keys.json",
+    "/dashboard/keys.json%00.js",
+    "//etc/passwd",
+    "/v1/tickets/../../healthz",
+]
+POST = b"POST /v1/tickets HTTP/1.1\r\nhost: localhost\r\n"
+HEADS = [
+    b"GET / HTTP/1.1\r\nhost: localhost\r\n" + b"x: y\r\n" * 200_000,
+    b"GET / HTTP/1.1\r\nhost: localhost\r\nx: " + b"y" * 500_000 + b"\r\n\r\n",
+    b"GET /" + b"a" * 500_000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"POST /v1/tickets HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
+    POST + b"content-length: 1\r\ncontent-length: 2\r\n\r\n",
+    POST + b"content-length: 9\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+    b"POST /v1/tickets HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    b"GET /v1/\xff\xfe HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /v1/queues?\xff=%ff%fe HTTP/1.1\r\nhost: \xff\r\nauthorization: \xff\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(512),
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    bytes(100_000),
+]
+HANDSHAKE = (
+    b"GET /v1/stream HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
+    b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+FRAMES = {
+    "not masked": b"\x81\x02{}",
+    "a reserved kind": b"\x83\x80\x00\x00\x00\x00",
+    "reserved bits": b"\xf1\x80\x00\x00\x00\x00",
+    "a long ping": b"\x89\xfe\x01\x00" + bytes(4 + 256),
+    "a ping in pieces": b"\x09\x80\x00\x00\x00\x00",
+    "nothing to go on": b"\x80\x80\x00\x00\x00\x00",
+    "eight exabytes": b"\x81\xff" + struct.pack(">Q", 2**63 - 1) + bytes(4),
+    "a negative size": b"\x81\xff" + struct.pack(">Q", 2**64 - 1) + bytes(4),
+    "text that is no text": b"\x81\x82\x00\x00\x00\x00\xff\xfe",
+    "a strange close": b"\x88\x82\x00\x00\x00\x00\x03\xee",
+    "noise": bytes(range(256)) * 40,
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVENMATCH_REQUEST_SECONDS", "1")
+        with running(tmp_path_factory.mktemp("attacks"), durable=False) as started:
+            yield started
+
+
+def still_serves(server: Server, name: str) -> None:
+    reply = server.call("POST", "/v1/tickets", ticket(name), timeout=10.0)
+    assert reply.status in {200, 201}
+    metrics = server.call("GET", "/metrics").body
+    assert "evenmatch_unexpected_errors_total{" not in metrics, metrics
+    assert 'status="500"' not in metrics
+
+
+def said(server: Server, data: bytes, seconds: float = 5.0) -> bytes:
+    """Send bytes over a connection of their own, and return what comes back until it ends."""
+    found = b""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=seconds) as connection:
+        try:
+            connection.sendall(data)
+            while part := connection.recv(65_536):
+                found += part
+                if b"\r\n\r\n" in found and b"content-length" in found:
+                    break
+        except (TimeoutError, ConnectionError):
+            pass
+    return found
+
+
+@pytest.mark.parametrize(("method", "path"), BODIES)
+def test_deep_and_odd_bodies_are_refused(server: Server, method: str, path: str) -> None:
+    for body in (*DEEP, *ODD_BODIES):
+        headers = {"content-type": "application/json"}
+        try:
+            reply = server.call(method, path, raw=body, headers=headers)
+        except OSError:
+            # Whoever sends on after a 413 may meet a closed connection before he reads it.
+            assert len(body) > 16_384
+            continue
+        assert reply.status in {400, 404, 413}, (body[:40], reply)
+        assert reply.body["error"]
+        assert reply.body["message"]
+    still_serves(server, f"deep {path}")
+
+
+def test_last_of_two_equal_keys_counts_and_nothing_else(server: Server) -> None:
+    body = b'{"players":[{"id":"twice.a","rating":{"mean":1}}],"players":[{"id":7}]}'
+    reply = server.call("POST", "/v1/tickets", raw=body)
+    assert (reply.status, reply.body["where"]) == (400, "/players/0/id")
+    still_serves(server, "twice")
+
+
+@pytest.mark.parametrize("path", TRAVERSALS)
+def test_no_path_leads_out_of_the_page(server: Server, path: str) -> None:
+    answer = said(server, f"GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+    assert b"root:" not in answer
+    assert b"sha256" not in answer
+    status = int(answer.split(b" ", 2)[1])
+    assert status == 404, answer[:200]
+
+
+@pytest.mark.parametrize("head", HEADS, ids=range(len(HEADS)))
+def test_strange_heads_are_refused_or_cut(server: Server, head: bytes) -> None:
+    answer = said(server, head)
+    assert not answer or answer.split(b" ", 2)[1][:1] == b"4", answer[:200]
+    still_serves(server, f"head {len(head)}")
+
+
+def test_body_that_never_ends_is_cut(server: Server) -> None:
+    began = time.monotonic()
+    head = b"POST /v1/tickets HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10.0) as connection:
+        connection.sendall(head)
+        try:
+            while time.monotonic() < began + 10.0:
+                connection.sendall(b"1\r\n \r\n")
+                time.sleep(0.05)
+        except OSError:
+            pass
+    assert time.monotonic() < began + 8.0
+    still_serves(server, "endless")
+
+
+def test_body_that_never_ends_is_too_large(server: Server) -> None:
+    head = b"POST /v1/tickets HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+    answer = said(server, head + b"10000\r\n%b\r\n" % (b" " * 65_536) * 5)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    still_serves(server, "large")
+
+
+def test_many_slow_clients_keep_nobody_out(server: Server) -> None:
+    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
+    try:
+        for each in slow:
+            each.sendall(b"POST /v1/tickets HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99\r\n")
+        still_serves(server, "slow")
+        slow[0].settimeout(10.0)
+        try:
+            left = slow[0].recv(1)
+        except ConnectionError:
+            left = b""
+        assert left == b""
+    finally:
+        for each in slow:
+            each.close()
+
+
+def heard(server: Server, frames: bytes, seconds: float = 5.0) -> bytes:
+    """Open a stream, send bytes over it, and return what comes back until it ends."""
+    found = b""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=seconds) as connection:
+        connection.sendall(HANDSHAKE)
+        head = connection.recv(65_536)
+        assert head.startswith(b"HTTP/1.1 101 ")
+        try:
+            connection.sendall(frames)
+            while part := connection.recv(65_536):
+                found += part
+        except (TimeoutError, ConnectionError):
+            pass
+    return found
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_garbage_frames_end_a_stream(server: Server, frame: bytes) -> None:
+    end = heard(server, frame)
+    assert end[:1] == b"\x88", end[:80]
+    still_serves(server, f"frame {len(frame)}")
+
+
+def test_flood_of_messages_is_answered_or_cut(server: Server) -> None:
+    text = b'{"follow": ["nobody"]}'
+    message = b"\x81" + bytes([0x80 | len(text)]) + bytes(4) + text
+    heard(server, message * 20_000, seconds=1.0)
+    still_serves(server, "flood")
+
+
+def test_flood_of_pings_is_survived(server: Server) -> None:
+    heard(server, (b"\x89\xfd" + bytes(4 + 125)) * 20_000, seconds=1.0)
+    still_serves(server, "pings")
