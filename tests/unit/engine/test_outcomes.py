@@ -175,7 +175,6 @@ class TestServiceReports:
         with pytest.raises(UnknownMatch):
             world.told(1.0, "s0-m9", 1, 2)
 
-
     def test_void_match_has_no_outcome_and_changes_no_rating(self) -> None:
         world = World(msgspec.structs.replace(rated(), backfill="manual"))
         match = world.enter(0.0, "a", "b")
