@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from evenmatch.engine.shard import Answer
+from evenmatch.engine.shard import Answer, Shard
+from evenmatch.errors import KeyReused
+from evenmatch.model.inputs import Enqueue
 
 
 def resolve(future: asyncio.Future[Answer], answer: Answer) -> None:
@@ -19,3 +21,11 @@ def value_of(answer: Answer) -> Any:
     if answer.error is not None:
         raise answer.error
     return answer.value
+
+
+def is_repeat(shard: Shard, given: Enqueue) -> bool:
+    """Return whether a request has been answered before, so that it makes no ticket now."""
+    try:
+        return shard.answered_before(given) is not None
+    except KeyReused:
+        return True
