@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from evenmatch.engine.shard import Answer
-from evenmatch.errors import MatchmakingError
+from evenmatch.engine.shard import Answer, Shard
+from evenmatch.errors import KeyReused, MatchmakingError
+from evenmatch.model.inputs import Enqueue
 
 Told = tuple[Any, MatchmakingError | None]
 """The value of an answer, and its error.
@@ -32,3 +33,11 @@ def value_of(told: Told) -> Any:
 
 def ignore(answer: Answer) -> None:
     """Take an answer that nobody waits for."""
+
+
+def is_repeat(shard: Shard, given: Enqueue) -> bool:
+    """Return whether a request has been answered before, so that it makes no ticket now."""
+    try:
+        return shard.answered_before(given) is not None
+    except KeyReused:
+        return True

@@ -29,13 +29,12 @@ from evenmatch.errors import (
     Draining,
     JournalError,
     JournalUnavailable,
-    KeyReused,
     MatchmakingError,
     StaleOwner,
 )
 from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong, Settle
-from evenmatch.server.answers import Told, ignore, resolve, value_of
+from evenmatch.server.answers import Told, ignore, is_repeat, resolve, value_of
 from evenmatch.server.clock import Clock, resumed_at
 from evenmatch.server.listener import Listener
 from evenmatch.server.logs import log
@@ -197,7 +196,7 @@ class Runtime:
         if self.failure is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
             return
-        if self.draining and type(given) is Enqueue and not self._is_repeat(given):
+        if self.draining and type(given) is Enqueue and not is_repeat(self.shard, given):
             to(Answer(to, error=Draining("the server is about to stop: try again in a second")))
             return
         try:
@@ -207,13 +206,6 @@ class Runtime:
             to(Answer(to, error=self._crash(error)))
         else:
             self._execute(effects)
-
-    def _is_repeat(self, given: Enqueue) -> bool:
-        """Return whether a request has been answered before, so that it makes no ticket now."""
-        try:
-            return self.shard.answered_before(given) is not None
-        except KeyReused:
-            return True
 
     def read(self, query: Callable[[Engine], Any], to: Callable[[Answer], None]) -> None:
         """Ask the engine; `to` is called with the answer when what it rests on is durable."""
