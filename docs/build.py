@@ -148,7 +148,7 @@ def http_page() -> str:
     ]
     for path, item in document["paths"].items():
         shared = item.get("parameters", [])
-        for method in ("get", "post", "put", "delete"):
+        for method in ("get", "post", "put", "patch", "delete"):
             if method in item:
                 lines += _operation(method, path, item[method], shared)
     lines += ["## Types", ""]
@@ -372,6 +372,7 @@ _HTTP_CODES = {
 _OTHER_CODES = (
     ("origin_not_allowed", 403, "A web page of an origin that is not configured sent a change."),
     ("config_error", 400, "A configuration cannot be used as written."),
+    ("upgrade_required", 426, "The stream is a WebSocket, and this was a plain request."),
     ("not_supported", 501, "The name is reserved, and this version cannot do it yet."),
     (
         "unavailable",

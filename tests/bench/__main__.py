@@ -19,6 +19,7 @@ from tests.bench import (
     explain,
     followers,
     forecast,
+    idle,
     jobs,
     journal,
     memory,
@@ -54,6 +55,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "server": server.run,
     "followers": followers.run,
     "forecast": forecast.run,
+    "idle": idle.run,
 }
 WIDTH = 150
 """Columns of the tables where standard output is no terminal."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from evenmatch.cli.demo_players import ACCEPT, DECLINE, SAID, SILENT, Crowd
 from evenmatch.cli.demo_world import Guest
 from evenmatch.model.ticket import Player
 from evenmatch.wire import ItemCreated
@@ -30,6 +31,30 @@ class RegionFigures(msgspec.Struct, frozen=True):
     quality: Spread
 
 
+class Checks(msgspec.Struct, frozen=True):
+    """What became of the ready-checks.
+
+    Args:
+        proposed: Matches that were proposed.
+        failed: Those that somebody declined or did not answer.
+        repaired: Those of the failed that were played, with others in the free seats.
+        declined: Tickets that declined.
+        silent: Tickets that did not answer.
+        late: Tickets whose answer came too late.
+        cooling: Arrivals that were sent away because their player had failed several checks.
+        wait: From the ticket until its first proposal, trace seconds.
+    """
+
+    proposed: int = 0
+    failed: int = 0
+    repaired: int = 0
+    declined: int = 0
+    silent: int = 0
+    late: int = 0
+    cooling: int = 0
+    wait: Spread = Spread(None, None, None)
+
+
 class Figures(msgspec.Struct, frozen=True):
     """What a run came to; waits in trace seconds, gaps in rating points.
 
@@ -45,9 +70,13 @@ class Figures(msgspec.Struct, frozen=True):
     wait: Spread
     rating_gap: Spread
     url: str
+    checks: Checks
     players: int | UnsetType = UNSET
     quality: Spread | UnsetType = UNSET
     regions: dict[str, RegionFigures] | UnsetType = UNSET
+
+
+NONE = Checks()
 
 
 class Ledger:
@@ -60,6 +89,7 @@ class Ledger:
     def __init__(self, url: str) -> None:
         self.url = url
         self.merged = 0
+        self.cooling = 0
         self.born: dict[str, float] = {}
         self.parties: dict[str, tuple[Player, ...]] = {}
         self.matches: dict[str, FeedMatch] = {}
@@ -68,13 +98,14 @@ class Ledger:
         self.gaps: list[float] = []
         self.qualities: list[float] = []
 
-    def acknowledge(self, guest: Guest, created: ItemCreated) -> None:
-        """Note the answer to a create: a new ticket, or one that waits already."""
+    def acknowledge(self, guest: Guest, created: ItemCreated) -> bool:
+        """Note the answer to a create; return whether it is a new ticket, not one that waits."""
         if created.status == 200:
             self.merged += 1
-            return
+            return False
         self.born[created.id] = created.enqueued_at
         self.parties[created.id] = guest.players
+        return True
 
     def take(self, match: FeedMatch) -> None:
         """Note a match of the feed, which shows each at least once."""
@@ -95,7 +126,20 @@ class Ledger:
         """Return how many acknowledged tickets the feed has shown."""
         return sum(ticket in self.match_count for ticket in self.born)
 
-    def figures(self, waiting: int, lost: int) -> Figures:
+    def checks(self, crowd: Crowd) -> Checks:
+        """Return what became of the ready-checks."""
+        return Checks(
+            proposed=len(crowd.proposed),
+            failed=len(crowd.failed),
+            repaired=len(crowd.failed.intersection(self.matches)),
+            declined=crowd.count(DECLINE, SAID[DECLINE]),
+            silent=crowd.count(SILENT, SAID[SILENT]),
+            late=crowd.count(ACCEPT, SAID[SILENT]) + crowd.count(DECLINE, SAID[SILENT]),
+            cooling=self.cooling,
+            wait=spread(list(crowd.asked_after.values())),
+        )
+
+    def figures(self, waiting: int, lost: int, checks: Checks = NONE) -> Figures:
         """Return what the run came to."""
         self.measure()
         figures = Figures(
@@ -108,6 +152,7 @@ class Ledger:
             wait=spread(self.waits),
             rating_gap=spread(self.gaps),
             url=self.url,
+            checks=checks,
         )
         if not (regions := self.regions()):
             return figures

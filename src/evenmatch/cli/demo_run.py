@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from evenmatch.cli.demo_ledger import Figures, Ledger
+from evenmatch.cli.demo_players import Crowd, Party, answers
 from evenmatch.cli.demo_world import Guest, ticket_of
 from evenmatch.client import AsyncClient, ServerRefused
-from evenmatch.errors import Forgotten, MatchmakingError, UnknownTicket
+from evenmatch.errors import AlreadyWaiting, Cooldown, Forgotten, MatchmakingError, UnknownTicket
 from evenmatch.wire import ItemCreated
 
 TICK = 0.005
@@ -20,7 +21,10 @@ TELL = 0.1
 """Real seconds between two looks at least."""
 SAMPLE = 4
 """Tickets of each page of the feed that are looked at at once, before the server forgets them."""
+BACKLOG_MAX = 500
+"""Answers to ready-checks under way; with more, those who come next have to wait."""
 FORGOTTEN, UNKNOWN = Forgotten.code, UnknownTicket.code
+LIVE = ("waiting", "proposed")
 CHECKERS = 32
 """Tickets that are checked at the same time."""
 
@@ -47,11 +51,13 @@ class Run:
     ) -> None:
         self.ledger = Ledger(client.url)
         self._client = client
+        self._crowd = Crowd(client)
         self._guests = guests
+        self._minds = answers(len(guests))
         self._speed = speed
         self._queue = queue
         self._tell = tell
-        self._after = 0
+        self._after: int | None = None
         self._denied: set[str] = set()
 
     async def play(self, settle_until: float) -> Figures:
@@ -60,52 +66,80 @@ class Run:
         Args:
             settle_until: When checking begins, by `time.monotonic`.
         """
+        try:
+            await self._play(settle_until)
+            # Those who are asked meanwhile answer still.
+            figures = await self._check()
+            self._crowd.check()
+            return figures
+        finally:
+            await self._crowd.close()
+
+    async def _play(self, settle_until: float) -> None:
         following = asyncio.create_task(self._follow())
         try:
             await self._feed()
             while (left := settle_until - time.monotonic()) > 0 and not following.done():
                 self._tell(self.ledger)
+                self._crowd.check()
                 await asyncio.sleep(min(left, TELL))
         finally:
             following.cancel()
             ended = await asyncio.gather(following, return_exceptions=True)
         if isinstance(ended[0], Exception):
             raise ended[0]
-        return await self._check()
 
     async def _feed(self) -> None:
         """Create each guest's ticket when its time has come; those of one tick in one array."""
         began, sent = time.monotonic(), 0
-        while sent < len(self._guests):
-            due = self._due(sent, (time.monotonic() - began) * self._speed)
-            if due:
+        held: list[int] = []
+        while sent < len(self._guests) or held:
+            now = (time.monotonic() - began) * self._speed
+            while sent < len(self._guests) and self._guests[sent].at <= now:
+                held.append(sent)
+                sent += 1
+            if self._crowd.backlog <= BACKLOG_MAX and (due := self._due(held)):
+                held = [each for each in held if each not in due]
                 await self._create(due)
-                sent += len(due)
             self._tell(self.ledger)
-            if sent < len(self._guests):
-                next_at = began + self._guests[sent].at / self._speed
-                await asyncio.sleep(min(max(next_at - time.monotonic(), TICK), TELL))
+            self._crowd.check()
+            next_at = began + self._guests[sent].at / self._speed if sent < len(self._guests) else 0
+            await asyncio.sleep(min(max(next_at - time.monotonic(), TICK), TELL))
 
-    def _due(self, sent: int, now: float) -> Sequence[Guest]:
-        """Return the next guests whose time has come; one who comes twice comes in two arrays."""
+    def _due(self, held: Sequence[int]) -> dict[int, Guest]:
+        """Return who of those that have come may queue now.
+
+        One who comes twice at once comes twice in a row, and one who is being asked whether he
+        plays queues again when that is over: at home, he had played that match before.
+        """
         players: set[str] = set()
-        count = 0
-        for guest in self._guests[sent : sent + CREATE_MAX]:
-            if guest.at > now or any(player.id in players for player in guest.players):
-                break
-            players.update(player.id for player in guest.players)
-            count += 1
-        return self._guests[sent : sent + count]
+        due: dict[int, Guest] = {}
+        for index in held:
+            party = [player.id for player in self._guests[index].players]
+            if players.isdisjoint(party) and not self._crowd.is_asked(party):
+                due[index] = self._guests[index]
+                if len(due) == CREATE_MAX:
+                    break
+            players.update(party)
+        return due
 
-    async def _create(self, guests: Sequence[Guest]) -> None:
-        items = await self._client.create_many([ticket_of(guest, self._queue) for guest in guests])
-        for guest, item in zip(guests, items, strict=True):
+    async def _create(self, due: Mapping[int, Guest]) -> None:
+        tickets = [ticket_of(guest, self._queue) for guest in due.values()]
+        items = await self._client.create_many(tickets)
+        new: dict[str, Party] = {}
+        for (index, guest), item in zip(due.items(), items, strict=True):
             if isinstance(item, ItemCreated):
-                self.ledger.acknowledge(guest, item)
-            elif item.error == "already_waiting":
+                if self.ledger.acknowledge(guest, item):
+                    ids = tuple(player.id for player in guest.players)
+                    new[item.id] = Party(ids, self._minds[index])
+            elif item.error == AlreadyWaiting.code:
                 self.ledger.merged += 1
+            elif item.error == Cooldown.code:
+                self.ledger.cooling += 1
             else:
                 raise MatchmakingError(f"the server refused a ticket: {item.message}")
+        if new:
+            await self._crowd.join(new)
 
     async def _follow(self) -> None:
         """Read the feed for ever, as a game's backend does."""
@@ -116,7 +150,7 @@ class Run:
 
     async def _look_at_matched(self, ticket: str) -> None:
         """Ask for a ticket that the feed has just shown; it may be forgotten, never unknown."""
-        state = await self._state(ticket)
+        state, _ = await self._state(ticket)
         if state not in ("matched", FORGOTTEN):
             self._denied.add(ticket)
 
@@ -130,33 +164,48 @@ class Run:
 
     async def _check(self) -> Figures:
         """Ask for every acknowledged ticket, then read the feed to its end, and compare."""
-        states: dict[str, str] = {}
+        found: dict[str, tuple[str, str | None]] = {}
         left = iter(list(self.ledger.born))
-        await asyncio.gather(*(self._check_some(left, states) for _ in range(CHECKERS)))
+        await asyncio.gather(*(self._check_some(left, found) for _ in range(CHECKERS)))
         while await self._read_page():
             pass
-        lost = {ticket for ticket, state in states.items() if self._is_lost(ticket, state)}
-        waiting = sum(state == "waiting" for state in states.values())
-        return self.ledger.figures(waiting, len(lost | self._denied))
+        lost = {ticket for ticket, (state, reason) in found.items()
+                if self._is_lost(ticket, state, reason)}  # fmt: skip
+        # A ticket may have ended since it was asked for.
+        ended = self._crowd.ended
+        waiting = sum(
+            state in LIVE and not (ticket in self.ledger.match_count or ticket in ended)
+            for ticket, (state, _) in found.items()
+        )
+        return self.ledger.figures(
+            waiting, len(lost | self._denied), self.ledger.checks(self._crowd)
+        )
 
-    async def _check_some(self, left: Iterator[str], states: dict[str, str]) -> None:
+    async def _check_some(
+        self, left: Iterator[str], found: dict[str, tuple[str, str | None]]
+    ) -> None:
         for ticket in left:
-            states[ticket] = await self._state(ticket)
+            found[ticket] = await self._state(ticket)
 
-    async def _state(self, ticket: str) -> str:
-        """Return the state of a ticket, or the code with which the server refuses to tell it."""
+    async def _state(self, ticket: str) -> tuple[str, str | None]:
+        """Return the state and reason of a ticket, or the code with which it is refused."""
         try:
-            return (await self._client.get(ticket)).state
+            state = await self._client.get(ticket)
         except ServerRefused as refused:
-            return refused.code
+            return refused.code, self._crowd.ended.get(ticket)
+        if state.reason is not None:
+            self._crowd.ended.setdefault(ticket, state.reason)
+        return state.state, state.reason
 
-    def _is_lost(self, ticket: str, state: str) -> bool:
-        """Return whether an acknowledged ticket is gone without a match.
+    def _is_lost(self, ticket: str, state: str, reason: str | None) -> bool:
+        """Return whether an acknowledged ticket is gone without a match and without a cause.
 
-        The queue has no deadline and nobody cancels, so a ticket that the server forgot was
-        matched, and the feed must have shown it. A server that never heard of a ticket which it
-        acknowledged has lost it, whatever the feed showed.
+        The queue has no deadline and nobody cancels, so a ticket that has ended was matched, and
+        the feed must have shown it, or its party declined or did not answer in time. A server that
+        never heard of a ticket which it acknowledged has lost it, whatever the feed showed.
         """
         if state == UNKNOWN:
             return True
-        return state != "waiting" and ticket not in self.ledger.match_count
+        if state in LIVE or ticket in self.ledger.match_count:
+            return False
+        return not self._crowd.left_as_meant(ticket, reason)

@@ -65,15 +65,37 @@ class View:
         regions = ledger.regions()
         if regions:
             table.add_row("quality", _words(spread(ledger.qualities), "of 1"))
-        table.add_row("status page", ledger.url)
+        table.add_row("dashboard", ledger.url)
         self._progress.update(self._task, completed=now - self._began)
         shown = [_by_region(regions)] if regions else []
         self._live.update(Group(self._progress, table, *shown), refresh=True)
 
 
+def print_address(console: Console, url: str) -> None:
+    """Print where the dashboard is; nothing is opened."""
+    console.print(f"\nDashboard:  [bold link={url}/]{url}/[/]\n", highlight=False)
+
+
+def print_goodbye(console: Console, url: str) -> None:
+    """Print that the demo goes on, and how it ends."""
+    console.print(
+        f"\nThe players come again and again, so that you can look around: "
+        f"[bold link={url}/]{url}/[/]\nCtrl-C ends the demo.",
+        highlight=False,
+    )
+
+
 def print_summary(console: Console, figures: Figures) -> None:
     """Print what a run came to."""
     table = _table(figures.matched, figures.waiting, figures.wait, figures.rating_gap)
+    checks = figures.checks
+    table.add_row("wait until asked", _words(checks.wait, "s"))
+    table.add_row("proposed", f"{checks.proposed:,}")
+    table.add_row(
+        "failed", f"{checks.failed:,}, of which {checks.repaired:,} were repaired and played"
+    )
+    table.add_row("declined", f"{checks.declined:,} tickets")
+    table.add_row("silent", f"{checks.silent:,} tickets, and {checks.late:,} answered too late")
     if isinstance(figures.quality, Spread):
         table.add_row("quality", _words(figures.quality, "of 1"))
     table.add_row("lost", str(figures.lost))
@@ -83,7 +105,8 @@ def print_summary(console: Console, figures: Figures) -> None:
         console.print(_by_region(figures.regions))
     console.print(
         f"{figures.tickets:,} tickets were acknowledged; {figures.merged:,} more came while "
-        f"their player was still waiting.",
+        f"their player was still waiting, and {figures.checks.cooling:,} whose player had failed "
+        f"several ready-checks.",
         highlight=False,
     )
 

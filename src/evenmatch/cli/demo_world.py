@@ -19,6 +19,17 @@ SERVER = """
 [server]
 clock_speed = %r
 """
+# The ready-check stands in the table of the queue, before its first criterion.
+CHECK = """
+[queue.accept]
+seconds = %r
+repair = %r
+
+[[queue.criteria]]"""
+ANSWER_SECONDS = 3.0
+"""Real seconds for an answer over HTTP, on a busy machine; the world's clock runs faster."""
+ACCEPT_MIN, REPAIR_MIN = 15.0, 10.0
+"""World seconds for an answer and for a repair, however slow the clock is."""
 # TrueSkill points: half of the players lie within 4 points of the mean, and a gap of 4 wins 72 %.
 DUEL = """
 [[queue]]
@@ -145,7 +156,9 @@ class Setting(msgspec.Struct, frozen=True):
 
     def server_config(self, speed: float) -> str:
         """Return the configuration of a server whose clock runs at a speed."""
-        return SERVER % speed + self.config
+        seconds = ANSWER_SECONDS * speed
+        check = CHECK % (max(ACCEPT_MIN, seconds), max(REPAIR_MIN, seconds))
+        return SERVER % speed + self.config.replace("[[queue.criteria]]", check, 1)
 
 
 SETTINGS = {

@@ -18,9 +18,11 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from evenmatch.cost.expansion import round_up
 from evenmatch.engine.check import describe
 from evenmatch.engine.deadlines import Entry
-from evenmatch.engine.floor import Floor
+from evenmatch.engine.forgetting import KEEP_PENALTIES
+from evenmatch.engine.house import House
 from evenmatch.engine.lookup import find_match
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.replacements import Found, Vacancy, find_replacements, without_them
@@ -31,24 +33,23 @@ from evenmatch.model.events import (
     Confirmed,
     Dissolved,
     Penalised,
+    Prolonged,
     Repaired,
     SeatsFreed,
 )
-from evenmatch.model.inputs import Accept, Decline
+from evenmatch.model.inputs import Accept, Decline, Prolong
 from evenmatch.model.match import Match, OpenMatch
 from evenmatch.model.ticket import Ticket
 
-FORGIVEN_AFTER = 86_400.0
-"""Seconds after which a failed ready-check counts no longer."""
-
 
 class Acceptance:
-    """The proposals of a floor: answers, failures, repairs."""
+    """The proposals of a house: answers, failures, repairs."""
 
-    def __init__(self, floor: Floor) -> None:
-        self._floor = floor
-        # Sequence of the newest ticket that each open proposal has been offered.
-        self._offered: dict[str, int] = {}
+    def __init__(self, house: House) -> None:
+        self._house = house
+        # The proposals that have free seats.
+        self._open: dict[str, None] = {}
+        house.offer = self.offer
 
     # Inputs
 
@@ -61,12 +62,12 @@ class Acceptance:
         new = tuple([p for p in self._named(given) if p not in known])
         if not new:
             return
-        self._floor.emit(Confirmed(given.match, given.ticket, new))
+        self._house.emit(Confirmed(given.match, given.ticket, new))
         self._conclude(given.match)
 
     def decline(self, given: Decline) -> None:
         """Take a declining ticket out of its proposal, and repair the match."""
-        floor = self._floor
+        house = self._house
         if self._has_declined(given):
             return
         proposal = self._asked(given)
@@ -74,41 +75,68 @@ class Acceptance:
             raise TooLate(f"match {given.match} is made", ticket=given.ticket, match=given.match)
         named = self._named(given)
         self._lose(proposal, {given.ticket: ("declined", named)})
-        floor.decide(list(floor.dirty), fired=False)
+        house.decide(list(house.dirty), fired=False)
 
-    def withdraw(self, ticket_id: str, reason: str) -> None:
-        """Cancel a ticket that is proposed: for a single player this is a decline."""
-        row = self._floor.tables.waiting[ticket_id]
+    def withdraw(self, ticket_id: str, reason: str, by: str | None) -> None:
+        """Cancel a ticket that is proposed: for who asks for it, this is a decline.
+
+        Args:
+            ticket_id: The ticket.
+            reason: Only what players do themselves (`player`) counts against them.
+            by: The player who asks; None where nobody says, and then all who have not accepted.
+        """
+        row = self._house.tables.waiting[ticket_id]
         assert row.match is not None
-        alone = row.ticket.size == 1 and reason == "player"
-        blamed = tuple([p.id for p in row.ticket.players]) if alone else ()
-        self._lose(self._floor.tables.proposals[row.match], {ticket_id: (reason, blamed)})
+        proposal = self._house.tables.proposals[row.match]
+        blamed: tuple[str, ...] = ()
+        if reason == "player":
+            known = proposal.accepted.get(ticket_id, ())
+            players = [player.id for player in row.ticket.players]
+            open_ = tuple([player for player in players if player not in known])
+            blamed = (by,) if by in players else open_ or tuple(players)
+        self._lose(proposal, {ticket_id: (reason, blamed)})
 
     def fire(self, now: float) -> None:
         """Fail the checks whose answers are missing, and end the repairs whose time is up."""
-        floor = self._floor
-        for entry in floor.answers.take_due(now):
+        house = self._house
+        for entry in house.answers.take_due(now):
             self._fire(entry, now)
 
-    def entered(self, name: str) -> None:
-        """Offer the free seats of a queue's proposals to tickets that have just entered it."""
-        tables = self._floor.tables
-        if not self._offered or name in tables.paused:
-            return
-        pool = self._floor.pools[name]
-        for match_id in list(self._offered):
-            proposal = tables.proposals.get(match_id)
-            if proposal is None or proposal.open is None:
-                del self._offered[match_id]
-            elif proposal.match.queue == name:
-                self._seek(proposal, pool, self._offered[match_id])
+    def offer(self, name: str, fresh: list[str]) -> None:
+        """Offer the free seats of a queue's proposals to tickets that were just let in."""
+        tables = self._house.tables
+        for match_id in list(self._open):
+            proposal = tables.proposals[match_id]
+            pool = self._where_repaired(proposal)
+            if pool is None or pool.name != name:
+                continue
+            candidates = [pool.tickets[key] for key in fresh if key in pool.tickets]
+            self._seek(proposal, pool, candidates)
+
+    def configured(self) -> None:
+        """End the repairs that a new configuration leaves no place for."""
+        for match_id in list(self._open):
+            proposal = self._house.tables.proposals[match_id]
+            if self._where_repaired(proposal) is None:
+                self._dissolve(proposal, proposal.tickets, "queue_changed")
+
+    def prolong(self, given: Prolong) -> None:
+        """Give everybody who is asked more time: for some, the server was not there."""
+        house = self._house
+        for match_id, proposal in list(house.tables.proposals.items()):
+            until = {key: round_up(at + given.seconds) for key, at in proposal.until.items()}
+            ends = None if proposal.open is None else proposal.open.expires_at
+            if ends is not None:
+                ends = round_up(ends + given.seconds)
+            house.emit(Prolonged(match_id, until, ends))
+            house.watch_proposal(house.tables.proposals[match_id])
 
     def resume(self) -> None:
         """Take the proposals of a journal up again; the next `fire` sees to what is overdue."""
-        for proposal in self._floor.tables.proposals.values():
-            self._floor.watch_proposal(proposal)
+        for proposal in self._house.tables.proposals.values():
+            self._house.watch_proposal(proposal)
             if proposal.open is not None:
-                self._offered[proposal.match.id] = 0
+                self._open[proposal.match.id] = None
 
     # Answers
 
@@ -120,8 +148,8 @@ class Acceptance:
             ProposalOver: It has failed, or the ticket has left it.
             NotInMatch: The ticket was never asked.
         """
-        floor = self._floor
-        tables = floor.tables
+        house = self._house
+        tables = house.tables
         proposal = tables.proposals.get(given.match)
         if proposal is not None:
             if given.ticket in proposal.tickets:
@@ -131,7 +159,7 @@ class Acceptance:
                 raise ProposalOver(
                     f"ticket {given.ticket} has left match {given.match}", ticket=given.ticket
                 )
-        elif given.ticket in find_match(tables, floor.shard, given.match).match.tickets:
+        elif given.ticket in find_match(tables, house.shard, given.match).match.tickets:
             return None
         raise NotInMatch(
             f"ticket {given.ticket[:64]!r} has no seat in match {given.match}", where="/ticket"
@@ -143,7 +171,7 @@ class Acceptance:
         Raises:
             NotInMatch: One of them is not in the ticket.
         """
-        ticket = self._floor.tables.waiting[given.ticket].ticket
+        ticket = self._house.tables.waiting[given.ticket].ticket
         ids = tuple([player.id for player in ticket.players])
         for at, player in enumerate(given.players):
             if player not in ids:
@@ -155,30 +183,30 @@ class Acceptance:
 
     def _has_declined(self, given: Decline) -> bool:
         """Return whether the ticket has declined this very proposal before."""
-        ended = self._floor.tables.ended.get(given.ticket)
+        ended = self._house.tables.ended.get(given.ticket)
         return ended is not None and ended.match == given.match and ended.reason == "declined"
 
     def _conclude(self, match_id: str) -> None:
         """Make the match if everyone has accepted."""
-        floor = self._floor
-        proposal, waiting = floor.tables.proposals[match_id], floor.tables.waiting
+        house = self._house
+        proposal, waiting = house.tables.proposals[match_id], house.tables.waiting
         if proposal.open is not None:
             return
         for ticket_id in proposal.match.tickets:
             if len(proposal.accepted.get(ticket_id, ())) < waiting[ticket_id].ticket.size:
                 return
-        floor.settle(_at(proposal, floor.now))
+        house.settle(_at(proposal, house.now))
 
     # Failures
 
     def _fire(self, entry: Entry, now: float) -> None:
-        proposal = self._floor.tables.proposals.get(entry[3])
+        proposal = self._house.tables.proposals.get(entry[3])
         if proposal is None:
             return
         silent = self._silent(proposal, now)
         if silent:
             self._lose(proposal, {ticket_id: ("silent", who) for ticket_id, who in silent})
-            proposal = self._floor.tables.proposals.get(entry[3])
+            proposal = self._house.tables.proposals.get(entry[3])
         if proposal is None or proposal.open is None:
             return
         assert proposal.open.expires_at is not None
@@ -192,7 +220,7 @@ class Acceptance:
             if proposal.until[ticket_id] > now:
                 continue
             known = proposal.accepted.get(ticket_id, ())
-            players = self._floor.tables.waiting[ticket_id].ticket.players
+            players = self._house.tables.waiting[ticket_id].ticket.players
             missing = tuple([player.id for player in players if player.id not in known])
             if missing:
                 found.append((ticket_id, missing))
@@ -200,55 +228,56 @@ class Acceptance:
 
     def _lose(self, proposal: Proposal, gone: dict[str, tuple[str, tuple[str, ...]]]) -> None:
         """Take tickets out of a proposal: by id, the reason and the players to blame."""
-        floor = self._floor
-        waiting = floor.tables.waiting
+        house = self._house
+        waiting = house.tables.waiting
         left = tuple([waiting[ticket_id].ticket for ticket_id in gone])
         stay = [ticket_id for ticket_id in proposal.tickets if ticket_id not in gone]
         for ticket_id, (reason, blamed) in gone.items():
-            floor.emit(Cancelled(ticket_id, reason, proposal.match.id))
+            house.emit(Cancelled(ticket_id, reason, proposal.match.id))
             for player in blamed:
                 self._blame(player, proposal)
         pool = self._where_repaired(proposal)
         if not stay or pool is None:
             self._dissolve(proposal, stay, next(iter(gone.values()))[0])
             return
-        floor.emit(SeatsFreed(self._opened(proposal, stay)))
-        proposal = floor.tables.proposals[proposal.match.id]
-        floor.watch_proposal(proposal)
-        self._seek(proposal, pool, 0, left)
+        house.emit(SeatsFreed(self._opened(proposal, stay)))
+        proposal = house.tables.proposals[proposal.match.id]
+        house.watch_proposal(proposal)
+        self._open[proposal.match.id] = None
+        self._seek(proposal, pool, pool.tickets.values(), left)
 
     def _blame(self, player: str, proposal: Proposal) -> None:
         """Count a player's failure; from the second within a day on it costs a cooldown."""
-        accept, group, now = proposal.queue.accept, proposal.queue.group, self._floor.now
+        accept, group, now = proposal.queue.accept, proposal.queue.group, self._house.now
         assert accept is not None
-        before = self._floor.tables.penalties.get(group, {}).get(player)
-        count = 1 if before is None or before.at + FORGIVEN_AFTER < now else before.count + 1
+        before = self._house.tables.penalties.get(group, {}).get(player)
+        count = 1 if before is None or before.at + KEEP_PENALTIES < now else before.count + 1
         cooldowns = accept.cooldowns
         wait = cooldowns[min(count - 2, len(cooldowns) - 1)] if count > 1 and cooldowns else 0.0
-        self._floor.emit(Penalised(player, group, count, now + wait))
+        self._house.emit(Penalised(player, group, count, now + wait))
 
     def _where_repaired(self, proposal: Proposal) -> Pool | None:
         """Return the pool in which replacements are sought; None if none can be.
 
         A queue that was changed meanwhile judges matches by other rules.
         """
-        tables, name = self._floor.tables, proposal.match.queue
-        accept, pool = proposal.queue.accept, self._floor.pools.get(name)
+        tables, name = self._house.tables, proposal.match.queue
+        accept, pool = proposal.queue.accept, self._house.pools.get(name)
         if accept is None or not accept.repair or pool is None or pool.fault is not None:
             return None
-        if name in tables.paused or tables.queues[name] != proposal.queue:
+        if name in tables.paused or not tables.queues[name].judges_like(proposal.queue):
             return None
         return pool
 
     def _opened(self, proposal: Proposal, stay: list[str]) -> OpenMatch:
         """Return the free seats of a proposal that only some tickets stay in."""
-        floor, match, accept = self._floor, proposal.match, proposal.queue.accept
+        house, match, accept = self._house, proposal.match, proposal.queue.accept
         assert accept is not None
-        waiting = floor.tables.waiting
+        waiting = house.tables.waiting
         seated = tuple([tuple([t for t in team if t in stay]) for team in match.teams])
         sizes = [sum([waiting[ticket_id].ticket.size for ticket_id in team]) for team in seated]
         free = tuple([len(team) - size for team, size in zip(match.players, sizes, strict=True)])
-        since = floor.now if proposal.open is None else proposal.open.enqueued_at
+        since = house.now if proposal.open is None else proposal.open.enqueued_at
         return OpenMatch(
             match.id,
             match.queue,
@@ -265,23 +294,26 @@ class Acceptance:
     # Repair
 
     def _seek(
-        self, proposal: Proposal, pool: Pool, after: int, left: tuple[Ticket, ...] = ()
+        self,
+        proposal: Proposal,
+        pool: Pool,
+        among: Iterable[Ticket],
+        left: tuple[Ticket, ...] = (),
     ) -> None:
-        """Look for replacements among the tickets that entered after a sequence number."""
-        self._offered[proposal.match.id] = self._floor.tables.counters.accepted
+        """Look for replacements among waiting tickets."""
+        gone, tables, now = proposal.left, self._house.tables, self._house.now
         candidates = [
             ticket
-            for ticket in pool.tickets.values()
-            if ticket.sequence > after
-            and not pool.is_kept(ticket.id)
-            and not any(player.id in proposal.left for player in ticket.players)
+            for ticket in among
+            if not pool.is_kept(ticket.id)
+            and not any(player.id in gone for player in ticket.players)
         ]
-        found = find_replacements(pool, self._vacancy(proposal, left), candidates, self._floor.now)
-        if found is not None:
+        found = find_replacements(pool, self._vacancy(proposal, left), candidates, now)
+        if found is not None and tables.dissolved_until(found[0]) <= now:
             self._repair(proposal, pool, found)
 
     def _vacancy(self, proposal: Proposal, left: tuple[Ticket, ...] = ()) -> Vacancy:
-        waiting, seats = self._floor.tables.waiting, proposal.open
+        waiting, seats = self._house.tables.waiting, proposal.open
         assert seats is not None
         return Vacancy(
             tuple([waiting[ticket_id].ticket for ticket_id in proposal.tickets]),
@@ -293,44 +325,44 @@ class Acceptance:
 
     def _repair(self, proposal: Proposal, pool: Pool, found: Found) -> None:
         """Fill the free seats; whoever joins is asked, and leaves the pools he waited in."""
-        floor, (tickets, seating) = self._floor, found
+        house, (tickets, seating) = self._house, found
         accept, old = proposal.queue.accept, proposal.match
         assert accept is not None
-        match = describe(old.id, pool, tickets, seating, old.bots, floor.now)
+        match = describe(old.id, pool, tickets, seating, old.bots, house.now)
         joined = tuple([t.id for t in tickets if t.id not in proposal.tickets])
         until = {
-            ticket.id: accept.answer_by(ticket.enqueued_at, floor.now)
+            ticket.id: accept.answer_by(ticket.enqueued_at, house.now)
             for ticket in tickets
             if ticket.id in joined
         }
-        leaves = [(ticket_id, floor.tables.waiting[ticket_id].queues) for ticket_id in joined]
-        floor.emit(Repaired(match, joined, until))
-        self._offered.pop(old.id, None)
+        leaves = [(ticket_id, house.tables.waiting[ticket_id].queues) for ticket_id in joined]
+        house.emit(Repaired(match, joined, until))
+        self._open.pop(old.id, None)
         for ticket_id, queues in leaves:
-            floor.leave(ticket_id, queues)
-        floor.watch_proposal(floor.tables.proposals[old.id])
+            house.leave(ticket_id, queues)
+        house.watch_proposal(house.tables.proposals[old.id])
         self._conclude(old.id)
 
     def _give_up(self, proposal: Proposal) -> None:
         """End a repair: play without those who left where that is a match, else dissolve it."""
         pool = self._where_repaired(proposal)
         if pool is not None:
-            self._seek(proposal, pool, 0)
-            proposal = self._floor.tables.proposals[proposal.match.id]
+            self._seek(proposal, pool, pool.tickets.values())
+            proposal = self._house.tables.proposals[proposal.match.id]
             if proposal.open is None:
                 return
-            found = without_them(pool, self._vacancy(proposal), self._floor.now)
+            found = without_them(pool, self._vacancy(proposal), self._house.now)
             if found is not None:
                 self._repair(proposal, pool, found)
                 return
         self._dissolve(proposal, list(proposal.tickets), "no_replacement")
 
     def _dissolve(self, proposal: Proposal, stay: Iterable[str], reason: str) -> None:
-        floor, match_id = self._floor, proposal.match.id
+        house, match_id = self._house, proposal.match.id
         innocents = tuple(stay)
-        self._offered.pop(match_id, None)
-        floor.emit(Dissolved(match_id, reason, innocents))
-        floor.come_back(innocents)
+        self._open.pop(match_id, None)
+        house.emit(Dissolved(match_id, reason, innocents))
+        house.come_back(innocents)
 
 
 def _at(proposal: Proposal, now: float) -> Match:

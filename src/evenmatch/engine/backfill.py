@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from evenmatch.engine.deadlines import Deadlines, Entry
 from evenmatch.engine.fills import Fills
-from evenmatch.engine.floor import Floor
+from evenmatch.engine.house import House
 from evenmatch.engine.lookup import find_match
 from evenmatch.engine.rosters import MINUTE, OPENS_PER_MINUTE, Roster
 from evenmatch.engine.rows import KeptMatch
@@ -48,15 +48,15 @@ Without it two players alone in a queue would ask for one server after the other
 
 
 class Backfill:
-    """The running matches of a floor: opening, closing, calling off."""
+    """The running matches of a house: opening, closing, calling off."""
 
-    def __init__(self, floor: Floor) -> None:
-        self._floor = floor
-        self._fills = Fills(floor)
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._fills = Fills(house)
         self._leases = Deadlines(self._is_lease)
-        floor.timers.append(self._leases)
-        floor.fills = self._fills
-        floor.on_made = self._made
+        house.timers.append(self._leases)
+        house.fills = self._fills
+        house.on_made = self._made
 
     # Inputs
 
@@ -89,7 +89,7 @@ class Backfill:
         elif any(opened.free):
             self._check_pace(given.match, roster)
         self._emit_opened(opened, left)
-        self._floor.decide(list(self._floor.dirty), fired=False)
+        self._house.decide(list(self._house.dirty), fired=False)
 
     def close(self, given: Close) -> None:
         """Let a running match ask for nobody any more; again changes nothing.
@@ -108,15 +108,15 @@ class Backfill:
         Raises:
             TooLate: It was called off.
         """
-        floor = self._floor
-        if floor.tables.matches[given.match].void is not None:
+        house = self._house
+        if house.tables.matches[given.match].void is not None:
             raise TooLate(
                 f"match {given.match} was called off: its tickets wait again", match=given.match
             )
-        floor.emit(Assigned(given.match))
-        roster = floor.tables.rosters.get(given.match)
+        house.emit(Assigned(given.match))
+        roster = house.tables.rosters.get(given.match)
         for fill in roster.fills if roster is not None else ():
-            floor.emit(Assigned(fill, given.assignment))
+            house.emit(Assigned(fill, given.assignment))
 
     def void(self, given: Void) -> None:
         """Call a match off: its tickets wait again, in their old place.
@@ -125,11 +125,11 @@ class Backfill:
             UnknownMatch, Forgotten, NotMade, ProposalOver: There is no such match.
             TooLate: It has a place to be played, or is over.
         """
-        floor = self._floor
-        kept = find_match(floor.tables, floor.shard, given.match)
+        house = self._house
+        kept = find_match(house.tables, house.shard, given.match)
         if kept.void is not None:
             return
-        roster = floor.tables.rosters.get(given.match)
+        roster = house.tables.rosters.get(given.match)
         if roster is None or kept.assignment is not None:
             raise TooLate(f"match {given.match} cannot be called off now", match=given.match)
         tickets = sorted([t for team in roster.teams for t in team], key=lambda t: t.age_key)
@@ -137,33 +137,36 @@ class Backfill:
             self._fills.close(given.match, roster.queue)
         elsewhere = [t.id for t in tickets if self._are_taken(given.match, roster, t.id)]
         again_at = given.now + VOID_PAUSE
-        floor.emit(Voided(given.match, given.reason, tuple(tickets), again_at, roster.fills))
+        house.emit(Voided(given.match, given.reason, tuple(tickets), again_at, roster.fills))
         for ticket_id in elsewhere:
-            floor.emit(Cancelled(ticket_id, "waits_elsewhere"))
-        floor.come_back([t.id for t in tickets if t.id not in elsewhere])
-        floor.decide(list(floor.dirty), fired=False)
+            house.emit(Cancelled(ticket_id, "waits_elsewhere"))
+        house.come_back([t.id for t in tickets if t.id not in elsewhere])
+        house.decide(list(house.dirty), fired=False)
 
     def running(self, kept: KeptMatch) -> KeptMatch:
         """Return the match that is being played: who joined it is no match of his own."""
-        return self._floor.tables.matches.get(kept.match.extends or "", kept)
+        return self._house.tables.matches.get(kept.match.extends or "", kept)
 
     # Time
 
     def fire(self, now: float) -> None:
         """Close the matches whose lease is over, and let others look for newcomers."""
         for entry in self._leases.take_due(now):
-            self._close(entry[3], self._floor.tables.rosters[entry[3]], "lease")
+            # Two openings of a match may end at the same instant.
+            if not self._is_lease(entry):
+                continue
+            self._close(entry[3], self._house.tables.rosters[entry[3]], "lease")
         self._fills.fire(now)
 
     def resume(self) -> None:
         """Take the open matches of a journal up again, or of a new configuration."""
-        for match_id, roster in self._floor.tables.rosters.items():
+        for match_id, roster in self._house.tables.rosters.items():
             if roster.open is not None:
                 self._watch(match_id, roster.open)
 
     def configured(self) -> None:
         """Close the matches that the queues of a new configuration would not open."""
-        tables = self._floor.tables
+        tables = self._house.tables
         for match_id, roster in list(tables.rosters.items()):
             if roster.open is None:
                 continue
@@ -177,15 +180,15 @@ class Backfill:
 
     def roster(self, match_id: str) -> Roster:
         """Return the roster of a match that may be filled."""
-        floor = self._floor
-        kept = find_match(floor.tables, floor.shard, match_id)
+        house = self._house
+        kept = find_match(house.tables, house.shard, match_id)
         if kept.match.extends is not None:
             raise NoBackfill(
                 f"match {match_id} brings newcomers to match {kept.match.extends}: open that one",
                 match=kept.match.extends,
             )
-        roster = floor.tables.rosters.get(match_id)
-        queue = floor.tables.queues.get(kept.match.queue)
+        roster = house.tables.rosters.get(match_id)
+        queue = house.tables.queues.get(kept.match.queue)
         if queue is None or queue.backfill is None:
             raise NoBackfill(
                 f"queue {kept.match.queue} has no backfill; set backfill to manual or automatic",
@@ -230,7 +233,7 @@ class Backfill:
         return OpenMatch(
             given.match,
             roster.queue,
-            self._floor.tables.matches[given.match].made,
+            self._house.tables.matches[given.match].made,
             given.now if left else roster.since,
             _seated(roster, left),
             free,
@@ -242,7 +245,7 @@ class Backfill:
 
     def _check_pace(self, match_id: str, roster: Roster) -> None:
         """Refuse a match, or a queue, that opens again and again."""
-        now = self._floor.now
+        now = self._house.now
         if len([at for at in roster.opened if at > now - MINUTE]) >= OPENS_PER_MINUTE:
             raise Overloaded(
                 f"match {match_id} was opened {OPENS_PER_MINUTE} times within a minute; "
@@ -258,7 +261,7 @@ class Backfill:
             )
 
     def _emit_opened(self, opened: OpenMatch, left: tuple[str, ...]) -> None:
-        self._floor.emit(Opened(opened, left))
+        self._house.emit(Opened(opened, left))
         self._fills.close(opened.id, opened.queue)
         if any(opened.free):
             self._watch(opened.id, opened)
@@ -270,17 +273,17 @@ class Backfill:
 
     def _close(self, match_id: str, roster: Roster, reason: str) -> None:
         self._fills.close(match_id, roster.queue)
-        self._floor.emit(Closed(match_id, reason))
+        self._house.emit(Closed(match_id, reason))
 
     def _made(self, match_id: str) -> None:
         """Let a match that has just been made or filled open itself, where its queue says so."""
-        roster = self._floor.tables.rosters.get(match_id)
+        roster = self._house.tables.rosters.get(match_id)
         if roster is None or roster.backfill != "automatic" or not any(roster.free):
             return
         full = self._fills.count(roster.queue) >= OPEN_MOST
         if full or len(roster.fills) >= FILLS_MOST or roster.open is not None:
             return
-        made, now = self._floor.tables.matches[match_id].made, self._floor.now
+        made, now = self._house.tables.matches[match_id].made, self._house.now
         opened = OpenMatch(
             match_id,
             roster.queue,
@@ -295,7 +298,7 @@ class Backfill:
 
     def _are_taken(self, match_id: str, roster: Roster, ticket_id: str) -> bool:
         """Return whether a player of a ticket waits or plays elsewhere by now."""
-        tables = self._floor.tables
+        tables = self._house.tables
         group = tables.queues[roster.queue].group if roster.queue in tables.queues else ""
         players: Iterable[str] = [
             p.id for team in roster.teams for t in team if t.id == ticket_id for p in t.players
@@ -305,7 +308,7 @@ class Backfill:
         return any(player in waits or busy.get(player, match_id) not in mine for player in players)
 
     def _is_lease(self, entry: Entry) -> bool:
-        roster = self._floor.tables.rosters.get(entry[3])
+        roster = self._house.tables.rosters.get(entry[3])
         return roster is not None and roster.open is not None and roster.open.expires_at == entry[0]
 
 

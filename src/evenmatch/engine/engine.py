@@ -14,7 +14,7 @@ applies to what is left. What takes a matcher long is a job, which `take_jobs` h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from evenmatch.engine.acceptance import Acceptance
 from evenmatch.engine.admission import Door, Limits, check_request, judge, judge_update
@@ -23,7 +23,7 @@ from evenmatch.engine.check import playable
 from evenmatch.engine.configuration import carried_over, check_configuration, misfits
 from evenmatch.engine.deadlines import Entry
 from evenmatch.engine.fill import fill_at_deadline
-from evenmatch.engine.floor import Floor, Resolve
+from evenmatch.engine.house import House, Resolve
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.ladders import Ladders, Rate
 from evenmatch.engine.lookup import find_match, find_ticket
@@ -55,6 +55,7 @@ from evenmatch.model.inputs import (
     Input,
     Open,
     Outcome,
+    Prolong,
     Settle,
     Update,
     Void,
@@ -86,11 +87,11 @@ class Engine:
     ) -> None:
         self.shard = shard
         self.limits = limits or Limits()
-        self._floor = Floor(resolve, shard)
-        self._acceptance = Acceptance(self._floor)
-        self._backfill = Backfill(self._floor)
-        self.ladders = Ladders(self._floor, rate)
-        self._outcomes = Outcomes(self._floor, rate)
+        self._house = House(resolve, shard)
+        self._acceptance = Acceptance(self._house)
+        self._backfill = Backfill(self._house)
+        self.ladders = Ladders(self._house, rate)
+        self._outcomes = Outcomes(self._house, rate)
         self._wakeup: float | None = None
         # The instant whose deadlines were left to the advance after this one.
         self._put_off_at = -math.inf
@@ -106,6 +107,7 @@ class Engine:
             Finish: self._finish,
             Open: self._backfill.open,
             Outcome: self._outcome,
+            Prolong: self._acceptance.prolong,
             Settle: self._settle,
             Update: self._update,
             Void: self._backfill.void,
@@ -114,23 +116,23 @@ class Engine:
     @property
     def tables(self) -> Tables:
         """Return everything that is remembered."""
-        return self._floor.tables
+        return self._house.tables
 
     @tables.setter
     def tables(self, tables: Tables) -> None:
-        self._floor.tables = tables
+        self._house.tables = tables
 
     @property
     def pools(self) -> dict[str, Pool]:
         """Return the queues at work, by name."""
-        return self._floor.pools
+        return self._house.pools
 
     @property
     def next_wakeup(self) -> float:
         """Return the instant of the next timer or deadline; inf if nothing is due ever."""
         if self._wakeup is None:
-            floor = self._floor
-            self._wakeup = min(floor.next_due(), max(self._outcomes.next(), floor.now))
+            house = self._house
+            self._wakeup = min(house.next_due(), max(self._outcomes.next(), house.now))
         return self._wakeup
 
     @property
@@ -149,18 +151,18 @@ class Engine:
             ConfigError: `Configure` with queues or policies that cannot work.
         """
         handler = self._steps[type(given)]
-        floor = self._floor
-        assert given.now >= floor.now, f"time runs backwards: {given.now} < {floor.now}"
+        house = self._house
+        assert given.now >= house.now, f"time runs backwards: {given.now} < {house.now}"
         assert given.now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
         self._wakeup = None
-        floor.begin(given)
+        house.begin(given)
         handler(given)
-        events = tuple(floor.events)
+        events = tuple(house.events)
         if not changes_state(given, events):
             return Record(0, given, events)
-        record = Record(floor.tables.sequence + 1, given, events)
-        floor.tables.seal(record)
-        assert floor.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
+        record = Record(house.tables.sequence + 1, given, events)
+        house.tables.seal(record)
+        assert house.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
         return record
 
     def announce(self, ticket: Ticket, queue: str, now: float) -> None:
@@ -168,8 +170,8 @@ class Engine:
 
         It is advice to the queue's matcher and no input: it changes nothing that is journalled.
         """
-        assert self._floor.now <= now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
-        self._floor.now, self._wakeup = now, None
+        assert self._house.now <= now <= self.next_wakeup, "hand in Advance(next_wakeup) first"
+        self._house.now, self._wakeup = now, None
         self.pools[queue].announce(ticket, now)
 
     def apply(self, record: Record) -> None:
@@ -183,80 +185,81 @@ class Engine:
             now: Where engine time goes on, seconds.
             memories: What the matchers knew at the last snapshot, by queue.
         """
-        floor, tables, known, self._wakeup = self._floor, self.tables, memories or {}, None
-        floor.now = tables.now = max(tables.now, now)
+        house, tables, known, self._wakeup = self._house, self.tables, memories or {}, None
+        house.now = tables.now = max(tables.now, now)
         pools = {}
         for name, queue in tables.queues.items():
             try:
-                pools[name] = floor.make_pool(queue, tables.seed, known.get(name))
+                pools[name] = house.make_pool(queue, tables.seed, known.get(name))
             except MatchmakingError as error:
                 # The policy of the past need not exist any more: whoever starts a server with
                 # another one configures it next.
                 pools[name] = Pool.stopped(queue, str(error))
-        floor.open_pools(pools)
+        house.open_pools(pools)
         for kept in tables.matches.values():
-            floor.watch_match(kept)
+            house.watch_match(kept)
             self._outcomes.watch(kept)
         self._acceptance.resume()
         self._backfill.resume()
         for pool in self.pools.values():
-            pool.wake_at = floor.now
+            pool.wake_at = house.now
 
     def memories(self) -> dict[str, Memory]:
         """Return what the matchers know that re-entering cannot restore, by queue."""
         return {name: pool.memory() for name, pool in self.pools.items()}
 
     def _configure(self, given: Configure) -> None:
-        floor = self._floor
-        check_configuration(given, floor.tables)
+        house = self._house
+        check_configuration(given, house.tables)
         self.ladders.check(given.queues)
-        same, known = carried_over(given, floor.tables, floor.pools)
+        same, known = carried_over(given, house.tables, house.pools)
         pools = {
             queue.name: same.get(queue.name)
-            or floor.make_pool(queue, given.seed, known.get(queue.name))
+            or house.make_pool(queue, given.seed, known.get(queue.name))
             for queue in given.queues
         }
-        floor.emit(Configured())
-        for ticket_id, name in misfits(floor.tables, pools):
-            floor.drop(ticket_id, name, "queue_changed")
-        floor.open_pools(pools, same)
+        house.emit(Configured())
+        for ticket_id, name in misfits(house.tables, pools):
+            house.drop(ticket_id, name, "queue_changed")
+        house.open_pools(pools, same)
         self._backfill.configured()
-        floor.decide(pools, fired=False)
+        self._acceptance.configured()
+        house.decide(pools, fired=False)
 
     def _enqueue(self, given: Enqueue) -> None:
-        floor = self._floor
-        check_request(given, floor.tables)
+        house = self._house
+        check_request(given, house.tables)
         entered: list[Ticket] = []
         known = self.ladders.known_of
-        door = Door(self.shard, floor.tables, floor.objectives, self.limits, known)
+        door = Door(self.shard, house.tables, house.objectives, self.limits, known)
         for item in range(len(given.tickets)):
             event = judge(given, item, door)
-            floor.emit(event)
+            house.emit(event)
             if type(event) is Accepted:
-                entered.append(floor.tables.waiting[event.ticket].ticket)
+                entered.append(house.tables.waiting[event.ticket].ticket)
         for turn in in_turn(entered):
             for ticket in turn:
-                floor.enter(ticket, ticket.queues)
-            self._settle_down(order_of_queues(turn, floor.pools, given.now))
+                house.enter(ticket, ticket.queues)
+            house.decide(order_of_queues(turn, house.pools, given.now), fired=False)
 
     def _update(self, given: Update) -> None:
-        floor = self._floor
-        row = floor.tables.waiting.get(given.ticket)
+        house = self._house
+        row = house.tables.waiting.get(given.ticket)
         if row is None or row.match is not None:
             view = self.view(given.ticket)
             raise TooLate(
                 f"ticket {given.ticket} is {view.state}", ticket=view.id, match=view.match
             )
-        door = Door(self.shard, floor.tables, floor.objectives, self.limits)
-        floor.emit(judge_update(given, row.ticket, door))
+        door = Door(self.shard, house.tables, house.objectives, self.limits)
+        house.emit(judge_update(given, row.ticket, door))
         for name in row.queues:
-            floor.pools[name].leave(given.ticket, given.now)
-        floor.enter(floor.tables.waiting[given.ticket].ticket, row.queues)
-        self._settle_down(row.queues)
+            house.pools[name].leave(given.ticket, given.now)
+        house.enter(house.tables.waiting[given.ticket].ticket, row.queues)
+        house.decide(row.queues, fired=False)
 
     def _cancel(self, given: Cancel) -> None:
-        floor = self._floor
-        row = floor.tables.waiting.get(given.ticket)
+        house = self._house
+        row = house.tables.waiting.get(given.ticket)
         if row is None:
             view = self.view(given.ticket)
             if view.state in GONE:
@@ -265,19 +268,13 @@ class Engine:
                 )
             return
         if row.match is not None:
-            self._acceptance.withdraw(given.ticket, given.reason)
-            floor.decide(list(floor.dirty), fired=False)
+            self._acceptance.withdraw(given.ticket, given.reason, given.by)
+            house.decide(list(house.dirty), fired=False)
             return
-        floor.emit(Cancelled(given.ticket, given.reason))
+        house.emit(Cancelled(given.ticket, given.reason))
         for name in row.queues:
-            floor.pools[name].leave(given.ticket, given.now)
-        floor.decide(row.queues, fired=False)
-
-    def _settle_down(self, names: Sequence[str]) -> None:
-        """Let queues decide whom somebody has entered; free seats of proposals come first."""
-        for name in names:
-            self._acceptance.entered(name)
-        self._floor.decide(names, fired=False)
+            house.pools[name].leave(given.ticket, given.now)
+        house.decide(row.queues, fired=False)
 
     def _assign(self, given: Assign) -> None:
         self.match(given.match)
@@ -286,51 +283,51 @@ class Engine:
     def _finish(self, given: Finish) -> None:
         kept = self._backfill.running(self.match(given.match))
         if kept.live:
-            self._floor.emit(Finished(kept.match.id, "finish"))
+            self._house.emit(Finished(kept.match.id, "finish"))
 
     def _outcome(self, given: Outcome) -> None:
         self._outcomes.hear(given, self.match(given.match))
 
     def _advance(self, given: Advance) -> None:
-        floor, now = self._floor, given.now
-        floor.release_due()
+        house, now = self._house, given.now
+        house.release_due()
         self._acceptance.fire(now)
         self._backfill.fire(now)
-        overdue = floor.deadlines.take_due(now)
-        names = {entry[4] for entry in overdue} | floor.dirty.keys()
-        due = [name for name, pool in floor.pools.items() if pool.wake_at <= now or name in names]
-        floor.decide(due, fired=True)
-        if self._put_off_at < now and any(type(event) is JobAsked for event in floor.events):
+        overdue = house.deadlines.take_due(now)
+        names = {entry[4] for entry in overdue} | house.dirty.keys()
+        due = [name for name, pool in house.pools.items() if pool.wake_at <= now or name in names]
+        house.decide(due, fired=True)
+        if self._put_off_at < now and any(type(event) is JobAsked for event in house.events):
             # Whoever drives the engine may have the plan at once: deadlines stay due until then.
             self._put_off_at = now
-            floor.deadlines.put_back(overdue)
+            house.deadlines.put_back(overdue)
             return
         for entry in overdue:
-            if floor.waits(entry):
+            if house.waits(entry):
                 self._meet_deadline(entry, now)
-        floor.decide(list(floor.dirty), fired=True)
-        for entry in floor.match_ends.take_due(now):
-            if floor.tables.matches[entry[3]].live:
-                floor.emit(Finished(entry[3], "match_max"))
+        house.decide(list(house.dirty), fired=True)
+        for entry in house.match_ends.take_due(now):
+            if house.tables.matches[entry[3]].live:
+                house.emit(Finished(entry[3], "match_max"))
         self._outcomes.advance()
 
     def _settle(self, given: Settle) -> None:
-        floor = self._floor
-        pool = floor.pools.get(given.queue)
+        house = self._house
+        pool = house.pools.get(given.queue)
         running = None if pool is None else pool.slot.running
         if pool is None or running is None or running.number != given.number:
             return
         plan = playable(pool, given.matches, given.now)
         dropped = len(given.matches) - len(plan)
-        floor.emit(JobSettled(given.queue, given.number, dropped))
+        house.emit(JobSettled(given.queue, given.number, dropped))
         decision = pool.settle(JobResult(running.job.number, plan), given.now)
-        floor.carry_out(pool, decision, fired=False)
+        house.carry_out(pool, decision, fired=False)
         pool.seated.clear()
-        floor.decide(list(floor.dirty), fired=False)
+        house.decide(list(house.dirty), fired=False)
 
     def take_jobs(self) -> list[RunningJob]:
         """Return the jobs asked for since the last call, to be solved and handed in by `Settle`."""
-        asked, self._floor.asked = self._floor.asked, {}
+        asked, self._house.asked = self._house.asked, {}
         pools = self.pools
         return [job for at, job in asked.items() if at in pools and pools[at].slot.running is job]
 
@@ -355,17 +352,17 @@ class Engine:
 
     def _meet_deadline(self, entry: Entry, now: float) -> None:
         """Apply a queue's `on_deadline` to a ticket that its policy left waiting."""
-        floor = self._floor
+        house = self._house
         *_, ticket_id, name = entry
-        pool = floor.pools[name]
+        pool = house.pools[name]
         if pool.queue.on_deadline == "keep":
             return
-        may_play = pool.fault is None and name not in floor.tables.paused
+        may_play = pool.fault is None and name not in house.tables.paused
         if may_play:
             filled = fill_at_deadline(pool, pool.tickets[ticket_id], now)
-            if filled is not None:
-                floor.make_match(pool, filled, decided=False)
+            if filled is not None and house.tables.dissolved_until(filled[0]) <= now:
+                house.make_match(pool, filled, decided=False)
                 return
         pool.leave(ticket_id, now)
-        floor.dirty[name] = None
-        floor.drop(ticket_id, name, "deadline")
+        house.dirty[name] = None
+        house.drop(ticket_id, name, "deadline")

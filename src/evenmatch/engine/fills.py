@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from evenmatch.cost.objective import Seating
 from evenmatch.engine.check import off_side
 from evenmatch.engine.deadlines import Deadlines, Entry
-from evenmatch.engine.floor import Floor
-from evenmatch.engine.newcomers import Join, Search, find_newcomers, opening_of
+from evenmatch.engine.house import House
+from evenmatch.engine.newcomers import Join, Opening, Search, find_newcomers, opening_of
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.rosters import Roster
 from evenmatch.model.events import Assigned, Matched
@@ -37,30 +37,34 @@ LOOK_AGAIN = 1.0
 
 
 class Fills:
-    """The open matches of a floor, and the search for newcomers."""
+    """The open matches of a house, and the search for newcomers."""
 
-    def __init__(self, floor: Floor) -> None:
-        self._floor = floor
+    def __init__(self, house: House) -> None:
+        self._house = house
         self._open: dict[str, dict[str, None]] = {}
         # When to look at all who wait on behalf of a match, and for which it is time now.
         self._look_at: dict[str, float] = {}
         self._looks = Deadlines(self._is_next)
         self._due: set[str] = set()
         self._arrived: dict[str, list[str]] = {}
-        floor.timers.append(self._looks)
+        # What a roster's free seats are worth, as long as it stays what it is.
+        self._openings: dict[str, tuple[Roster, Opening | None]] = {}
+        house.timers.append(self._looks)
 
     # Who is open
 
     def open(self, match_id: str, queue: str) -> None:
         """Let a match take part from now on; all who wait are looked at soon."""
         self._open.setdefault(queue, {})[match_id] = None
-        self._look_soon(match_id, queue, self._floor.now)
+        self._openings.pop(match_id, None)
+        self._look_soon(match_id, queue, self._house.now)
 
     def close(self, match_id: str, queue: str) -> None:
         """Let a match take part no longer."""
         mine = self._open.get(queue, {})
         mine.pop(match_id, None)
         self._look_at.pop(match_id, None)
+        self._openings.pop(match_id, None)
         self._due.discard(match_id)
         if not mine and queue in self._open:
             del self._open[queue]
@@ -68,7 +72,7 @@ class Fills:
 
     def count(self, queue: str) -> int:
         """Return how many matches of a queue are open."""
-        rosters = self._floor.tables.rosters
+        rosters = self._house.tables.rosters
         return sum([match_id in rosters for match_id in self._open.get(queue, ())])
 
     def fire(self, now: float) -> None:
@@ -81,11 +85,11 @@ class Fills:
                 continue
             had.add(queue)
             del self._look_at[match_id]
-            if queue in self._floor.pools:
+            if queue in self._house.pools:
                 self._due.add(match_id)
-                self._floor.dirty[queue] = None
+                self._house.dirty[queue] = None
 
-    # What the floor asks
+    # What the house asks
 
     def entered(self, ticket_id: str, queue: str) -> None:
         """Note who has entered a queue."""
@@ -110,13 +114,13 @@ class Fills:
         """
         if pool.name not in self._open:
             return False
-        now, price = self._floor.now, pool.queue.price
+        now, price = self._house.now, pool.queue.price
         players = sum([ticket.size for ticket in tickets])
         waits = sum([ticket.size * (now - ticket.enqueued_at) for ticket in tickets])
         worth = (seating.criteria_cost - price * waits) / players
         best: tuple[float, str, Join] | None = None
         for match_id, roster in self._of(pool.name, "normal"):
-            for join in self._search(pool, roster, tickets).joins:
+            for join in self._search(pool, match_id, roster, tickets).joins:
                 net = join.net(price)
                 if net <= worth and (best is None or net < best[0]):
                     best = net, match_id, join
@@ -129,7 +133,7 @@ class Fills:
             if ticket.id not in gone:
                 pool.give(ticket, now)
                 self.entered(ticket.id, pool.name)
-        self._floor.dirty[pool.name] = None
+        self._house.dirty[pool.name] = None
         return True
 
     def after(self, pool: Pool, *, fired: bool) -> None:
@@ -142,14 +146,14 @@ class Fills:
         for match_id in list(self._open.get(pool.name, ())):
             if match_id in self._due:
                 self._due.discard(match_id)
-                self._look_soon(match_id, pool.name, self._floor.now + LOOK_AGAIN)
+                self._look_soon(match_id, pool.name, self._house.now + LOOK_AGAIN)
         self._arrived.pop(pool.name, None)
 
     # Filling
 
     def _of(self, queue: str, priority: Priority) -> Iterable[tuple[str, Roster]]:
         """Yield the open matches of a priority, those first that were opened first."""
-        rosters = self._floor.tables.rosters
+        rosters = self._house.tables.rosters
         for match_id in list(self._open.get(queue, ())):
             roster = rosters.get(match_id)
             if roster is None or roster.open is None:
@@ -165,24 +169,29 @@ class Fills:
             is_due = match_id in self._due
             if is_due:
                 self._due.discard(match_id)
-                search = self._search(pool, roster, pool.tickets.values())
-                again_at = max(search.again_at, self._floor.now + LOOK_AGAIN)
+                search = self._search(pool, match_id, roster, pool.tickets.values())
+                again_at = max(search.again_at, self._house.now + LOOK_AGAIN)
             else:
                 newcomers = [pool.tickets[i] for i in arrived if i in pool.tickets]
                 if not newcomers:
                     continue
-                search = self._search(pool, roster, newcomers)
+                search = self._search(pool, match_id, roster, newcomers)
                 again_at = search.again_at
             if search.joins:
                 self._join(pool, match_id, search.joins[-1])
             elif again_at < math.inf:
                 self._look_soon(match_id, pool.name, again_at)
 
-    def _search(self, pool: Pool, roster: Roster, candidates: Iterable[Ticket]) -> Search:
-        opening = opening_of(pool, roster)
+    def _search(
+        self, pool: Pool, match_id: str, roster: Roster, candidates: Iterable[Ticket]
+    ) -> Search:
+        known = self._openings.get(match_id)
+        if known is None or known[0] is not roster:
+            known = self._openings[match_id] = (roster, opening_of(pool, roster))
+        opening = known[1]
         if opening is None:
             return Search([])
-        return find_newcomers(pool, opening, candidates, self._floor.now)
+        return find_newcomers(pool, opening, candidates, self._house.now)
 
     def _join(
         self, pool: Pool, match_id: str, join: Join, *, decided: Collection[str] = ()
@@ -195,24 +204,24 @@ class Fills:
             join: The newcomers.
             decided: Those of whom the matcher has let go already.
         """
-        floor = self._floor
-        base = floor.tables.matches[match_id]
-        match = _described(floor, pool, base.match, join)
-        waiting = floor.tables.waiting
+        house = self._house
+        base = house.tables.matches[match_id]
+        match = _described(house, pool, base.match, join)
+        waiting = house.tables.waiting
         leaves = [(ticket_id, waiting[ticket_id].queues) for ticket_id in match.tickets]
-        floor.emit(Matched(match))
+        house.emit(Matched(match))
         if base.assignment is not None:
-            floor.emit(Assigned(match.id, base.assignment))
-        floor.watch_match(floor.tables.matches[match.id])
+            house.emit(Assigned(match.id, base.assignment))
+        house.watch_match(house.tables.matches[match.id])
         for ticket_id, queues in leaves:
             for name in queues:
                 if name == pool.name and ticket_id in decided:
                     del pool.tickets[ticket_id]
                 else:
-                    floor.pools[name].leave(ticket_id, floor.now)
-                    floor.dirty[name] = None
+                    house.pools[name].leave(ticket_id, house.now)
+                    house.dirty[name] = None
         self.close(match_id, pool.name)
-        floor.on_made(match_id)
+        house.on_made(match_id)
 
     # Looks
 
@@ -220,26 +229,26 @@ class Fills:
         known = self._look_at.get(match_id)
         if known is None or at < known:
             self._look_at[match_id] = at
-            made = self._floor.tables.matches[match_id].made
+            made = self._house.tables.matches[match_id].made
             self._looks.add((at, made, 0, match_id, queue))
 
     def _is_next(self, entry: Entry) -> bool:
         return self._look_at.get(entry[3]) == entry[0]
 
 
-def _described(floor: Floor, pool: Pool, base: Match, join: Join) -> Match:
+def _described(house: House, pool: Pool, base: Match, join: Join) -> Match:
     """Return the match that newcomers make: its teams are theirs, its quality is that of all."""
-    waiting, form = floor.tables.waiting, pool.queue.format
+    waiting, form = house.tables.waiting, pool.queue.format
     ids = tuple([ticket.id for ticket in join.tickets])
     teams = tuple([tuple([waiting[t.id].ticket for t in team]) for team in join.newcomers])
-    waits = sum([t.size * (floor.now - t.enqueued_at) for team in teams for t in team])
+    waits = sum([t.size * (house.now - t.enqueued_at) for team in teams for t in team])
     venues, delta = pool.objective.venues, None
     if base.region is not None:
         delta = venues.delta_at(teams, base.region)
     match = Match(
-        floor.next_match_id(),
+        house.next_match_id(),
         pool.name,
-        floor.now,
+        house.now,
         ids,
         tuple([tuple([ticket.id for ticket in team]) for team in teams]),
         tuple([tuple([p.id for t in team for p in t.players]) for team in teams]),

@@ -33,6 +33,7 @@ from evenmatch.model.events import (
     LeftQueue,
     Opened,
     Penalised,
+    Prolonged,
     Proposed,
     Refused,
     Repaired,
@@ -169,6 +170,16 @@ def _repaired(tables: Tables, given: Input, event: Repaired) -> None:
     _claim(tables, event.joined, match.id)
 
 
+def _prolonged(tables: Tables, given: Input, event: Prolonged) -> None:
+    del given
+    proposal = tables.proposals[event.match]
+    seats = proposal.open
+    if seats is not None:
+        seats = replace(seats, expires_at=event.expires_at)
+    tables.proposals[event.match] = replace(proposal, until=event.until, open=seats)
+    _claim(tables, proposal.tickets, event.match)
+
+
 def _dissolved(tables: Tables, given: Input, event: Dissolved) -> None:
     proposal = tables.proposals.pop(event.match)
     tables.failed[event.match] = Failed(given.now, event.reason)
@@ -214,6 +225,7 @@ FOLDS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
     JobSettled: _job_settled,
     LeftQueue: _left_queue,
     Penalised: _penalised,
+    Prolonged: _prolonged,
     Proposed: _proposed,
     Refused: _nothing,
     Repaired: _repaired,

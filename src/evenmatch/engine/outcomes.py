@@ -17,9 +17,11 @@ import math
 from collections.abc import Mapping
 from itertools import islice
 
+from msgspec.structs import replace
+
 from evenmatch.cost.expansion import round_up
 from evenmatch.engine.deadlines import Deadlines, Entry
-from evenmatch.engine.floor import Floor
+from evenmatch.engine.house import House
 from evenmatch.engine.ladders import Rate
 from evenmatch.engine.ratings import Period, StoredRating, aged, period_of
 from evenmatch.engine.results import result_of
@@ -52,19 +54,19 @@ class Outcomes:
     """The part of the engine that hears of outcomes.
 
     Args:
-        floor: Where the engine works.
+        house: Where the engine works.
         rate: Computes ratings; None where no queue has them.
     """
 
-    def __init__(self, floor: Floor, rate: Rate | None) -> None:
-        self._floor = floor
-        self._emit = floor.emit
+    def __init__(self, house: House, rate: Rate | None) -> None:
+        self._house = house
+        self._emit = house.emit
         self._rate = rate
         self._judged = Deadlines(self._is_reported)
 
     def next(self) -> float:
         """Return the next instant at which reports are judged or ratings are due."""
-        tables = self._floor.tables
+        tables = self._house.tables
         at = self._judged.next()
         for period in tables.closing.values():
             at = min(at, period.ends_at)
@@ -81,10 +83,10 @@ class Outcomes:
 
     def advance(self) -> None:
         """Judge reports, end periods and rate slices that are due."""
-        now = self._floor.now
+        now = self._house.now
         for entry in self._judged.take_due(now):
-            self._judge(self._floor.tables.matches[entry[3]])
-        tables = self._floor.tables
+            self._judge(self._house.tables.matches[entry[3]])
+        tables = self._house.tables
         for ladder in [name for name, period in tables.periods.items() if _due_at(period) <= now]:
             if ladder not in tables.closing:
                 self._emit(PeriodEnded(ladder))
@@ -101,6 +103,7 @@ class Outcomes:
             OutcomeDisputed: A player reports after the players could not agree in time.
             Overloaded: More outcomes wait to be rated than can be kept.
         """
+        kept = self._as_played(kept)
         result = result_of(given, kept.match)
         told = kept.outcome
         if told is not None and told.state == "counted":
@@ -115,6 +118,22 @@ class Outcomes:
             self._count(kept, result)
         else:
             self._report(given, given.player, kept, result)
+
+    def _as_played(self, kept: KeptMatch) -> KeptMatch:
+        """Return a match with all who played in it: those who joined later too.
+
+        Who left before the end has played as well; whoever reports says who quit.
+        """
+        told, match = kept.outcome, kept.match
+        if told is not None and told.result is not None:
+            return replace(kept, match=replace(match, players=told.result.teams))
+        tables = self._house.tables
+        roster = tables.rosters.get(match.id)
+        if roster is None or not roster.fills:
+            return kept
+        joined = [tables.matches[fill].match.players for fill in roster.fills]
+        teams = [sum(team, ()) for team in zip(match.players, *joined, strict=True)]
+        return replace(kept, match=replace(match, players=tuple(teams)))
 
     def _report(self, given: Outcome, player: str, kept: KeptMatch, result: Result) -> None:
         match, told = kept.match, kept.outcome or MatchOutcome("reported")
@@ -142,7 +161,7 @@ class Outcomes:
         self._check_room(kept)
         until = told.until if told.reports else round_up(given.now + REPORTS_LAST)
         self._emit(Reported(match.id, player, result, until))
-        kept = self._floor.tables.matches[match.id]
+        kept = self._as_played(self._house.tables.matches[match.id])
         if not told.reports:
             self.watch(kept)
         assert kept.outcome is not None
@@ -152,6 +171,7 @@ class Outcomes:
 
     def _judge(self, kept: KeptMatch) -> None:
         """Count what the players who reported agree on, or call the match disputed."""
+        kept = self._as_played(kept)
         assert kept.outcome is not None
         reports, teams = kept.outcome.reports, kept.match.players
         heard = sum(any(player in reports for player in team) for team in teams)
@@ -181,16 +201,16 @@ class Outcomes:
     def _rate_now(self, queue: Queue, result: Result) -> None:
         assert self._rate is not None
         assert queue.rating is not None
-        rows = self._floor.tables.ratings.get(queue.rated_in, {})
+        rows = self._house.tables.ratings.get(queue.rated_in, {})
         players = [player for team in result.teams for player in team]
-        known = {player: aged(rows.get(player), self._floor.now, None) for player in players}
+        known = {player: aged(rows.get(player), self._house.now, None) for player in players}
         self._emit(
-            Rated(queue.rated_in, self._rate(queue.rating, known, (result,)), self._floor.now)
+            Rated(queue.rated_in, self._rate(queue.rating, known, (result,)), self._house.now)
         )
 
     def _collect(self, queue: Queue, event: Counted) -> None:
         """Let an outcome wait for the end of the rating period."""
-        ladder, tables, now = queue.rated_in, self._floor.tables, self._floor.now
+        ladder, tables, now = queue.rated_in, self._house.tables, self._house.now
         if ladder not in tables.periods:
             seconds = queue.rating_period or 0.0
             number = period_of(now, seconds)
@@ -201,7 +221,7 @@ class Outcomes:
     def _rate_slice(self, ladder: str, period: Period) -> None:
         """Rate the next players of a period, against the ratings at its start."""
         assert self._rate is not None
-        rows = self._floor.tables.ratings.get(ladder, {})
+        rows = self._house.tables.ratings.get(ladder, {})
         players, results = _next_slice(period)
 
         def at_start(player: str) -> StoredRating | None:
@@ -213,21 +233,21 @@ class Outcomes:
         }
         after = self._rate(period.system, known, results)
         ratings = {player: after[player] for player in players}
-        self._emit(Rated(ladder, ratings, period.starts_at, self._floor.now + SLICE_EVERY))
+        self._emit(Rated(ladder, ratings, period.starts_at, self._house.now + SLICE_EVERY))
 
     def _check_room(self, kept: KeptMatch) -> None:
-        queue, tables = self._rating_queue(kept), self._floor.tables
+        queue, tables = self._rating_queue(kept), self._house.tables
         period = None if queue is None else tables.periods.get(queue.rated_in)
         if period is not None and _is_full(period):
             raise Overloaded("too many outcomes wait to be rated; try again later")
 
     def _rating_queue(self, kept: KeptMatch) -> Queue | None:
         """Return the queue that rates a match; None if it is not there any more, or rates none."""
-        queue = self._floor.tables.queues.get(kept.match.queue)
+        queue = self._house.tables.queues.get(kept.match.queue)
         return None if queue is None or queue.rating is None or self._rate is None else queue
 
     def _is_reported(self, entry: Entry) -> bool:
-        kept = self._floor.tables.matches.get(entry[3])
+        kept = self._house.tables.matches.get(entry[3])
         return kept is not None and kept.outcome is not None and kept.outcome.state == "reported"
 
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.config import load_scenario
-from evenmatch.engine.floor import Resolve
+from evenmatch.engine.house import Resolve
 from evenmatch.errors import ArrivalsError, ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario

@@ -99,6 +99,14 @@ class Repaired(_Event, frozen=True):
     until: dict[str, float]
 
 
+class Prolonged(_Event, frozen=True):
+    """Whoever is asked has until later to answer, and a repair until later to succeed."""
+
+    match: str
+    until: dict[str, float]
+    expires_at: float | None
+
+
 class Dissolved(_Event, frozen=True):
     """A proposal came to nothing; those of its tickets that have not ended wait again."""
 
@@ -266,6 +274,7 @@ Event = (
     | SeatsFreed
     | Repaired
     | Dissolved
+    | Prolonged
     | Penalised
     | LeftQueue
     | Cancelled

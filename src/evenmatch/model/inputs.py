@@ -42,10 +42,14 @@ class Enqueue(_Input, frozen=True, omit_defaults=True):
 
 
 class Cancel(_Input, frozen=True, omit_defaults=True):
-    """Take a waiting ticket back; `reason` is `player`, `silent` or a caller's word."""
+    """Take a live ticket back; `reason` is `player`, `silent` or a caller's word.
+
+    `by` is the player who asks for it, where that is known.
+    """
 
     ticket: str
     reason: str = "player"
+    by: str | None = None
 
 
 class Advance(_Input, frozen=True):
@@ -92,6 +96,12 @@ class Decline(_Input, frozen=True):
     match: str
     ticket: str
     players: tuple[str, ...] = ()
+
+
+class Prolong(_Input, frozen=True):
+    """Give everybody who is asked for acceptance more seconds: the server was away so long."""
+
+    seconds: float
 
 
 class Open(_Input, frozen=True, omit_defaults=True):
@@ -175,6 +185,7 @@ Input = (
     | Update
     | Accept
     | Decline
+    | Prolong
     | Open
     | Close
     | Void

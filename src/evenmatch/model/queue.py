@@ -304,6 +304,10 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """Return the name of the ladder whose ratings its tickets get."""
         return self.ladder or self.group
 
+    def judges_like(self, other: Queue) -> bool:
+        """Return whether both call the same matches legal and equally good, whoever decides."""
+        return _without_policies(self) == _without_policies(other)
+
     @property
     def remembers(self) -> int:
         """Return how many of a player's last matches this queue asks for; 0 for none."""
@@ -336,6 +340,10 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 def _plain(queue: Queue) -> Queue:
     """Return a queue without what only watches it or chooses its policy."""
     return msgspec.structs.replace(queue, shadow=None, switchback=None)
+
+
+def _without_policies(queue: Queue) -> Queue:
+    return msgspec.structs.replace(queue, policy="", shadow=None, switchback=None)
 
 
 def default_policy(queue: Queue) -> str:

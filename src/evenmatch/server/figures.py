@@ -67,6 +67,8 @@ class EngineFigures(Collector):
         yield _counter(
             "evenmatch_checks_dissolved", "Ready-checks that came to nothing", totals.dissolved
         )
+        yield _counter("evenmatch_fills", "Matches that filled running ones", totals.filled)
+        yield _counter("evenmatch_matches_void", "Matches called off again", totals.voided)
         yield _counter("evenmatch_outcomes", "Outcomes of matches that counted", totals.outcomes)
         yield _counter(
             "evenmatch_outcomes_disputed",

@@ -116,7 +116,9 @@ class Routes:
     async def cancel_ticket(self, request: Request) -> Response:
         """Take a waiting ticket back."""
         ticket_id = request.path_params["ticket"]
-        view: TicketView = await self._runtime.ask(Cancel(self._runtime.now(), ticket_id))
+        caller, now = principal_of(request.scope), self._runtime.now()
+        by = caller.name if caller.is_player else None
+        view: TicketView = await self._runtime.ask(Cancel(now, ticket_id, by=by))
         return json(TicketCancelled(view.state))
 
     def _ticket(self, view: TicketView) -> Response:

@@ -33,7 +33,7 @@ from evenmatch.errors import (
     StaleOwner,
 )
 from evenmatch.journals.base import Journal
-from evenmatch.model.inputs import Advance, Enqueue, Input, Settle
+from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong, Settle
 from evenmatch.server.answers import Told, resolve, value_of
 from evenmatch.server.clock import Clock, resumed_at
 from evenmatch.server.listener import Listener
@@ -359,7 +359,14 @@ class Runtime:
         self.failure = None
         self._crashed = None
         self._idle.set()
+        self._give_back_time(found.engine)
         self._see_to_records()
+
+    def _give_back_time(self, engine: Engine) -> None:
+        """Let nobody who was asked for acceptance pay for the time that the server was away."""
+        away = self.clock.now() - engine.tables.now
+        if engine.tables.proposals and away > 0.0:
+            self.shard.handle(Prolong(engine.tables.now, away), _ignore)
 
     async def _fall_back(self, error: JournalError) -> None:
         """Answer everyone who waits with a 503, and rebuild the shard or give it up."""

@@ -26,7 +26,7 @@ import numpy as np
 from evenmatch.cost.expansion import round_up
 from evenmatch.engine.admission import Limits
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.floor import Resolve
+from evenmatch.engine.house import Resolve
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.ratings import with_ratings
 from evenmatch.errors import ArrivalsError, NotInMatch, ProposalOver, TooLate

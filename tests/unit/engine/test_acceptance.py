@@ -34,9 +34,12 @@ from evenmatch.model.inputs import (
     Decline,
     Enqueue,
     Input,
+    Prolong,
+    Update,
 )
 from evenmatch.model.queue import Criterion, Queue, Scale
-from evenmatch.model.ticket import NewTicket
+from evenmatch.model.rating import Rating
+from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule
 
@@ -372,6 +375,21 @@ class TestAnswers:
         assert house.engine.view("s0-2").reason == "player"
         assert house.hand(Cancel(2.5, "s0-2")) == ()
 
+    def test_party_that_leaves_by_a_cancel_is_blamed_as_if_it_declined(self) -> None:
+        house = House(checked(2, 2))
+        house.enter(1.0, new_ticket("a", 1500, 1500), new_ticket("b", 1500, 1500))
+        house.hand(Accept(2.0, "s0-m1", "s0-2", ("b1",)))
+        house.hand(Cancel(3.0, "s0-2"))
+        assert house.engine.tables.penalties["default"].keys() == {"b2"}
+        house.hand(Cancel(4.0, "s0-1", by="a1"))
+        assert house.engine.tables.penalties["default"].keys() == {"b2", "a1"}
+
+    def test_cancel_by_a_service_blames_nobody(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.hand(Cancel(2.0, "s0-1", reason="silent"))
+        assert house.engine.tables.penalties == {}
+
     def test_two_last_answers_make_one_match(self) -> None:
         house = House()
         house.enter(1.0, "a", "b")
@@ -466,7 +484,106 @@ class TestSameSet:
         assert other.match.tickets == ("s0-3", "s0-5")  # type: ignore[attr-defined]
 
 
+class TestWhoIsOffered:
+    """Everybody who is let in while seats are free, however he comes."""
+
+    def near(self, **keys: object) -> House:
+        return House(replace(checked(rules=(rule(limit=100),)), **keys))  # type: ignore[arg-type]
+
+    def test_whoever_was_brought_into_range(self) -> None:
+        house = self.near()
+        house.enter(1.0, new_ticket("a", 1500), new_ticket("b", 1500))
+        house.enter(1.5, new_ticket("c", 1900))
+        house.decline(3.0, 2)
+        events = house.hand(Update(4.0, "s0-3", players=(Player("c", Rating(1550.0)),)))
+
+        assert only(events, Repaired)
+
+    def test_whoever_was_held_back_as_a_newcomer(self) -> None:
+        house = self.near(commit_jitter=2.0)
+        house.enter(0.0, "a", "b")
+        house.pass_to(2.0)
+        house.decline(3.0, 2)
+        assert not only(house.enter(4.0, "c"), Repaired)
+
+        assert only(house.pass_to(6.0), Repaired)
+
+    def test_whoever_comes_back_from_another_proposal(self) -> None:
+        house = self.near()
+        house.enter(1.0, "a", "b")
+        house.decline(2.0, 2)
+        house.enter(2.5, new_ticket("x", 1590), new_ticket("y", 1650))
+        house.engine.tables._check()
+        assert house.engine.tables.proposals["s0-m1"].open is None
+
+
+def test_ticket_held_back_may_be_changed_meanwhile() -> None:
+    house = House(replace(queue("main"), commit_jitter=30.0))
+    house.enter(0.0, "a", "b")
+    house.hand(Update(1.0, "s0-1", players=(Player("a", Rating(1600.0)),)))
+    house.hand(Configure(2.0, (replace(queue("main"), commit_jitter=30.0),), version=2))
+    house.pass_to(31.0)
+
+    assert house.state(1) == "matched"
+
+
+def test_same_set_is_not_proposed_again_at_a_deadline() -> None:
+    form = q.Format((2, 2), players_min=(1, 1))
+    hasty = replace(CHECK, repair=0.0)
+    house = House(replace(checked(2, 2, wait_max=5.0, accept=hasty), format=form))
+    house.enter(0.0, "a", "b")
+    assert only(house.pass_to(5.0), Proposed)
+    house.decline(5.0, 2)
+
+    assert only([*house.enter(5.0, "b"), *house.pass_to(5.0)], Proposed) == []
+
+
+def test_time_that_the_server_was_away_is_given_back() -> None:
+    house = House()
+    house.enter(1.0, "a", "b", "c", "d")
+    house.decline(4.0, 2)
+    house.hand(Prolong(5.0, 20.0))
+    assert house.pass_to(33.0) == []
+
+    silent = only(house.pass_to(36.0), Cancelled)
+    again = Engine(lambda each: parse_policy(each.policy))
+    for record in house.journal:
+        again.apply(decode(encode(record)))
+
+    assert {e.ticket for e in silent} == {"s0-3", "s0-4"}  # type: ignore[attr-defined]
+    assert house.state(1) == "waiting"
+    assert state_hash(again) == state_hash(house.engine)
+
+
 class TestChangesInFlight:
+    def test_innocents_whom_the_queue_no_longer_takes_expire(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        asks_more = checked(criteria=(Criterion("spread", "elo2", scale=Scale()),))
+        house.hand(Configure(2.0, (asks_more,), version=2))
+        events = house.decline(3.0, 2)
+
+        assert kinds(events) == [Cancelled, Penalised, Dissolved, Expired]
+        house.enter(4.0, new_ticket("c", 1500, elo2=0.5))
+
+    def test_repair_under_other_rules_ends_at_once(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.decline(2.0, 2)
+        events = house.hand(Configure(3.0, (queue("main"),), version=2))
+
+        assert only(events, Dissolved)
+        assert only(house.enter(4.0, "c"), Matched)
+
+    def test_another_policy_or_a_shadow_stops_no_repair(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        other = replace(checked(), policy="periodic:rounds_of=2", shadow="greedy")
+        house.hand(Configure(2.0, (other,), version=2))
+        house.decline(3.0, 2)
+
+        assert only(house.enter(4.0, "c"), Repaired)
+
     def test_proposal_ends_under_the_settings_that_it_began_with(self) -> None:
         house = House(replace(checked(), exclusive_match=True))
         house.enter(1.0, "a", "b")

@@ -17,6 +17,7 @@ from evenmatch.errors import (
     TooLate,
     UnknownMatch,
 )
+from evenmatch.model.accept import Accept
 from evenmatch.model.events import (
     Assigned,
     Cancelled,
@@ -39,10 +40,11 @@ from evenmatch.model.inputs import (
     Finish,
     Input,
     Open,
+    Outcome,
     Void,
 )
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Accept, Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule
@@ -227,6 +229,12 @@ class TestLease:
             house.open(float(beat), "b", lease=30.0)
             assert Closed("s0-m1", "lease") in house.pass_to(80.0)
             assert house.engine.tables.now >= beat + 15.0
+
+    def test_that_ends_twice_at_one_instant_closes_once(self) -> None:
+        house = running(House())
+        house.open(5.0, "b", lease=30.0)
+        house.open(25.0, "b", lease=10.0, priority="high")
+        assert house.pass_to(35.0) == [Closed("s0-m1", "lease")]
 
     def test_keeps_the_age_of_the_free_seats(self) -> None:
         house = running(House())
@@ -683,3 +691,18 @@ class TestRecovery:
         house.open(5.0, "b")
         house.hand(Configure(6.0, (filled(2, 2, wait_max=60.0),)))
         assert fills(house.enter(7.0, "e"))
+
+
+def test_outcome_counts_those_who_joined_later_and_those_who_left() -> None:
+    house = running(House(filled(2, 2)))
+    teams = house.engine.tables.matches["s0-m1"].match.players
+    house.open(2.0, "b")
+    (fill,) = fills(house.enter(3.0, "e"))
+    played = tuple(old + new for old, new in zip(teams, fill.players, strict=True))
+    told = Outcome(4.0, "s0-m1", ranks=(1.0, 2.0), teams=played, quitters=("b",))
+
+    (counted, _) = house.hand(told)
+    assert counted.result.teams == played  # type: ignore[attr-defined]
+    assert counted.result.quitters == ("b",)  # type: ignore[attr-defined]
+    assert house.hand(replace(told, now=5.0)) == ()
+    assert state_hash(house.restarted()) == state_hash(house.engine)

@@ -1,8 +1,8 @@
-"""The floor: the pools at work, who waits in them, and the matches that come of their decisions.
+"""The house: the pools at work, who waits in them, and the matches that come of their decisions.
 
-The engine hands inputs to those who understand them (`entrance`, `acceptance`, ...); all of them
-work on one floor. Whatever happens is an event, which `emit` folds into the tables at once. Who has
-changed pools lets the queues decide before the input ends.
+The engine hands inputs to those who understand them (`acceptance`, `backfill`, `outcomes`); all of
+them work in one house. Whatever happens is an event, which `emit` folds into the tables at once.
+Who has changed pools lets the queues decide before the input ends.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from evenmatch.cost.objective import Objective, Seating
+from evenmatch.engine.admission import fits
 from evenmatch.engine.check import check_grouping, describe
 from evenmatch.engine.deadlines import Deadlines, Entry
 from evenmatch.engine.jobs import RunningJob
@@ -36,7 +37,7 @@ Found = tuple[list[Ticket], Seating, int]
 """Tickets by age, their division, and the number of bots."""
 
 
-class Floor:
+class House:
     """Pools, the instants at which something is due, and the input that is being worked on.
 
     Args:
@@ -68,6 +69,9 @@ class Floor:
         self.resolve = resolve
         # Running matches that compete for tickets, and who is told of each match that is made.
         self.fills: Fills | None = None
+        # Who offers free seats of proposals to the tickets that have just been let into a queue.
+        self.offer: Callable[[str, list[str]], None] = _nothing
+        self._fresh: dict[str, list[str]] = {}
         self.on_made: Callable[[str], None] = _nobody
         self._places: dict[str, int] = {}
         self._input: Input = Advance(0.0)
@@ -75,6 +79,7 @@ class Floor:
     def begin(self, given: Input) -> None:
         """Begin with an input; its events start empty."""
         self._input, self.now, self.events = given, given.now, []
+        self._fresh.clear()
 
     def emit(self, event: Event) -> None:
         """Note and fold what has happened."""
@@ -104,7 +109,13 @@ class Floor:
         self.pools = pools
         self._places = {name: place for place, name in enumerate(pools)}
         self.objectives = {name: pool.objective for name, pool in pools.items()}
-        self.deadlines.clear()
+        for timer in (self.deadlines, self.releases, self.commits):
+            timer.clear()
+        for name in same:
+            for ticket_id, until in pools[name].held.items():
+                self.releases.add((until, 0, 0, ticket_id, name))
+            for ticket_id, until in pools[name].delayed.items():
+                self.commits.add((until, 0, 0, ticket_id, name))
         waiting = [row for row in self.tables.waiting.values() if row.match is None]
         for row in sorted(waiting, key=lambda row: row.ticket.age_key):
             self._let_in(row.ticket, row.queues, same)
@@ -124,8 +135,10 @@ class Floor:
                 pool.enter(ticket, self.now)
                 if (until := pool.delayed.get(ticket.id)) is not None:
                     self.commits.add((until, ticket.sequence, 0, ticket.id, name))
-                elif pool.held:
-                    pool.release(self.now)
+                else:
+                    self._fresh.setdefault(name, []).append(ticket.id)
+                    if pool.held:
+                        pool.release(self.now)
             if pool.queue.wait_max is not None:
                 deadline = ticket.enqueued_at + pool.queue.wait_max
                 place = self._places[name]
@@ -141,12 +154,16 @@ class Floor:
         """Let tickets whose proposal or match came to nothing wait again, in their old place."""
         rows = [self.tables.waiting[ticket_id] for ticket_id in ticket_ids]
         for row in sorted(rows, key=lambda row: row.ticket.age_key):
-            queues = [name for name in row.queues if name in self.pools]
+            queues = [name for name in row.queues if self._takes(name, row.ticket)]
             for name in row.queues:
-                if name not in self.pools:
+                if name not in queues:
                     self.drop(row.ticket.id, name, "queue_changed")
             self.enter(row.ticket, queues)
             self.dirty.update(dict.fromkeys(queues))
+
+    def _takes(self, name: str, ticket: Ticket) -> bool:
+        """Return whether a queue takes a ticket as it is now: it may have been changed."""
+        return name in self.pools and fits(ticket, self.objectives[name])
 
     def drop(self, ticket_id: str, name: str, reason: str) -> None:
         """Take a ticket out of one queue; it expires when it was the last."""
@@ -167,6 +184,8 @@ class Floor:
                 if name in self.tables.paused:
                     pool.wake_at = math.inf
                     continue
+                if (fresh := self._fresh.pop(name, None)) is not None:
+                    self.offer(name, fresh)
                 if self.fills is None:
                     self.carry_out(pool, pool.decide(self.now, fired), fired=fired)
                     continue
@@ -276,8 +295,11 @@ class Floor:
             self.pools[name].release(self.now)
             self.dirty[name] = None
         for *_, ticket_id, name in self.commits.take_due(self.now):
-            self.pools[name].let_in(ticket_id, self.now)
-            self.dirty[name] = None
+            # A ticket that was let out and in again since has two entries here.
+            if ticket_id in self.pools[name].delayed:
+                self.pools[name].let_in(ticket_id, self.now)
+                self._fresh.setdefault(name, []).append(ticket_id)
+                self.dirty[name] = None
 
     def waits(self, entry: Entry) -> bool:
         """Return whether a deadline still counts: its ticket waits in the queue."""
@@ -299,6 +321,10 @@ class Floor:
     def _is_proposed(self, entry: Entry) -> bool:
         proposal = self.tables.proposals.get(entry[3])
         return proposal is not None and proposal.is_due_at(entry[0])
+
+
+def _nothing(name: str, fresh: list[str]) -> None:
+    """Offer nothing to newcomers."""
 
 
 def _nobody(match_id: str) -> None:

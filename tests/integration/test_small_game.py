@@ -1,0 +1,137 @@
+"""A small game without a backend: the steps of examples/godot/matchmaking.gd, on its server.
+
+No Godot runs here. The routes come out of the script, so that it cannot drift from what is tested.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.serving import Reply, Server, running
+
+GODOT = Path(__file__).parents[2] / "examples" / "godot"
+SCRIPT = (GODOT / "matchmaking.gd").read_text(encoding="utf-8")
+ROUTES = {
+    name: (method, path)
+    for name, method, path in re.findall(
+        r'"(\w+)": \[HTTPClient\.METHOD_(\w+), "([^"]+)"\]', SCRIPT
+    )
+}
+PAGE = {"origin": "https://my-game.example"}
+"""A game that runs in a browser says where its page comes from."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    config = (GODOT / "server.toml").read_text(encoding="utf-8")
+    with running(tmp_path_factory.mktemp("small"), config) as started:
+        yield started
+
+
+class Device:
+    """What the script does, step by step."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._token = ""
+        guest = self.ask("guest")
+        assert guest.status == 201
+        self.player, self._token = guest.body["player"], guest.body["token"]
+
+    def ask(self, route: str, *names: str, body: Any = None) -> Reply:
+        method, path = ROUTES[route]
+        own = {"authorization": f"Bearer {self._token}"} if self._token else {}
+        return self._server.call(method, path % names, body, headers={**PAGE, **own})
+
+    def find(self, code: str = "") -> Reply:
+        body = {
+            "queues": ["friends" if code else "anyone"],
+            "players": [{"id": self.player}],
+            "attributes": {"connect": "open", "code": code},
+        }
+        return self.ask("create", body=body)
+
+    def poll(self, ticket: str, known: str) -> dict[str, Any]:
+        reply = self.ask("poll", ticket, known)
+        assert reply.status == 200, reply.body
+        found: dict[str, Any] = reply.body
+        return found
+
+
+def test_script_is_short_and_uses_every_route_that_it_names() -> None:
+    assert SCRIPT.count("\n") <= 120
+    assert set(ROUTES) == set(re.findall(r'_ask\("(\w+)"', SCRIPT))
+    assert set(ROUTES) == {
+        "guest", "create", "poll", "cancel", "accept", "decline", "match", "assign",
+    }  # fmt: skip
+
+
+def test_two_friends_with_one_code_meet_and_the_first_host_says_where(server: Server) -> None:
+    ada, bob = Device(server), Device(server)
+    first, other = ada.find("FROG").body["id"], Device(server).find("TOAD").body["id"]
+    heard: list[dict[str, Any]] = []
+    waiting = threading.Thread(target=lambda: heard.append(ada.poll(first, "waiting")))
+    waiting.start()
+    second = bob.find("FROG").body["id"]
+    waiting.join(20.0)
+    proposal = heard[0]
+    assert (proposal["state"], proposal["answer_within"] > 10.0) == ("proposed", True)
+    match = proposal["match"]
+    assert ada.ask("accept", match, body={"ticket": first}).status == 200
+    assert bob.ask("accept", match, body={"ticket": second}).body["state"] == "matched"
+    hosts = ada.ask("match", match).body["hosts"]
+    assert sorted(hosts) == sorted([ada.player, bob.player])
+    host, guest, ticket = (ada, bob, second) if hosts[0] == ada.player else (bob, ada, first)
+    place = {"connection": "203.0.113.5:7777"}
+    assert guest.ask("assign", match, body=place).status == 403
+    assert host.ask("assign", match, body=place).status == 200
+    assigned = guest.poll(ticket, "matched")
+    assert (assigned["state"], assigned["assignment"]) == ("assigned", place)
+    assert server.call("GET", "/v1/tickets/" + other).status == 401
+
+
+def test_strangers_meet_without_a_code_and_one_may_decline(server: Server) -> None:
+    ada, bob = Device(server), Device(server)
+    first, second = ada.find().body["id"], bob.find().body["id"]
+    match = bob.poll(second, "waiting")["match"]
+    assert bob.ask("decline", match, body={"ticket": second}).status == 200
+    ended = bob.poll(second, "proposed")
+    assert (ended["state"], ended["reason"]) == ("cancelled", "declined")
+    assert ada.poll(first, "x")["state"] in ("waiting", "proposed")
+    assert ada.ask("cancel", first).body == {"state": "cancelled"}
+    assert ada.poll(first, "waiting")["reason"] == "player"
+
+
+def test_ticket_and_code_of_others_are_none_of_a_players_business(server: Server) -> None:
+    ada, eve = Device(server), Device(server)
+    ticket = ada.find("SECRET").body["id"]
+    assert eve.ask("cancel", ticket).status == 404
+    assert eve.ask("poll", ticket, "waiting").status == 404
+    claimed = {"queues": ["anyone"], "players": [{"id": ada.player}]}
+    assert eve.ask("create", body=claimed).status == 403
+    assert ada.ask("cancel", ticket).status == 200
+
+
+def test_same_device_is_the_same_player_again_and_a_bad_token_is_refused(server: Server) -> None:
+    ada = Device(server)
+    assert ada.ask("guest").body["player"] == ada.player
+    ada._token = "x" + ada._token
+    assert ada.ask("guest").status == 401
+    assert 'guest.has("token")' in SCRIPT
+
+
+def test_a_game_in_a_browser_may_call(server: Server) -> None:
+    asks = {
+        **PAGE,
+        "access-control-request-method": "PUT",
+        "access-control-request-headers": "authorization,content-type",
+    }
+    reply = server.call("OPTIONS", "/v1/matches/x/assignment", headers=asks)
+    assert reply.status == 200
+    assert reply.headers["access-control-allow-origin"] == "*"
+    assert json.dumps(server.call("GET", "/healthz", headers=PAGE).body) == '{"status": "ok"}'
