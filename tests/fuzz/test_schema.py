@@ -32,6 +32,7 @@ from tests.fuzz.world import World
 
 EXAMPLES = int(os.environ.get("EVENMATCH_FUZZ", "2"))
 """Requests of each operation and kind."""
+WORLDS = ["with keys"] + ["without keys"] * ("EVENMATCH_FUZZ" in os.environ)
 SEED = 20261122
 ANEW_EVERY = 400
 CHECKS = [
@@ -89,7 +90,7 @@ class Fuzzer:
         case.validate_response(answer, checks=CHECKS)
 
 
-@pytest.fixture(scope="module", params=["without keys", "with keys"])
+@pytest.fixture(scope="module", params=WORLDS)
 def fuzzer(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Fuzzer]:
     folder: Path = tmp_path_factory.mktemp("fuzz")
     world = World(folder, keyed=request.param == "with keys")
