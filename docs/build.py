@@ -370,7 +370,11 @@ _HTTP_CODES = {
     "method_not_allowed": "The method is not for this path.",
 }
 _OTHER_CODES = (
-    ("origin_not_allowed", 403, "A web page of an origin that is not configured sent a change."),
+    (
+        "origin_not_allowed",
+        403,
+        "A web page of an origin that is not configured sent a change to a server without keys.",
+    ),
     ("config_error", 400, "A configuration cannot be used as written."),
     ("upgrade_required", 426, "The stream is a WebSocket, and this was a plain request."),
     ("not_supported", 501, "The name is reserved, and this version cannot do it yet."),
@@ -476,7 +480,8 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
     "ServerShape": {
         "tokens": "What the tokens of players must be like; absent takes none.",
         "limits": "How much the server takes before it refuses.",
-        "keep_days": "Days for which the journal keeps what has ended; this version keeps all.",
+        "keep_days": "Days for which the journal keeps what has ended; older records are deleted "
+        "once snapshots cover them.",
     },
     "ConnectShape": {
         "open": "Share of players whom everybody reaches; where one of the three is given, those "

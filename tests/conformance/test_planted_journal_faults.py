@@ -158,7 +158,7 @@ FAULTS: list[tuple[type[MemoryJournal], str]] = [
     (AcceptsGaps, GAP + "expected SequenceGap, and it was accepted"),
     (AcceptsReorderedBatches, DISORDER + "expected SequenceGap, and it was accepted"),
     (AcceptsTornRecords, DAMAGE + "record 3 was torn, and records [1, 2] were read"),
-    (ReturnsDamagedRecords, DAMAGE + "a bit of record 3 was changed, and records [1, 2, 3, 4,"),
+    (ReturnsDamagedRecords, DAMAGE + "record 3 was lost, and records [1, 2, 4,"),
     (ForgetsTails, DAMAGE + "the tail from record 3 on was cut off, and records [1, 2] were read"),
     (StoresHalfBatches, ATOMIC + "expected records [], read [1, 2, 3"),
     (ReturnsDamagedSnapshots, SNAPSHOT + "expected the snapshot after record 4, got 6"),

@@ -60,8 +60,9 @@ def make_app(command: str = "") -> App:
 def main(tokens: list[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 2 for bad input, 1 for a failure."""
     # A policy with a dotted name is found in the present folder, as `python -m` finds a module.
+    # It comes last, so that no file there takes the place of a library.
     if "" not in sys.path:
-        sys.path.insert(0, "")
+        sys.path.append("")
     on_compile[:] = [_say_that_it_compiles]
     given = sys.argv[1:] if tokens is None else tokens
     app = make_app(given[0] if given else "")

@@ -9,6 +9,7 @@ from evenmatch.cli.surprises import surprises
 from evenmatch.cost.expansion import inverse, last_change
 from evenmatch.cost.relation import pairs_of
 from evenmatch.engine.pool import Pool
+from evenmatch.model.accept import Accept
 from evenmatch.model.queue import Criterion, Format, Handicap, Queue, Rule
 from evenmatch.model.scenario import Scenario
 
@@ -93,6 +94,13 @@ def describe(pool: Pool) -> Iterator[str]:
         yield (
             f"A new ticket is held back by chance, for up to {_seconds(queue.commit_jitter)}, so "
             "that people who press at the same second are not put together for that."
+        )
+    if queue.accept is not None:
+        yield from _asked(queue.accept)
+    if queue.silent_after is not None:
+        yield (
+            f"A server drops a ticket whose client gives no sign of life for "
+            f"{_seconds(queue.silent_after)}."
         )
     if queue.exclusive_match:
         yield (
@@ -329,6 +337,18 @@ def _handicap(handicap: Handicap) -> str:
     if handicap.step:
         text += f", in multiples of {_number(handicap.step)}"
     return f"{text}."
+
+
+def _asked(accept: Accept) -> Iterator[str]:
+    """Yield what a ready-check asks of players, and what becomes of one that fails."""
+    yield f"Every player has {_seconds(accept.seconds)} to accept a match before it is made."
+    if accept.repair:
+        yield (
+            f"If somebody declines or is silent, only he is replaced: others are sought for "
+            f"{_seconds(accept.repair)}, at a loss of quality of {accept.loss_max:g} at the most."
+        )
+    else:
+        yield "If somebody declines or is silent, all others wait again with their age."
 
 
 def _price(queue: Queue) -> str:

@@ -176,6 +176,9 @@ def _check_accept(accept: Accept, at: str) -> None:
         check_number(accept.long_wait, WAITS, f"{at}long_wait")
     if accept.long_seconds is not None:
         check_number(accept.long_seconds, SECONDS, f"{at}long_seconds")
+        if accept.long_seconds < accept.seconds:
+            allowed = f"at least seconds = {accept.seconds:g}"
+            refuse_value(f"{at}long_seconds", allowed, accept.long_seconds)
         if accept.long_wait is None:
             refuse(f"{at}long_seconds", "needs long_wait, the wait after which it counts")
 

@@ -51,11 +51,14 @@ BLOG = Queue(
 )
 
 
-def met_by(rng: np.random.Generator, others: list[str]) -> dict[str, tuple[str, ...]]:
+def met_by(
+    rng: np.random.Generator, others: list[str]
+) -> dict[str, tuple[str, ...] | dict[str, float]]:
     """Return whom a player met; half of the players remember nothing and are told by the others."""
     if not others or rng.random() < 0.5:
         return {}
-    return {"recent": tuple(sorted({str(each) for each in rng.choice(others, 2)}))}
+    met = tuple(sorted({str(each) for each in rng.choice(others, 2)}))
+    return {"recent": met, "meetings": dict.fromkeys(met, 1.0)}
 
 
 def people(rng: np.random.Generator, name: str, size: int, others: list[str]) -> Ticket:
@@ -237,7 +240,7 @@ def test_cost_on_the_kits_queues_equals_the_objective(name: str, seed: int) -> N
         (Rule("overlap", "words", expand=Expansion(steps=((20.0, 1.0),))),),
         (Rule("rematch", "recent", expand=Expansion(steps=((30.0, 1.0),))),),
         (Rule("avoid", "recent"), Rule("avoid", "recent", pairs="teammates")),
-        (Rule("pair_limit", "recent", 1.0),),
+        (Rule("pair_limit", "meetings", 1.0),),
         (Rule("household_limit", "house", 1.0),),
         (Rule("household_limit", "house", 1.0, pairs="enemies"),),
         (Rule("household_limit", "house", 1.0, pairs="teammates"),),

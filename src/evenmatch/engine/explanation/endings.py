@@ -58,4 +58,5 @@ def summary_of_check(view: TicketView, check: Check, now: float) -> str:
         left = "" if check.answer_by is None else f" within {seconds(check.answer_by - now)}"
         return f"Is in match {check.match} and has to accept it{left}."
     others = count(len(check.awaited), "other ticket")
-    return f"Is in match {check.match} and has accepted it; {others} of it have to accept yet."
+    have = "has" if len(check.awaited) == 1 else "have"
+    return f"Is in match {check.match} and has accepted it; {others} of it {have} to accept yet."
