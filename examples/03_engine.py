@@ -5,6 +5,7 @@ The server and the simulator drive this same engine; it has no clock and does no
 
 import evenmatch
 from evenmatch.config import parse_scenario
+from evenmatch.model.events import Matched
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue
 from evenmatch.model.ticket import NewTicket
 from evenmatch.policies.registry import parse_policy
@@ -42,7 +43,7 @@ def step(given):
 
 
 def describe(event):
-    if hasattr(event, "match"):
+    if isinstance(event, Matched):
         teams = [" ".join(team) for team in event.match.players]
         return f"{event.match.id}: {' against '.join(teams)}"
     return getattr(event, "ticket", "")
