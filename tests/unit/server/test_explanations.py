@@ -134,7 +134,7 @@ def test_a_proposed_ticket_is_told_whom_its_match_waits_for() -> None:
         found = await explained(parts, one)
         assert found.check is not None
         assert (found.check.accepted, found.check.awaited) == ((one,), (two,))
-        assert "1 other ticket of it have to accept yet" in found.summary
+        assert "1 other ticket of it has to accept yet" in found.summary
         await runtime.stop()
 
     play(scene)
