@@ -108,9 +108,10 @@ class Estimate(msgspec.Struct, frozen=True, gc=False):
 class TicketState(msgspec.Struct, frozen=True, gc=False):
     """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds.
 
-    Only while a match waits for acceptance, `answer_within` says how many seconds are left for it;
-    `long_wait` is there, and true, if the players may have walked away, since they had waited for
-    long when they were asked: call them louder.
+    Only while a match waits for acceptance, `accepted` names the ticket's players who have accepted
+    it. Until all of them have, `answer_within` says how many seconds are left for it; `long_wait`
+    is there, and true, if the players may have walked away, since they had waited for long when
+    they were asked: call them louder.
     """
 
     id: str
@@ -122,6 +123,7 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
     estimate: Estimate | None = None
     answer_within: float | UnsetType = UNSET
     long_wait: bool | UnsetType = UNSET
+    accepted: tuple[str, ...] | UnsetType = UNSET
 
 
 class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
