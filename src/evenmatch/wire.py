@@ -71,6 +71,8 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         match: The match that came first.
         next: Where a feed goes on whose older matches are no longer kept.
         roster_version: That of a match which was filled since the caller looked.
+        version: That of the configuration in force, which was changed since the caller looked.
+        seconds: After which the same may be taken, where that is known.
     """
 
     error: str
@@ -80,6 +82,8 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     match: str | None = None
     next: int | None = None
     roster_version: int | None = None
+    version: int | None = None
+    seconds: float | None = None
 
 
 class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -91,6 +95,7 @@ class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     where: str = msgspec.field(default_factory=str)
     ticket: str | None = None
     match: str | None = None
+    seconds: float | None = None
 
 
 class Estimate(msgspec.Struct, frozen=True, gc=False):

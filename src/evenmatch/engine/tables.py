@@ -17,7 +17,6 @@ import hashlib
 from collections.abc import Iterable
 
 import msgspec
-from msgspec.structs import replace
 
 from evenmatch.cost.percentile import Recent, remember
 from evenmatch.engine.counters import Counters

@@ -18,7 +18,7 @@ from evenmatch.engine.configuration import Foreseen, foresee
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.tables import Tables
-from evenmatch.errors import ConfigError, JournalError, MatchmakingError
+from evenmatch.errors import ConfigError, JournalError, MatchmakingError, StaleVersion
 from evenmatch.model.events import Expired, LeftQueue
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
@@ -29,7 +29,6 @@ from evenmatch.server.runtime import Runtime
 from evenmatch.server.turns import as_played, next_turn
 from evenmatch.server.unknown_queues import unknown_queue
 from evenmatch.server.versions import Stored, changeable, digest
-from evenmatch.wire import InvalidRequest
 from evenmatch.wire_operate import ConfigChanged, ConfigState, QueuePaused, QueuePolicy, QueueShadow
 
 SERVER_DIFFERS = (
@@ -77,15 +76,15 @@ class Controls:
 
         Raises:
             ConfigError: It cannot come into force; nothing was changed.
-            InvalidRequest: Another version is in force.
+            StaleVersion: Another version is in force.
         """
         async with self._lock:
             tables = await self._tables()
             if if_version is not None and if_version != tables.version:
-                raise InvalidRequest(
+                raise StaleVersion(
                     f"version {tables.version} of the configuration is in force, not {if_version}: "
                     f"look at it with GET /v1/config and decide again",
-                    where="/if_version",
+                    version=tables.version,
                 )
             await asyncio.to_thread(self._check_sent, document)
             others = {key: document[key] for key in document if key != "server"}

@@ -11,7 +11,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.server.followers import Follower, Followers, TicketFeed
 from evenmatch.server.statistics import Statistics
-from tests.unit.server.test_app import call, play, started
+from tests.unit.server.test_app import call, exchange, play, started
 
 TWOS = Format((2, 2))
 CHECKED = Queue(name="duel", policy="greedy", accept=Check(seconds=15.0, repair=10.0))
@@ -98,6 +98,36 @@ def test_wrong_answers_are_refused_in_words() -> None:
             (404, "unknown_match"),
             (400, "invalid_request"),
         ]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_player_on_cooldown_and_a_paused_queue_say_when_to_come_again() -> None:
+    async def scene() -> None:
+        check = replace(Check(seconds=15.0), cooldowns=(60.0,), repair=0.0, again=0.0)
+        parts = await started(replace(CHECKED, accept=check))
+        create = ("POST", "/v1/tickets")
+        await call(parts, *create, body(players=[{"id": "a"}]))
+        for number in (1, 2):
+            await call(parts, *create, body(players=[{"id": "b"}]))
+            said = body(ticket=f"s0-{number + 1}")
+            await call(parts, "POST", f"/v1/matches/s0-m{number}/decline", said)
+
+        status, headers, problem = await exchange(parts, *create, body(players=[{"id": "b"}]))
+        assert (status, problem["error"], headers["retry-after"]) == (409, "cooldown", "60")
+        assert 59.0 < problem["seconds"] <= 60.0
+        many = msgspec.json.encode([{"players": [{"id": name}]} for name in "bc"])
+        status, headers, (refused, taken) = await exchange(parts, *create, many)
+        assert (status, refused["status"], taken["status"]) == (200, 409, 201)
+        assert 59.0 < refused["seconds"] <= 60.0
+        assert "seconds" not in taken
+        assert "retry-after" not in headers
+
+        await call(parts, "POST", "/v1/queues/duel/pause")
+        status, headers, problem = await exchange(parts, *create, body(players=[{"id": "d"}]))
+        assert (status, problem["error"], headers["retry-after"]) == (429, "paused", "5")
+        assert "seconds" not in problem
         await parts.runtime.stop()
 
     play(scene)

@@ -288,7 +288,12 @@ def test_version_that_is_not_in_force_any_more_is_refused() -> None:
         parts = await started(plan_of(CONFIG))
         assert (await call(parts, "PUT", "/v1/config", WIDER, query="if_version=1"))[0] == 200
         status, problem = await call(parts, "PUT", "/v1/config", CONFIG, query="if_version=1")
-        assert (status, problem["where"]) == (400, "/if_version")
+        assert (status, problem["error"], problem["where"]) == (
+            409,
+            "stale_version",
+            "/if_version",
+        )
+        assert problem["version"] == 2
         assert policies(parts)[0] == "window:limit=300"
         await parts.runtime.stop()
 
@@ -307,7 +312,7 @@ def test_paused_queue_takes_and_matches_nobody_and_goes_on_when_it_is_resumed() 
         assert parts.runtime.engine.tables.sequence == 3
         ticket = '{"players": [{"id": "bob", "rating": {"mean": 1500}}], "queues": ["duel"]}'
         status, problem = await call(parts, "POST", "/v1/tickets", ticket)
-        assert (status, problem["error"]) == (429, "overloaded")
+        assert (status, problem["error"]) == (429, "paused")
         _, queues = await call(parts, "GET", "/v1/queues")
         assert [queue["paused"] for queue in queues] == [True, False]
         # A change of another queue leaves the pause alone.
