@@ -23,11 +23,11 @@ from evenmatch.model.scenario import Tokens
 from evenmatch.model.ticket import Value
 from evenmatch.server.auth.principal import ANYONE, OWN, Member, Principal, Vouched
 from evenmatch.server.auth.refusals import Unauthenticated, unknown_credential
+from evenmatch.server.secret_files import read_key_file, read_secret
 
 TOKEN_BYTES_MAX = 8_192
 """Longest token; a header line of uvicorn has 64 KB."""
 SECRET_BYTES_MIN = 32
-KEY_BYTES_MAX = 16_384
 PARTY_MAX = 100
 ID_LENGTH_MAX = 128
 BAD_CLAIMS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError)
@@ -164,7 +164,10 @@ def read_token_keys(settings: Tokens) -> tuple[bytes, ...]:
     Raises:
         ConfigError: A file cannot be read, or holds no key for the algorithm.
     """
-    return tuple(_read(Path(name), settings.algorithm) for name in settings.key_files)
+    try:
+        return tuple(_read(Path(name), settings.algorithm) for name in settings.key_files)
+    except ConfigError as error:
+        raise ConfigError(f"server.tokens.key_files: {error}") from None
 
 
 def random_player() -> str:
@@ -178,17 +181,14 @@ def sign(claims: dict[str, object], secret: bytes) -> str:
 
 
 def _read(path: Path, algorithm: str) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(KEY_BYTES_MAX).strip()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
     if algorithm.startswith("HS"):
+        data = read_secret(path)
         if b"-----BEGIN" in data:
             raise ConfigError(f"{path} is no secret for {algorithm}, but a key pair's part in PEM")
         if len(data) < SECRET_BYTES_MIN:
             raise ConfigError(f"{path} must hold at least {SECRET_BYTES_MIN} bytes of secret")
         return data
+    data = read_key_file(path).strip()
     if b"PRIVATE KEY" in data:
         raise ConfigError(f"{path} is a private key; give the server the public one alone")
     known = PyJWS(algorithms=[algorithm]).get_algorithm_by_name(algorithm)
