@@ -11,7 +11,7 @@ def play(url, name, rating=1500.0, token=None):
         ticket = client.create(CreateTicket((Player(name, Rating(rating)),)))
         yield f"{name} waits as {ticket.id}"
         for now in client.events(ticket.id):  # comes back by itself after a lost connection
-            if now.state == "proposed":
+            if now.state == "proposed" and not now.accepted:
                 client.accept(now.match, ticket.id)
                 yield f"{name} accepts {now.match}"
             elif now.state == "assigned":

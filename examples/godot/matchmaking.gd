@@ -92,7 +92,7 @@ func _follow(ticket: String) -> void:
 			ended.emit(now["reason"])
 		elif now["state"] != state:
 			state = now["state"]
-			if state == "proposed":
+			if state == "proposed" and now.has("answer_within"):
 				proposed.emit(now["match"], now["answer_within"])
 			elif state == "matched":
 				var hosts: Array = (await _ask("match", [now["match"]])).get("hosts", [])

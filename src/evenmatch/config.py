@@ -8,7 +8,8 @@ the key and says what is allowed.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -36,6 +37,18 @@ SCALES = Bounds(1e-6, 1e9)
 DRAWS = Bounds(0.0, 1.0)
 
 
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Put the name of a configuration's file before what is wrong with it, once."""
+    try:
+        yield
+    except ConfigError as error:
+        text = str(error)
+        if text.startswith(f"{path}: "):
+            raise
+        raise ConfigError(f"{path}: {text}") from None
+
+
 def load_scenario(path: str | Path) -> Scenario:
     """Return the scenario in a TOML file; files that it names count from its folder.
 
@@ -46,10 +59,8 @@ def load_scenario(path: str | Path) -> Scenario:
         ConfigError: The file cannot be read, or does not describe a scenario; the message names
             the file and the key.
     """
-    try:
+    with naming(path):
         return parse_scenario(_read(path), Path(path).parent)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
 
 
 def load_server(path: str | Path) -> tuple[tuple[Queue, ...], ServerSettings, int]:
@@ -62,12 +73,10 @@ def load_server(path: str | Path) -> tuple[tuple[Queue, ...], ServerSettings, in
         ConfigError: The file cannot be read, or a server cannot run it; the message names the
             file and the key.
     """
-    try:
+    with naming(path):
         found = parse_server(_read(path), Path(path).parent)
         check_hooks(*found[:2])
         return found
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
 
 
 def load_tenants(path: str | Path) -> tuple[Tenant, ...]:
@@ -79,7 +88,7 @@ def load_tenants(path: str | Path) -> tuple[Tenant, ...]:
     Raises:
         ConfigError: The file cannot be read, or names games beside queues of its own.
     """
-    try:
+    with naming(path):
         shape = _shape(read_document(_read(path)))
         if not shape.tenant:
             return ()
@@ -88,8 +97,6 @@ def load_tenants(path: str | Path) -> tuple[Tenant, ...]:
                 "stands alone: queues and settings are in the file that each one names"
             )
         return build_tenants(shape.tenant, Path(path).parent, ROOT.at("tenant"))
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
 
 
 def load_document(path: str | Path) -> dict[str, object]:
@@ -98,10 +105,8 @@ def load_document(path: str | Path) -> dict[str, object]:
     Raises:
         ConfigError: The file cannot be read, or is no TOML; the message names it.
     """
-    try:
+    with naming(path):
         return read_document(_read(path))
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
 
 
 def read_document(text: str) -> dict[str, object]:

@@ -23,8 +23,10 @@ MatchmakingError
 |   |-- NotHost                        a player assigns a match that he is not the first host of
 |   |-- OutcomeDiffers                 another outcome of the match was said before, and stays
 |   |-- OutcomeDisputed                the players could not agree in time
-|   |-- Cooldown                       the player failed ready-checks and must wait a while
+|   |-- Cooldown                       the player failed ready-checks; `seconds` is what is left
+|   |-- StaleVersion                   the configuration was changed since; `version` is in force
 |   |-- Overloaded                     a limit is reached; try again later
+|   |   `-- Paused                     an operator lets the queue take nobody for a while
 |   `-- Draining                       the server is about to stop and takes no new tickets
 |-- PolicyError         (ValueError)   a policy broke its contract
 |-- NotSupported        (ValueError)   the name is known, the feature is not in this version
@@ -180,6 +182,10 @@ class Cooldown(Refusal):
 
     code = "cooldown"
 
+    def __init__(self, message: str, *, seconds: float) -> None:
+        super().__init__(message, where="/players")
+        self.seconds = seconds
+
 
 class InvalidOutcome(Refusal):
     """What is said of a match does not fit it: its players, a number for each team."""
@@ -209,6 +215,22 @@ class Overloaded(Refusal):
     """A limit is reached; the same request may succeed later."""
 
     code = "overloaded"
+
+
+class Paused(Overloaded):
+    """A queue takes no tickets for a while, because an operator said so."""
+
+    code = "paused"
+
+
+class StaleVersion(Refusal):
+    """The configuration was changed since the caller last looked; `version` is in force now."""
+
+    code = "stale_version"
+
+    def __init__(self, message: str, *, version: int) -> None:
+        super().__init__(message, where="/if_version")
+        self.version = version
 
 
 class Draining(Refusal):

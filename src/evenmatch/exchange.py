@@ -52,6 +52,7 @@ class ServerRefused(MatchmakingError):
         self.ticket = problem.ticket
         self.match = problem.match
         self.next = problem.next
+        self.seconds = problem.seconds
         self.retry_after = retry_after
 
     @property

@@ -71,6 +71,8 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         match: The match that came first.
         next: Where a feed goes on whose older matches are no longer kept.
         roster_version: That of a match which was filled since the caller looked.
+        version: That of the configuration in force, which was changed since the caller looked.
+        seconds: After which the same may be taken, where that is known.
     """
 
     error: str
@@ -80,6 +82,8 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     match: str | None = None
     next: int | None = None
     roster_version: int | None = None
+    version: int | None = None
+    seconds: float | None = None
 
 
 class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -91,6 +95,7 @@ class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     where: str = msgspec.field(default_factory=str)
     ticket: str | None = None
     match: str | None = None
+    seconds: float | None = None
 
 
 class Estimate(msgspec.Struct, frozen=True, gc=False):
@@ -108,9 +113,10 @@ class Estimate(msgspec.Struct, frozen=True, gc=False):
 class TicketState(msgspec.Struct, frozen=True, gc=False):
     """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds.
 
-    Only while a match waits for acceptance, `answer_within` says how many seconds are left for it;
-    `long_wait` is there, and true, if the players may have walked away, since they had waited for
-    long when they were asked: call them louder.
+    Only while a match waits for acceptance, `accepted` names the ticket's players who have accepted
+    it. Until all of them have, `answer_within` says how many seconds are left for it; `long_wait`
+    is there, and true, if the players may have walked away, since they had waited for long when
+    they were asked: call them louder.
     """
 
     id: str
@@ -122,6 +128,7 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
     estimate: Estimate | None = None
     answer_within: float | UnsetType = UNSET
     long_wait: bool | UnsetType = UNSET
+    accepted: tuple[str, ...] | UnsetType = UNSET
 
 
 class TicketCancelled(msgspec.Struct, frozen=True, gc=False):

@@ -35,6 +35,8 @@ class ConfigChanged(msgspec.Struct, frozen=True, gc=False):
         queues: The names of the queues.
         expired: Waiting tickets that ended with the reason `queue_changed`.
         left: Waiting tickets that left a queue and wait on in another.
+        at_restart: Keys of `[server]` that were edited in the CONFIG file since the server was
+            started, and count from its next start on.
     """
 
     version: int
@@ -42,6 +44,7 @@ class ConfigChanged(msgspec.Struct, frozen=True, gc=False):
     queues: tuple[str, ...]
     expired: int
     left: int
+    at_restart: tuple[str, ...] = ()
 
 
 class QueuePaused(msgspec.Struct, frozen=True, gc=False):

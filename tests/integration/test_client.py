@@ -108,7 +108,8 @@ def test_ready_check_is_accepted_by_both() -> None:
             assert proposed.match is not None
             for ticket in (ada, bob, ada):
                 assert (await client.accept(proposed.match, ticket.id)).match == proposed.match
-            matched = await anext(events)
+            told, matched = [await anext(events) for _ in range(2)]
+            assert (told.state, told.accepted, told.answer_within) == ("proposed", ("ada",), UNSET)
             assert (matched.state, matched.match) == ("matched", proposed.match)
             cy = await client.create(party("cy", queue="checked"))
             dot = await client.create(party("dot", queue="checked"))

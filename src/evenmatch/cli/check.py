@@ -11,13 +11,13 @@ import numpy as np
 
 from evenmatch.cli.sentences import describe, warnings_of
 from evenmatch.cli.serve import needs_server
-from evenmatch.config import load_scenario, load_server
+from evenmatch.config import load_scenario, load_server, naming
 from evenmatch.engine.configuration import Foreseen
 from evenmatch.engine.pool import Pool
 from evenmatch.errors import ConfigError, JournalError
 from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import with_policy
-from evenmatch.model.scenario import Scenario
+from evenmatch.model.scenario import Scenario, ServerSettings
 from evenmatch.sim.arrivals import arrivals_of
 from evenmatch.sim.history import History
 from evenmatch.sim.simulator import Simulator
@@ -51,10 +51,12 @@ def check(
     if config is None:
         raise ConfigError("name a configuration: evenmatch check CONFIG.toml (see --help)")
     scenario = load_scenario(config)
-    load_server(config)
+    _, settings, _ = load_server(config)
     if matches is not None:
         return _check_matches(config, scenario, matches)
-    pools = _try_out(scenario)
+    with naming(config):
+        _read_keys(settings)
+        pools = _try_out(scenario)
     print(f"{config} is valid.")
     for pool in pools:
         print("\n" + "\n".join(describe(pool)))
@@ -66,6 +68,24 @@ def check(
     if against is not None:
         print("\n" + _foreseen(config, against))
     return 0
+
+
+def _read_keys(settings: ServerSettings) -> None:
+    """Read the files of keys and secrets that the settings name, as a server does when it starts.
+
+    Raises:
+        ConfigError: It would not start with one of them.
+    """
+    secrets = [hook.secret_file for hook in settings.allocation]
+    if settings.tokens is None and settings.keys_file is None and not any(secrets):
+        return
+    needs_server()
+    from evenmatch.server.allocation.hooks import Hook
+    from evenmatch.server.auth.accounts import Accounts
+
+    Accounts(settings)
+    for each in settings.allocation:
+        Hook(each)
 
 
 def _foreseen(config: Path, data: Path) -> str:
@@ -89,7 +109,8 @@ def _foreseen(config: Path, data: Path) -> str:
             await journal.close()
 
     try:
-        foreseen, waiting = asyncio.run(look())
+        with naming(config):
+            foreseen, waiting = asyncio.run(look())
     except JournalError as error:
         raise ConfigError(str(error)) from error
     return (

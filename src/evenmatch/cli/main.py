@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from difflib import get_close_matches
 from errno import ENOSPC
 
 from cyclopts import App, CycloptsError, UnusedCliTokensError
@@ -65,7 +66,11 @@ def main(tokens: list[str] | None = None) -> int:
         sys.path.append("")
     on_compile[:] = [_say_that_it_compiles]
     given = sys.argv[1:] if tokens is None else tokens
-    app = make_app(given[0] if given else "")
+    command = given[0] if given else ""
+    if command not in COMMANDS and command and not command.startswith("-"):
+        # The parser would load every command to find that it is none of them.
+        return _say(_unknown(command), BAD_INPUT)
+    app = make_app(command)
     try:
         result = app(given, exit_on_error=False, print_error=False, result_action="return_value")
         # Here and not at exit, where a full disk would be a traceback.
@@ -94,6 +99,13 @@ def main(tokens: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _say(f"the output cannot be written: {error.strerror}", FAILURE)
     return result if isinstance(result, int) else 0
+
+
+def _unknown(command: str) -> str:
+    """Return what is said of a command that there is not."""
+    nearest = get_close_matches(command, COMMANDS, n=1)
+    meant = f"did you mean {nearest[0]}? " if nearest else ""
+    return f"there is no command {command[:64]!r}; {meant}There is {', '.join(COMMANDS)}"
 
 
 def _say_that_it_compiles() -> None:

@@ -13,12 +13,14 @@ import msgspec
 from evenmatch.cli.output import check_apart, check_writable, write_lines, write_text
 from evenmatch.cli.progress import progress
 from evenmatch.cli.surprises import never_even
-from evenmatch.config import load_scenario
+from evenmatch.config import load_scenario, naming
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.simulate import Run, with_policy
 from evenmatch.lab.study import Result, Task, averages, execute_all
 from evenmatch.model.scenario import Scenario
+from evenmatch.sim.history import History
 from evenmatch.sim.metrics import Summary
+from evenmatch.sim.simulator import Simulator
 
 RUNS_MAX = 100_000
 
@@ -68,6 +70,10 @@ def work(request: Request, policies: Sequence[str | None]) -> list[list[Result]]
         check_installed()
     scenario = load_scenario(request.scenario)
     check_apart(outputs, _inputs(request, scenario))
+    for policy in policies:
+        queues, resolve = with_policy(scenario.queues, policy)
+        with naming(request.scenario):
+            Simulator(queues, resolve, History(queues[0].name), until=scenario.until)
     tasks = _tasks(request, scenario, policies)
     with progress("simulating", len(tasks)) as on_done:
         results = execute_all(tasks, on_done)

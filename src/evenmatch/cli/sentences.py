@@ -146,6 +146,9 @@ def _warnings(queue: Queue) -> Iterator[str]:
                 f"the limit on {_compared(rule)} still widens when tickets end after "
                 f"{_seconds(queue.wait_max)}"
             )
+    if queue.accept is not None and list(queue.accept.cooldowns) != sorted(queue.accept.cooldowns):
+        told = ", ".join(_seconds(each) for each in queue.accept.cooldowns)
+        yield f"cooldowns fall ({told}): who fails more ready-checks waits less; let them rise"
     if queue.switchback is not None:
         yield (
             "switchback: its policies take turns in a server; a simulation plays the first one "

@@ -62,6 +62,11 @@ def serve(
     if config is None:
         raise ConfigError("name a configuration: evenmatch serve CONFIG.toml (see --help)")
     folder = _folder(data)
+    if wait and folder is None:
+        raise ConfigError(
+            "--wait takes a data directory over from the server that runs on it: name the "
+            "directory with --data, or leave --wait out"
+        )
     # Imported here so that --help needs no server.
     needs_server()
     from evenmatch.server import serving
@@ -74,7 +79,7 @@ def _games(
     config: Path, folder: Path | None, *, drop_queues: bool, config_from: ConfigFrom
 ) -> list[Game]:
     """Return the game that a file describes, or those that it names."""
-    from evenmatch.config import load_document, load_server, load_tenants
+    from evenmatch.config import load_document, load_server, load_tenants, naming
     from evenmatch.server.games import game
     from evenmatch.server.recovery import Plan
     from evenmatch.server.versions import changeable
@@ -93,7 +98,8 @@ def _games(
             data=None if folder is None else folder / name,
             config_from=config_from,
         )
-        found.append(game(plan, name))
+        with naming(path):
+            found.append(game(plan, name))
     return found
 
 

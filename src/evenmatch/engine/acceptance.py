@@ -23,7 +23,7 @@ from evenmatch.engine.check import describe
 from evenmatch.engine.deadlines import Entry
 from evenmatch.engine.forgetting import KEEP_PENALTIES
 from evenmatch.engine.house import House
-from evenmatch.engine.lookup import find_match
+from evenmatch.engine.lookup import find_match, players_of
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.replacements import Found, Vacancy, find_replacements, without_them
 from evenmatch.engine.rows import Proposal
@@ -146,7 +146,7 @@ class Acceptance:
         Raises:
             UnknownMatch, Forgotten: There was no such proposal, or long ago.
             ProposalOver: It has failed, or the ticket has left it.
-            NotInMatch: The ticket was never asked.
+            NotInMatch: The ticket was never asked, or has no such player.
         """
         house = self._house
         tables = house.tables
@@ -159,8 +159,13 @@ class Acceptance:
                 raise ProposalOver(
                     f"ticket {given.ticket} has left match {given.match}", ticket=given.ticket
                 )
-        elif given.ticket in find_match(tables, house.shard, given.match).match.tickets:
-            return None
+        else:
+            made = find_match(tables, house.shard, given.match).match
+            if given.ticket in made.tickets:
+                known = tables.knows(given.ticket)
+                everybody = tuple([player for team in made.players for player in team])
+                _check_named(given, players_of(tables, given.ticket) if known else everybody)
+                return None
         raise NotInMatch(
             f"ticket {given.ticket[:64]!r} has no seat in match {given.match}", where="/ticket"
         )
@@ -173,12 +178,7 @@ class Acceptance:
         """
         ticket = self._house.tables.waiting[given.ticket].ticket
         ids = tuple([player.id for player in ticket.players])
-        for at, player in enumerate(given.players):
-            if player not in ids:
-                raise NotInMatch(
-                    f"player {player[:64]!r} is not in ticket {given.ticket}",
-                    where=f"/players/{at}",
-                )
+        _check_named(given, ids)
         return tuple([player for player in ids if player in given.players]) or ids
 
     def _has_declined(self, given: Decline) -> bool:
@@ -363,6 +363,19 @@ class Acceptance:
         self._open.pop(match_id, None)
         house.emit(Dissolved(match_id, reason, innocents))
         house.come_back(innocents)
+
+
+def _check_named(given: Accept | Decline, ids: tuple[str, ...]) -> None:
+    """Refuse an answer for players who are not among these.
+
+    Raises:
+        NotInMatch: One of them is not.
+    """
+    for at, player in enumerate(given.players):
+        if player not in ids:
+            raise NotInMatch(
+                f"player {player[:64]!r} is not in ticket {given.ticket}", where=f"/players/{at}"
+            )
 
 
 def _at(proposal: Proposal, now: float) -> Match:

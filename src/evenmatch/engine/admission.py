@@ -21,6 +21,7 @@ from evenmatch.errors import (
     InvalidTicket,
     KeyReused,
     Overloaded,
+    Paused,
     Refusal,
     UnknownQueue,
 )
@@ -140,7 +141,7 @@ def admit(
     if new.attributes:
         _check_values(new.attributes, limits, "/attributes")
     if tables.paused and any(name in tables.paused for name in queues):
-        raise Overloaded("the queue is paused; try again later", where="/queues")
+        raise Paused("the queue is paused; try again later", where="/queues")
     for name in queues:
         format_ = tables.queues[name].format
         if not format_.admits(len(new.players)):
@@ -352,7 +353,7 @@ def _check_cooldown(new: NewTicket, tables: Tables, now: float) -> None:
             raise Cooldown(
                 f"player {player.id} failed {penalty.count} ready-checks and may queue again in "
                 f"{math.ceil(penalty.until - now)} s",
-                where="/players",
+                seconds=penalty.until - now,
             )
 
 
@@ -382,6 +383,6 @@ def fits(ticket: Ticket, objective: Objective) -> bool:
 
 def refused(item: int, refusal: Refusal) -> Refused:
     """Return the event that says why an item of a bulk create was refused."""
-    return Refused(
-        item, refusal.code, refusal.message, refusal.where, refusal.ticket, refusal.match
-    )
+    seconds = refusal.seconds if isinstance(refusal, Cooldown) else None
+    told = (refusal.where, refusal.ticket, refusal.match, seconds)
+    return Refused(item, refusal.code, refusal.message, *told)

@@ -136,6 +136,7 @@ def _confirmed(tables: Tables, given: Input, event: Confirmed) -> None:
         event.ticket: proposal.accepted.get(event.ticket, ()) + event.players,
     }
     tables.proposals[event.match] = replace(proposal, accepted=accepted)
+    _claim(tables, (event.ticket,), event.match)
 
 
 def _seats_freed(tables: Tables, given: Input, event: SeatsFreed) -> None:

@@ -45,6 +45,14 @@ def find_match(tables: Tables, shard: str, match_id: str) -> KeptMatch:
     return kept
 
 
+def players_of(tables: Tables, ticket_id: str) -> tuple[str, ...]:
+    """Return the ids of a ticket's players; the ticket waits, or is kept."""
+    row = tables.waiting.get(ticket_id)
+    if row is not None:
+        return tuple([player.id for player in row.ticket.players])
+    return tables.ended[ticket_id].players
+
+
 def _was_given(prefix: str, name: str, last: int) -> bool:
     """Return whether the engine gave this id: the n-th is the prefix and n."""
     number = name.removeprefix(prefix)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from evenmatch.model.events import Refused
 from evenmatch.model.match import Match, OpenMatch
@@ -64,8 +65,9 @@ class TicketView(
 ):
     """A ticket as its owner sees it; `changed` is the record of its last change.
 
-    While it is proposed, `answer_by` is the instant by which it has to answer, and `long_wait`
-    says that it had waited so long when it was asked that its players may have walked away.
+    While it is proposed, `accepted` are those of its players who have accepted. Until all of them
+    have, `answer_by` is the instant by which it has to answer, and `long_wait` says that it had
+    waited so long when it was asked that its players may have walked away.
 
     The tag tells it from `Refused` in the answers that idempotency keys keep.
     """
@@ -81,6 +83,7 @@ class TicketView(
     assignment: dict[str, str] | None = None
     answer_by: float | None = None
     long_wait: bool = False
+    accepted: tuple[str, ...] = ()
 
 
 class Key(msgspec.Struct, frozen=True, gc=False):
@@ -129,6 +132,21 @@ class Proposal(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def is_due_at(self, at: float) -> bool:
         """Return whether an answer or the end of the repair is due at this very instant."""
         return at in self.until.values() or (self.open is not None and self.open.expires_at == at)
+
+
+def live_view(row: Waiting, proposal: Proposal | None) -> TicketView:
+    """Return a live ticket as its owner sees it; `proposal` is the one that has it."""
+    ticket = row.ticket
+    view = TicketView(ticket.id, "waiting", row.queues, ticket.enqueued_at, row.changed)
+    if proposal is None:
+        return view
+    accepted = proposal.accepted.get(ticket.id, ())
+    view = replace(view, state="proposed", match=row.match, accepted=accepted)
+    if len(accepted) == ticket.size:
+        return view
+    by, accept = proposal.until[ticket.id], proposal.queue.accept
+    is_long = accept is not None and accept.had_waited_long(ticket.enqueued_at, by)
+    return replace(view, answer_by=by, long_wait=is_long)
 
 
 class Failed(msgspec.Struct, frozen=True, gc=False):

@@ -17,7 +17,6 @@ import hashlib
 from collections.abc import Iterable
 
 import msgspec
-from msgspec.structs import replace
 
 from evenmatch.cost.percentile import Recent, remember
 from evenmatch.engine.counters import Counters
@@ -38,6 +37,7 @@ from evenmatch.engine.rows import (
     Proposal,
     TicketView,
     Waiting,
+    live_view,
 )
 from evenmatch.errors import Forgotten
 from evenmatch.model.events import Accepted, Event, Existing, Matched, Refused
@@ -137,14 +137,7 @@ class Tables(msgspec.Struct):
         """
         row = self.waiting.get(ticket_id)
         if row is not None:
-            ticket = row.ticket
-            view = TicketView(ticket_id, "waiting", row.queues, ticket.enqueued_at, row.changed)
-            if row.match is None:
-                return view
-            proposal = self.proposals[row.match]
-            by, accept = proposal.until[ticket_id], proposal.queue.accept
-            is_long = accept is not None and accept.had_waited_long(ticket.enqueued_at, by)
-            return replace(view, state="proposed", match=row.match, answer_by=by, long_wait=is_long)
+            return live_view(row, None if row.match is None else self.proposals[row.match])
         end = self.ended.get(ticket_id)
         if end is None or (now is not None and end.ended_at + KEEP_ENDED < now):
             raise Forgotten(f"ticket {ticket_id} ended more than {KEEP_ENDED:g} s ago")

@@ -47,7 +47,10 @@ class Existing(_Event, frozen=True):
 
 
 class Refused(_Event, frozen=True, omit_defaults=True):
-    """Item `item` was refused; the other items are not affected."""
+    """Item `item` was refused; the other items are not affected.
+
+    `seconds` later it may be taken, where that is known.
+    """
 
     item: int
     code: str
@@ -55,6 +58,7 @@ class Refused(_Event, frozen=True, omit_defaults=True):
     where: str = ""
     ticket: str | None = None
     match: str | None = None
+    seconds: float | None = None
 
 
 class Matched(_Event, frozen=True):

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
@@ -34,7 +33,6 @@ from evenmatch.server.operator_routes import OperatorRoutes
 from evenmatch.server.outcome_routes import OutcomeRoutes
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import (
-    Asgi,
     Disconnected,
     Message,
     Receive,
@@ -191,19 +189,6 @@ class Hosts:
         if len(self._known) < HOSTS_MAX:
             self._known.add(host)
         return True
-
-
-def with_cors(app: Asgi, origins: tuple[str, ...]) -> Asgi:
-    """Let web pages of these origins call the server; without any, nothing is added."""
-    if not origins:
-        return app
-    return CORSMiddleware(
-        app,
-        allow_origins=origins,
-        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-        allow_headers=["authorization", "content-type", "idempotency-key", "last-event-id"],
-        expose_headers=["retry-after"],
-    )
 
 
 def account_routes(accounts: Accounts) -> list[BaseRoute]:

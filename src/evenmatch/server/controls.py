@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,7 @@ from evenmatch.engine.configuration import Foreseen, foresee
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.tables import Tables
-from evenmatch.errors import ConfigError, JournalError, MatchmakingError
+from evenmatch.errors import ConfigError, JournalError, MatchmakingError, StaleVersion
 from evenmatch.model.events import Expired, LeftQueue
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
@@ -28,13 +28,12 @@ from evenmatch.server.recovery import check_waiting, pools_of
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.turns import as_played, next_turn
 from evenmatch.server.unknown_queues import unknown_queue
-from evenmatch.server.versions import Stored, changeable, digest
-from evenmatch.wire import InvalidRequest
+from evenmatch.server.versions import Stored, changeable, digest, edited
 from evenmatch.wire_operate import ConfigChanged, ConfigState, QueuePaused, QueuePolicy, QueueShadow
 
 SERVER_DIFFERS = (
-    "server differs from what the server was started with, and only a restart changes it: leave "
-    "[server] out, or restart"
+    "server differs from [server] in the CONFIG file ({keys}), which alone counts and only from a "
+    "start on: leave [server] out, or edit the file and restart"
 )
 LOOK_EVERY = 1.0
 """Longest sleep of those who wait for a turn, seconds; a configuration may change meanwhile."""
@@ -77,21 +76,21 @@ class Controls:
 
         Raises:
             ConfigError: It cannot come into force; nothing was changed.
-            InvalidRequest: Another version is in force.
+            StaleVersion: Another version is in force.
         """
         async with self._lock:
             tables = await self._tables()
             if if_version is not None and if_version != tables.version:
-                raise InvalidRequest(
+                raise StaleVersion(
                     f"version {tables.version} of the configuration is in force, not {if_version}: "
                     f"look at it with GET /v1/config and decide again",
-                    where="/if_version",
+                    version=tables.version,
                 )
             await asyncio.to_thread(self._check_sent, document)
-            others = {key: document[key] for key in document if key != "server"}
-            queues, seed = await asyncio.to_thread(self._parse, others)
-            given = self._configure(tables, queues, seed)
-            return await self._bring(given, tables, changeable(document), by=by, dry_run=dry_run)
+            found = await asyncio.to_thread(self._parse, document)
+            given = self._configure(tables, found.queues, found.seed)
+            done = await self._bring(given, tables, changeable(document), by=by, dry_run=dry_run)
+            return msgspec.structs.replace(done, at_restart=found.at_restart)
 
     async def pause(self, queue: str, paused: bool) -> QueuePaused:
         """Let a queue take no tickets and make no matches, or let it go on."""
@@ -141,7 +140,8 @@ class Controls:
                 queues, seed = _changed(tables, queue, key, value), tables.seed
             else:
                 document = _with_key(document, queue, key, value)
-                queues, seed = await asyncio.to_thread(self._parse, document)
+                found = await asyncio.to_thread(self._parse, document)
+                queues, seed = found.queues, found.seed
             given = self._configure(tables, queues, seed)
             return (await self._bring(given, tables, document, by=by)).version
 
@@ -177,27 +177,29 @@ class Controls:
             try:
                 await self._reload()
             except MatchmakingError as error:
-                log.error("reload_refused", error=str(error), consequence="nothing was changed")
+                file, consequence = str(self._runtime.plan.file), "nothing was changed"
+                log.error("reload_refused", file=file, error=str(error), consequence=consequence)
 
     async def _reload(self) -> None:
         runtime, plan = self._runtime, self._runtime.plan
         if plan.file is None:
             raise ConfigError("the server was started without a CONFIG file")
         document = await asyncio.to_thread(load_document, plan.file)
-        queues, seed = await asyncio.to_thread(self._parse, document)
+        found = await asyncio.to_thread(self._parse, {"server": {}, **document})
         tables = await self._tables()
         plan = msgspec.structs.replace(
-            plan, queues=queues, seed=seed, document=changeable(document)
+            plan, queues=found.queues, seed=found.seed, document=changeable(document)
         )
         check_waiting(tables, plan)
-        given = self._configure(tables, queues, seed)
+        given = self._configure(tables, found.queues, found.seed)
         expired = 0
         if _changes(given, tables) or tables.configured_by:
             await self._try_out(given, tables)
             runtime.versions.set_aside(given.version)
             expired, _ = _counts(await self._hand_in(given))
         runtime.plan = plan
-        log.info("configuration_reloaded", file=str(plan.file), expired=expired)
+        later = list(found.at_restart)
+        log.info("configuration_reloaded", file=str(plan.file), expired=expired, at_restart=later)
 
     async def _bring(
         self,
@@ -259,25 +261,28 @@ class Controls:
             return list(specs_of_queues(self._given))
         return [spec for spec in specs_in(document) if isinstance(spec, str)]
 
-    def _parse(self, document: Mapping[str, Any]) -> tuple[tuple[Queue, ...], int]:
+    def _parse(self, document: Mapping[str, Any]) -> _Parsed:
+        """Return what a document says; its `[server]`, if it has one, is that of the file."""
         plan = self._runtime.plan
         queues, settings, seed = server_of(document, plan.folder)
-        if "server" in document and settings != plan.settings:
-            raise ConfigError(SERVER_DIFFERS)
-        check_hooks(queues, plan.settings)
-        return queues, seed
+        try:
+            check_hooks(queues, plan.settings)
+        except ConfigError as error:
+            raise ConfigError(f"{error}, and restart the server") from None
+        later = edited(plan.settings, settings) if "server" in document else ()
+        return _Parsed(queues, seed, later)
 
     def _check_sent(self, document: Mapping[str, Any]) -> None:
         """Refuse what may come from a file alone: other settings, code, other files.
 
-        The settings are compared as they stand there: to understand them means to read the files
-        that they name.
+        The settings are compared as they stand in the file: to understand them means to read the
+        files that they name.
         """
         file = self._runtime.plan.file
         if "server" in document:
             known = None if file is None else load_document(file).get("server")
             if document["server"] != known:
-                raise ConfigError(SERVER_DIFFERS)
+                raise ConfigError(SERVER_DIFFERS.format(keys=_differing(document["server"], known)))
         check_foreign(specs_in(document), self._trusted())
         try:
             check_files(changeable(document))
@@ -294,6 +299,22 @@ class Controls:
         paused = tuple(name for name in tables.paused if name in names)
         now = self._runtime.now()
         return Configure(now, as_played(queues, now), seed, tables.version + 1, paused)
+
+
+class _Parsed(NamedTuple):
+    """What a document says: queues, seed, and which settings only a restart brings into force."""
+
+    queues: tuple[Queue, ...]
+    seed: int
+    at_restart: tuple[str, ...]
+
+
+def _differing(sent: object, known: object) -> str:
+    """Return the keys in which two tables differ, in words."""
+    if not (isinstance(sent, dict) and isinstance(known, dict)):
+        return "which has none" if isinstance(sent, dict) else "not a table"
+    keys = sorted(key for key in {*sent, *known} if sent.get(key) != known.get(key))
+    return ", ".join(keys[:20])
 
 
 def _extract(engine: Engine) -> Tables:

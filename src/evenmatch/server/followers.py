@@ -16,12 +16,14 @@ import msgspec
 from msgspec import UNSET
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lookup import players_of
 from evenmatch.engine.records import Record
 from evenmatch.engine.rows import TicketView
 from evenmatch.model.accept import Accept
 from evenmatch.model.events import (
     Assigned,
     Cancelled,
+    Confirmed,
     Dissolved,
     Expired,
     LeftQueue,
@@ -172,8 +174,10 @@ class Followers:
         self.cut_all()
 
 
-ANSWERED: dict[str, object] = {"answer_by": None, "long_wait": False}
-"""What is left of having been asked."""
+NOT_URGED: dict[str, object] = {"answer_by": None, "long_wait": False}
+"""A ticket whose players have all accepted."""
+NOT_ASKED: dict[str, object] = {**NOT_URGED, "accepted": ()}
+"""What is left of having been asked when the proposal is over."""
 
 
 class _Topic(msgspec.Struct):
@@ -255,12 +259,12 @@ class TicketFeed:
         if isinstance(event, Matched):
             made = {"state": "matched", "ended_at": now, "match": event.match.id}
             for ticket_id in event.match.tickets:
-                yield ticket_id, {**made, **ANSWERED}
+                yield ticket_id, {**made, **NOT_ASKED}
         elif isinstance(event, Cancelled | Expired):
             state = "cancelled" if isinstance(event, Cancelled) else "expired"
             match = event.match if isinstance(event, Cancelled) else None
             ended = {"state": state, "ended_at": now, "reason": event.reason, "match": match}
-            yield event.ticket, {**ended, **ANSWERED}
+            yield event.ticket, {**ended, **NOT_ASKED}
         elif isinstance(event, LeftQueue | Updated):
             # No new state, but a new number: a resume would be sent it, so a live stream is too.
             yield event.ticket, {}
@@ -268,9 +272,11 @@ class TicketFeed:
             for ticket_id, by in event.until.items():
                 asked = {"state": "proposed", "match": event.match.id, "answer_by": by}
                 yield ticket_id, {**asked, "long_wait": self._had_waited_long(ticket_id, event)}
+        elif isinstance(event, Confirmed):
+            yield event.ticket, self._accepted(event)
         elif isinstance(event, Dissolved):
             for ticket_id in event.tickets:
-                yield ticket_id, {"state": "waiting", "match": None, **ANSWERED}
+                yield ticket_id, {"state": "waiting", "match": None, **NOT_ASKED}
         elif isinstance(event, Voided):
             again: dict[str, object] = {
                 "state": "waiting",
@@ -309,6 +315,15 @@ class TicketFeed:
             return False
         return accept.had_waited_long(topic.view.enqueued_at, event.until[ticket_id])
 
+    def _accepted(self, event: Confirmed) -> dict[str, object]:
+        """Return what changes for a ticket some of whose players accept."""
+        topic, engine = self._topics.get(event.ticket), self._engine
+        if topic is None or engine is None:
+            return {}
+        accepted = topic.view.accepted + event.players
+        have_all = len(accepted) == len(players_of(engine.tables, event.ticket))
+        return {"accepted": accepted, **(NOT_URGED if have_all else {})}
+
 
 def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None) -> TicketState:
     """Return a ticket as it goes over HTTP; `now` is engine time."""
@@ -325,6 +340,7 @@ def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None)
         estimate,
         left,
         view.long_wait or UNSET,
+        view.accepted if view.state == "proposed" else UNSET,
     )
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from evenmatch.config import naming
 from evenmatch.errors import JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
 from evenmatch.journals.memory import MemoryJournal
@@ -58,10 +60,7 @@ class Games:
     """
 
     def __init__(self, games: Sequence[Game], *, snapshot_every: int) -> None:
-        self.parts: tuple[Parts, ...] = tuple(
-            assemble(each.plan, _open_journal(each.plan.data), snapshot_every=snapshot_every)
-            for each in games
-        )
+        self.parts: tuple[Parts, ...] = tuple(_assembled(each, snapshot_every) for each in games)
         self._turns: list[asyncio.Task[None]] = []
         self.gate = Gate(
             [_entrance(each.accounts, parts) for each, parts in zip(games, self.parts, strict=True)]
@@ -82,12 +81,12 @@ class Games:
         for number, parts in enumerate(self.parts):
             try:
                 await parts.runtime.start()
-            except MatchmakingError:
+            except MatchmakingError as error:
                 # The one that failed has stopped itself.
                 others = (*self.parts[:number], *self.parts[number + 1 :])
                 await asyncio.gather(*(each.runtime.stop() for each in others))
-                raise
-
+                with _naming(parts.runtime.plan):
+                    raise error from None
         self._turns = [asyncio.create_task(each.controls.watch_turns()) for each in self.parts]
 
     async def stop(self) -> None:
@@ -141,6 +140,17 @@ class Games:
             if parts.runtime.given_up.is_set():
                 reason = parts.runtime.failure or "the journal belongs to another server"
                 raise JournalUnavailable(reason)
+
+
+def _assembled(game: Game, snapshot_every: int) -> Parts:
+    with _naming(game.plan):
+        journal = _open_journal(game.plan.data)
+        return assemble(game.plan, journal, snapshot_every=snapshot_every)
+
+
+def _naming(plan: Plan) -> AbstractContextManager[None]:
+    """Name the CONFIG file in what is wrong, unless the queues come from elsewhere."""
+    return nullcontext() if plan.file is None or plan.set_by else naming(plan.file)
 
 
 def _entrance(accounts: Accounts, parts: Parts) -> Entrance:

@@ -19,6 +19,7 @@ from evenmatch.errors import (
     Overloaded,
     Refusal,
     StaleRoster,
+    StaleVersion,
 )
 from evenmatch.wire import InvalidRequest as InvalidRequest
 from evenmatch.wire import Problem
@@ -47,12 +48,14 @@ STATUS = {
     "key_reused": 409,
     "too_late": 409,
     "cooldown": 409,
+    "stale_version": 409,
     "not_made": 409,
     "no_backfill": 409,
     "stale_roster": 409,
     "proposal_over": 410,
     "body_too_large": 413,
     "overloaded": 429,
+    "paused": 429,
     "draining": 503,
     "unauthenticated": 401,
     "forbidden": 403,
@@ -104,8 +107,9 @@ def problem_of(error: MatchmakingError) -> tuple[int, Problem]:
     if isinstance(error, Refusal):
         status = STATUS.get(error.code, 400)
         following = error.next if isinstance(error, FeedForgotten) else None
-        version = error.version if isinstance(error, StaleRoster) else None
-        known = (error.where, error.ticket, error.match, following, version)
+        roster = error.version if isinstance(error, StaleRoster) else None
+        version = error.version if isinstance(error, StaleVersion) else None
+        known = (error.where, error.ticket, error.match, following, roster, version)
         return status, Problem(error.code, error.message, *known)
     if isinstance(error, JournalError):
         return 503, Problem("unavailable", str(error))
@@ -121,8 +125,15 @@ def internal_problem() -> bytes:
     return encode(Problem("internal", "the server failed; its log says more"))
 
 
-def headers_for(status: int) -> Headers:
-    """Return the headers of a JSON answer with this status."""
+def headers_for(status: int, seconds: float | None = None) -> Headers:
+    """Return the headers of a JSON answer with this status.
+
+    Args:
+        status: Of HTTP.
+        seconds: After which the same may be asked again, where that is known.
+    """
+    if seconds is not None:
+        return [*JSON, (b"retry-after", str(max(1, math.ceil(seconds))).encode())]
     if status == 401:
         return [*JSON, AUTHENTICATE]
     return [*JSON, RETRY_AFTER] if status in (429, 503) else JSON
@@ -131,10 +142,7 @@ def headers_for(status: int) -> Headers:
 def headers_of(error: MatchmakingError) -> Headers:
     """Return the headers of the JSON answer that tells a client of an error."""
     status, _ = problem_of(error)
-    seconds = getattr(error, "seconds", None)
-    if seconds is None:
-        return headers_for(status)
-    return [*JSON, (b"retry-after", str(max(1, math.ceil(seconds))).encode())]
+    return headers_for(status, getattr(error, "seconds", None))
 
 
 async def send_body(send: Send, status: int, body: bytes, headers: Headers | None = None) -> None:

@@ -18,8 +18,8 @@ import msgspec
 import uvicorn
 
 from evenmatch.errors import ConfigError, MatchmakingError
-from evenmatch.server.app import with_cors
 from evenmatch.server.auth.gate import check_apart
+from evenmatch.server.cors import with_cors
 from evenmatch.server.datadir import DataLock
 from evenmatch.server.games import Game, Games
 from evenmatch.server.logs import log

@@ -21,6 +21,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from evenmatch.cost.objective import Objective
+from evenmatch.engine.admission import fits
 from evenmatch.engine.counters import Counters
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.ratings import with_ratings
@@ -54,10 +56,10 @@ class Shadow:
         self.since = self.now = start.now
         self.merged = 0
         self.live = Ledger(start.waiting.values(), next(iter(start.queues)))
-        self.mine = Ledger(start.waiting.values(), next(iter(start.queues)))
         self._queues = dict(start.queues)
         self.engine = Engine(resolve, shard="shadow")
         self.engine.tables = _world(start)
+        self.mine = Ledger(self.engine.tables.waiting.values(), next(iter(start.queues)))
         self.engine.resume(start.now)
 
     def hear(self, record: Record) -> None:
@@ -149,12 +151,21 @@ def specs_of(queues: Mapping[str, Queue]) -> dict[str, str]:
 
 
 def _world(start: Tables) -> Tables:
-    """Return the tables of the shadow's engine: everybody waits, under the shadow's policies."""
+    """Return the tables of the shadow's engine: everybody waits, under the shadow's policies.
+
+    A proposal goes on under the settings that it began with. Its tickets may have no place in the
+    queues as they are now, and no part in the shadow then.
+    """
     queues = {name: _shadowed(queue) for name, queue in start.queues.items()}
-    waiting = {
-        row.ticket.id: Waiting(row.ticket, row.queues, row.changed)
-        for row in start.waiting.values()
-    }
+    objectives = {name: Objective(queue) for name, queue in queues.items()}
+    waiting: dict[str, Waiting] = {}
+    for row in start.waiting.values():
+        names = row.queues
+        if row.match is not None:
+            known = [name for name in names if name in queues]
+            names = tuple([name for name in known if fits(row.ticket, objectives[name])])
+        if names:
+            waiting[row.ticket.id] = Waiting(row.ticket, names, row.changed)
     players: dict[str, dict[str, str]] = {}
     for row in waiting.values():
         group = players.setdefault(queues[row.queues[0]].group, {})

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from time import perf_counter
 
 from evenmatch.engine.rows import TicketView
-from evenmatch.errors import MatchmakingError, Refusal
+from evenmatch.errors import MatchmakingError, Paused, Refusal
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.ticket import NewTicket
@@ -24,12 +24,14 @@ from evenmatch.server.metrics import Metrics
 from evenmatch.server.responses import (
     STATUS,
     Disconnected,
+    Headers,
     InvalidRequest,
     Receive,
     Scope,
     Send,
     encode,
     header,
+    headers_for,
     headers_of,
     internal_problem,
     problem_of,
@@ -48,6 +50,11 @@ from evenmatch.wire import (
 )
 
 Result = TicketView | Refused
+Answer = tuple[int, bytes, Headers | None]
+"""Status, body, and the headers where they are not the usual ones."""
+
+PAUSED_SECONDS = 5.0
+"""After which a client may look whether a paused queue goes on; nobody knows when it does."""
 
 
 class CreateTickets:
@@ -62,9 +69,8 @@ class CreateTickets:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         began = perf_counter()
-        headers = None
         try:
-            status, body = await self._answer(scope, receive)
+            status, body, headers = await self._answer(scope, receive)
         except MatchmakingError as error:
             status, problem = problem_of(error)
             body, headers = encode(problem), headers_of(error)
@@ -72,11 +78,11 @@ class CreateTickets:
             return
         except Exception as error:  # noqa: BLE001
             self._metrics.unexpected(error, "POST /v1/tickets")
-            status, body = 500, internal_problem()
+            status, body, headers = 500, internal_problem(), None
         await send_body(send, status, body, headers)
         self._metrics.created(status, perf_counter() - began)
 
-    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
         principal = principal_of(scope)
         check_may_create(principal)
         body = await read_body(scope, receive, self._limits.body_bytes_max)
@@ -88,7 +94,7 @@ class CreateTickets:
             key = f"{principal.name}\n{key}" if key is not None and principal.is_player else key
         digest = blake2b(body, digest_size=16).hexdigest() if key is not None else ""
         if isinstance(created, tuple):
-            return 200, await self._create_many(created, key, digest)
+            return 200, await self._create_many(created, key, digest), None
         (result,), born = await self._enqueue((new_ticket(created),), key, digest)
         return _one(result, born)
 
@@ -153,11 +159,14 @@ def _well_formed(created: CreateTicket | Refusal) -> NewTicket:
     return new_ticket(created)
 
 
-def _one(result: Result, born: float) -> tuple[int, bytes]:
+def _one(result: Result, born: float) -> Answer:
     if isinstance(result, Refused):
-        return STATUS.get(result.code, 400), encode(_problem(result))
+        status = STATUS.get(result.code, 400)
+        seconds = PAUSED_SECONDS if result.code == Paused.code else result.seconds
+        return status, encode(_problem(result)), headers_for(status, seconds)
     status = 201 if result.enqueued_at == born else 200
-    return status, encode(TicketCreated(result.id, result.state, result.queues, result.enqueued_at))
+    made = TicketCreated(result.id, result.state, result.queues, result.enqueued_at)
+    return status, encode(made), None
 
 
 def _item(at: int, result: Result, born: float, seen: set[str]) -> ItemCreated | ItemProblem:
@@ -171,9 +180,10 @@ def _item(at: int, result: Result, born: float, seen: set[str]) -> ItemCreated |
 
 
 def _refused_item(at: int, status: int, problem: Problem) -> ItemProblem:
-    where = f"/{at}{problem.where}"
-    return ItemProblem(status, problem.error, problem.message, where, problem.ticket, problem.match)
+    told = (f"/{at}{problem.where}", problem.ticket, problem.match, problem.seconds)
+    return ItemProblem(status, problem.error, problem.message, *told)
 
 
 def _problem(refused: Refused) -> Problem:
-    return Problem(refused.code, refused.message, refused.where, refused.ticket, refused.match)
+    known = (refused.where, refused.ticket, refused.match)
+    return Problem(refused.code, refused.message, *known, seconds=refused.seconds)

@@ -189,6 +189,19 @@ def changeable(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: document[key] for key in KEYS if key in document}
 
 
+def edited(before: msgspec.Struct, after: msgspec.Struct, at: str = "server") -> tuple[str, ...]:
+    """Return the keys in which settings differ, as `server.limits.pool_max`."""
+    found: list[str] = []
+    for field in msgspec.structs.fields(before):
+        old, new = getattr(before, field.name), getattr(after, field.name)
+        key = f"{at}.{field.name}"
+        if isinstance(old, msgspec.Struct) and isinstance(new, msgspec.Struct):
+            found += edited(old, new, key)
+        elif old != new:
+            found.append(key)
+    return tuple(found)
+
+
 def digest(document: Mapping[str, Any] | None) -> str:
     """Return a digest of a configuration's keys; comments and order of keys do not matter."""
     return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()[:32]

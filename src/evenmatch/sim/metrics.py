@@ -10,6 +10,8 @@ What counts, and for whom:
 - `cost_per_player` divides by the people in the matches counted; bots are no people.
 - `cost_waiting` is what the tickets without a match (unfinished, cancelled, expired) waited until
   they ended or the run did, at the price of the first of their queues.
+- `cancelled_by`, where a queue has a ready-check, splits the cancelled tickets by why they ended:
+  `left` before they had a match, `declined` one, or were `silent` when they were asked.
 - `checks`, where a queue has a ready-check, counts all matches of the run that were proposed, that
   lost a player, that were played all the same, and that came to nothing; `repaired_share` is the
   share of failed checks that were repaired, `turned_away` counts players on a cooldown.
@@ -24,6 +26,7 @@ What counts, and for whom:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -36,6 +39,8 @@ from evenmatch.sim.history import CANCELLED, EXPIRED, MATCHED, WAITING, History
 
 Floats = NDArray[np.float64]
 Summary = dict[str, Any]
+CANCELLED_BY = ("left", "declined", "silent")
+"""Why a ticket may be cancelled in a simulation."""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
 
@@ -81,6 +86,7 @@ def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ())
         off_side = _off_side(history, first)
         summary["off_side"] = sum(history.sizes[place] for place in off_side)
     if history.checks is not None:
+        summary["cancelled_by"] = _cancelled_by(history, first)
         summary["checks"] = history.checks
     if by := list(by):
         summary["by"] = {
@@ -133,6 +139,16 @@ def _cost_waiting(history: History, queues: Sequence[Queue], first: int) -> floa
         for place in range(first, len(history.ids))
         if history.states[place] != MATCHED
     )
+
+
+def _cancelled_by(history: History, first: int) -> dict[str, int]:
+    """Return the counted tickets that were cancelled, by reason."""
+    found = Counter(
+        reason
+        for place, reason in history.reasons.items()
+        if place >= first and history.states[place] == CANCELLED
+    )
+    return {reason: found[reason] for reason in dict.fromkeys((*CANCELLED_BY, *sorted(found)))}
 
 
 def _off_side(history: History, first: int) -> frozenset[int]:

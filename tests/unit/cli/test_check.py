@@ -414,3 +414,68 @@ def test_simulation_of_a_switchback_plays_its_first_policy_alone(
     told = check(capsys, tmp_path, QUEUE + 'switchback = {policies = ["greedy", "first_come"]}')
     assert "The policy greedy decides." in told
     assert "warning: queue duel: switchback: its policies take turns in a server" in told
+
+
+def refused(capsys: pytest.CaptureFixture[str], path: Path, text: str, command: str) -> str:
+    """Return what a command says of a file that it refuses, without the file's name."""
+    path.write_text(text)
+    code = main([command, str(path), *(["--port", "0"] if command == "serve" else [])])
+    told = capsys.readouterr()
+    assert (code, told.out) == (2, "")
+    begin = f"evenmatch: {path}: "
+    lines = [line for line in told.err.splitlines() if line.startswith("evenmatch: ")]
+    assert len(lines) == 1
+    assert lines[0].startswith(begin)
+    return lines[0].removeprefix(begin)
+
+
+@pytest.mark.parametrize("command", ["check", "serve", "simulate"])
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ('rating = "eelo"', "queue duel: rating eelo: no rating system is called 'eelo'"),
+        (
+            'rating = "elo"\n[[queue]]\nname = "blitz"\nrating = "glicko"',
+            "queues duel and blitz share the ratings of ladder default",
+        ),
+        ('players = 5\npolicy = "window:limit=3"', "policy window pairs two players: queue duel"),
+    ],
+)
+def test_what_only_the_engine_finds_wrong_is_said_with_the_files_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, lines: str, sentence: str
+) -> None:
+    told = refused(capsys, tmp_path / "duel.toml", QUEUE + lines, command)
+    assert told.startswith(sentence)
+
+
+@pytest.mark.parametrize("command", ["check", "serve"])
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (
+            '[server.tokens]\nalgorithm = "HS256"\nkey_files = ["short.key"]\naudience = "us"',
+            "server.tokens.key_files: {folder}/short.key must hold at least 32 bytes of secret",
+        ),
+        (
+            '[server.allocation.fleet]\nkind = "webhook"\nurl = "http://fleet/find"\n'
+            'secret_file = "none.key"',
+            "server.allocation.fleet.secret_file: {folder}/none.key cannot be read",
+        ),
+        ('[server]\nkeys_file = "none.json"', "{folder}/none.json cannot be read"),
+    ],
+)
+def test_check_reads_files_of_keys_as_serve_does(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, lines: str, sentence: str
+) -> None:
+    (tmp_path / "short.key").write_text("short\n")
+    told = refused(capsys, tmp_path / "duel.toml", QUEUE + lines, command)
+    assert told.startswith(sentence.format(folder=tmp_path))
+
+
+def test_cooldowns_that_fall_are_warned_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = QUEUE + "wait_max = 60.0\naccept = {cooldowns = %s}\n"
+    falling = check(capsys, tmp_path, text % "[60, 30]")
+    assert "warning: queue duel: cooldowns fall (60 s, 30 s): who fails more" in falling
+    assert "cooldowns fall" not in check(capsys, tmp_path, text % "[30, 60, 60]")

@@ -69,6 +69,12 @@ def test_json_is_one_object_and_nothing_else(
     assert "by" not in summary
 
 
+def test_without_a_ready_check_cancelled_tickets_are_one_number(
+    capsys: pytest.CaptureFixture[str], scenario: str
+) -> None:
+    assert "cancelled_by" not in summary_of(capsys, "simulate", scenario)
+
+
 def test_without_json_people_read_a_table(
     capsys: pytest.CaptureFixture[str], scenario: str
 ) -> None:
@@ -76,6 +82,27 @@ def test_without_json_people_read_a_table(
     assert (code, err) == (0, "")
     assert "wait, mean" in out
     assert "by rating_decile" in out
+
+
+def test_cancelled_tickets_are_split_by_reason_where_players_are_asked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path, rows = tmp_path / "asked.toml", tmp_path / "tickets.jsonl"
+    asked = SCENARIO.replace('"greedy"', '"greedy"\naccept = {seconds = 5.0, repair = 0.0}')
+    asked = asked.replace(
+        "count = 100", 'count = 100\npatience = {distribution = "exponential", mean = 10.0}'
+    )
+    path.write_text(asked + "[answers]\ndecline = 0.2\nsilent = 0.1\nseconds = 1.0\n")
+    summary = summary_of(capsys, "simulate", str(path), "--tickets", str(rows))
+    ended = [row["reason"] for row in lines(rows) if row["state"] == "cancelled"]
+    by = {reason: ended.count(reason) for reason in ("left", "declined", "silent")}
+    assert summary["cancelled_by"] == by
+    assert summary["cancelled"] == sum(by.values())
+    assert min(by.values()) > 0
+    _, told, _ = call(capsys, "simulate", str(path))
+    for words, count in zip(("left by", "declined a", "silent when"), by.values(), strict=True):
+        line = next(line for line in told.splitlines() if f"of these {words}" in line)
+        assert line.split()[-1] == str(count)
 
 
 def test_files_hold_every_match_and_ticket(

@@ -150,6 +150,23 @@ class TestProposal:
 
         assert house.enter(2.0, "a") == (Existing(0, "s0-1"),)
 
+    def test_accepting_a_match_that_is_made_is_for_its_players_only(self) -> None:
+        house = House()
+        house.enter(1.0, "a", "b")
+        house.accept(2.0, 1, 2)
+        for late in (Accept(3.0, "s0-m1", "s0-1"), Accept(3.0, "s0-m1", "s0-1", ("a",))):
+            house.hand(late)
+            assert house.engine.view("s0-1").state == "matched"
+
+        with pytest.raises(NotInMatch, match="player 'b' is not in ticket s0-1"):
+            house.hand(Accept(3.0, "s0-m1", "s0-1", ("b",)))
+        house.pass_to(700.0)
+        house.enter(700.0, "z")
+        assert "s0-1" not in house.engine.tables.ended, "its players are known by the match alone"
+        house.hand(Accept(701.0, "s0-m1", "s0-1", ("a",)))
+        with pytest.raises(NotInMatch, match="player 'x' is not in ticket s0-1"):
+            house.hand(Accept(701.0, "s0-m1", "s0-1", ("x",)))
+
     @pytest.mark.parametrize("given", [Accept, Decline])
     def test_answer_of_a_stranger_is_refused(self, given: type[Accept] | type[Decline]) -> None:
         house = House()
@@ -430,6 +447,7 @@ class TestCooldowns:
         assert isinstance(refused, Refused)
         assert refused.code == "cooldown"
         assert "failed 2 ready-checks and may queue again in 52 s" in refused.message
+        assert refused.seconds == 52.0
         assert kinds(house.enter(72.0, "b"))[0] is not Refused
 
     def test_party_mates_of_a_silent_player_are_not_blamed(self) -> None:

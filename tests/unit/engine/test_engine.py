@@ -778,7 +778,7 @@ class TestPause:
         (refused,) = after(at_work, enqueue(3.0, "c"))
 
         assert isinstance(refused, Refused)
-        assert (refused.code, refused.where) == ("overloaded", "/queues")
+        assert (refused.code, refused.where) == ("paused", "/queues")
 
     def test_end_of_a_pause_matches_those_who_wait(self) -> None:
         at_work = engine(queue(policy="window:limit=0"))

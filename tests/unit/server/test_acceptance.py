@@ -6,13 +6,14 @@ from msgspec.structs import replace
 from evenmatch.engine.engine import Engine
 from evenmatch.model.accept import Accept as Check
 from evenmatch.model.inputs import Accept, Advance, Cancel, Configure, Decline, Enqueue, Input
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.server.followers import Follower, Followers, TicketFeed
 from evenmatch.server.statistics import Statistics
-from tests.unit.server.test_app import call, play, started
+from tests.unit.server.test_app import call, exchange, play, started
 
+TWOS = Format((2, 2))
 CHECKED = Queue(name="duel", policy="greedy", accept=Check(seconds=15.0, repair=10.0))
 
 
@@ -28,11 +29,13 @@ def test_players_accept_a_match_over_http() -> None:
         status, ticket = await call(parts, "GET", "/v1/tickets/s0-1")
         assert (status, ticket["state"], ticket["match"]) == (200, "proposed", "s0-m1")
         assert 14.0 < ticket["answer_within"] <= 15.0
+        assert ticket["accepted"] == []
 
         status, told = await call(
             parts, "POST", "/v1/matches/s0-m1/accept", body(ticket="s0-1", players=["a"])
         )
         assert (status, told["state"]) == (200, "proposed")
+        assert (told["accepted"], "answer_within" in told) == (["a"], False)
         status, match = await call(parts, "GET", "/v1/matches/s0-m1")
         assert (match["state"], match["accepted"], match["left"]) == ("proposed", ["a"], [])
         assert (await call(parts, "PUT", "/v1/matches/s0-m1/assignment", body(at="x")))[0] == 409
@@ -41,6 +44,7 @@ def test_players_accept_a_match_over_http() -> None:
         assert (status, told["state"], told["match"]) == (200, "matched", "s0-m1")
         status, match = await call(parts, "GET", "/v1/matches/s0-m1")
         assert "state" not in match
+        assert "accepted" not in told
         await parts.runtime.stop()
 
     play(scene)
@@ -94,6 +98,36 @@ def test_wrong_answers_are_refused_in_words() -> None:
             (404, "unknown_match"),
             (400, "invalid_request"),
         ]
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_player_on_cooldown_and_a_paused_queue_say_when_to_come_again() -> None:
+    async def scene() -> None:
+        check = replace(Check(seconds=15.0), cooldowns=(60.0,), repair=0.0, again=0.0)
+        parts = await started(replace(CHECKED, accept=check))
+        create = ("POST", "/v1/tickets")
+        await call(parts, *create, body(players=[{"id": "a"}]))
+        for number in (1, 2):
+            await call(parts, *create, body(players=[{"id": "b"}]))
+            said = body(ticket=f"s0-{number + 1}")
+            await call(parts, "POST", f"/v1/matches/s0-m{number}/decline", said)
+
+        status, headers, problem = await exchange(parts, *create, body(players=[{"id": "b"}]))
+        assert (status, problem["error"], headers["retry-after"]) == (409, "cooldown", "60")
+        assert 59.0 < problem["seconds"] <= 60.0
+        many = msgspec.json.encode([{"players": [{"id": name}]} for name in "bc"])
+        status, headers, (refused, taken) = await exchange(parts, *create, many)
+        assert (status, refused["status"], taken["status"]) == (200, 409, 201)
+        assert 59.0 < refused["seconds"] <= 60.0
+        assert "seconds" not in taken
+        assert "retry-after" not in headers
+
+        await call(parts, "POST", "/v1/queues/duel/pause")
+        status, headers, problem = await exchange(parts, *create, body(players=[{"id": "d"}]))
+        assert (status, problem["error"], headers["retry-after"]) == (429, "paused", "5")
+        assert "seconds" not in problem
         await parts.runtime.stop()
 
     play(scene)
@@ -171,6 +205,38 @@ def test_followers_hear_what_a_look_would_show() -> None:
     names = [event.name for event in follower._inbox]
 
     assert names == ["cancelled", "waiting", "proposed", "matched"]
+
+
+def test_party_sees_who_has_accepted_and_is_urged_until_all_have() -> None:
+    check = Check(seconds=15.0, repair=10.0, long_wait=60.0, long_seconds=40.0)
+    world, follower = Listening(replace(CHECKED, accept=check, format=TWOS)), Follower()
+    world.hand(Enqueue(0.0, (NewTicket((Player("a"), Player("b"))),)))
+    world.feed.join(world.engine.view("s0-1"), follower)
+    world.hand(Enqueue(70.0, (NewTicket((Player("c"), Player("d"))),)))
+    told = []
+    for given in (
+        Accept(71.0, "s0-m1", "s0-1", ("b",)),
+        Accept(72.0, "s0-m1", "s0-1"),
+        Accept(73.0, "s0-m1", "s0-1"),
+        Decline(74.0, "s0-m1", "s0-2"),
+    ):
+        world.hand(given)
+        view = world.engine.view("s0-1")
+        assert world.feed._topics["s0-1"].view == view
+        told.append((view.state, view.accepted, view.answer_by, view.long_wait))
+    assert told == [
+        ("proposed", ("b",), 110.0, True),
+        ("proposed", ("b", "a"), None, False),
+        ("proposed", ("b", "a"), None, False),
+        ("proposed", ("b", "a"), None, False),
+    ]
+    world.hand(Advance(world.engine.next_wakeup))
+    assert (world.engine.view("s0-1").state, world.engine.view("s0-1").accepted) == ("waiting", ())
+    assert world.feed._topics["s0-1"].view == world.engine.view("s0-1")
+    events = list(follower._inbox or ())
+    assert [event.name for event in events] == ["proposed", "proposed", "proposed", "waiting"]
+    sequences = [event.sequence for event in events]
+    assert sequences == sorted(set(sequences)), "a stream that comes back misses none of them"
 
 
 def test_player_who_has_waited_for_long_is_called_louder() -> None:

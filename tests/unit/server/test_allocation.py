@@ -417,7 +417,7 @@ class TestConfiguration:
 
     def test_without_the_file_of_its_secret_is_refused(self) -> None:
         hook = Allocation("fleet", "webhook", "http://x", secret_file="/nowhere/secret")
-        with pytest.raises(ConfigError, match="secret_file /nowhere/secret cannot be read"):
+        with pytest.raises(ConfigError, match="secret_file: /nowhere/secret cannot be read"):
             assemble(Plan((DUEL,), settings=ServerSettings(allocation=(hook,))), MemoryJournal())
 
 

@@ -42,6 +42,14 @@ async def started(*queues: Queue, journal: MemoryJournal | None = None) -> Parts
 async def call(
     parts: Parts, method: str, path: str, body: bytes = b"", key: str = "", query: str = ""
 ) -> tuple[int, Any]:
+    status, _, content = await exchange(parts, method, path, body, key, query)
+    return status, content
+
+
+async def exchange(
+    parts: Parts, method: str, path: str, body: bytes = b"", key: str = "", query: str = ""
+) -> tuple[int, dict[str, str], Any]:
+    """Return the status, the headers and the content of an answer."""
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -57,7 +65,8 @@ async def call(
     }  # fmt: skip
     await App(parts)(scope, receive, send)
     whole = b"".join(message.get("body", b"") for message in sent[1:])
-    return sent[0]["status"], msgspec.json.decode(whole)
+    told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], told, msgspec.json.decode(whole)
 
 
 async def pair(parts: Parts, queue: str, *players: str) -> None:

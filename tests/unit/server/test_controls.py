@@ -1,6 +1,7 @@
 """What operators change while a server runs, over HTTP on journals in memory and on disk."""
 
 import asyncio
+import io
 import tomllib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import structlog
 
 from evenmatch.config import server_of
 from evenmatch.errors import ConfigError
@@ -20,6 +22,7 @@ from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.greedy import Greedy
 from evenmatch.server.app import App
 from evenmatch.server.clock import Clock
+from evenmatch.server.logs import log
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import ConfigFrom, Plan
 from evenmatch.server.responses import Message
@@ -124,7 +127,14 @@ def test_configuration_over_http_takes_the_place_of_the_file_and_tickets_wait_on
         status, changed = await call(parts, "PUT", "/v1/config", text, kind=kind)
         assert (status, changed) == (
             200,
-            {"version": 2, "dry_run": False, "queues": ["duel", "squad"], "expired": 0, "left": 0},
+            {
+                "version": 2,
+                "dry_run": False,
+                "queues": ["duel", "squad"],
+                "expired": 0,
+                "left": 0,
+                "at_restart": [],
+            },
         )
         assert policies(parts) == ["window:limit=300", "greedy"]
         after = (await call(parts, "GET", f"/v1/tickets/{ticket}"))[1]
@@ -275,9 +285,59 @@ def test_settings_of_the_file_may_stand_in_a_body(tmp_path: Path) -> None:
         settings = "\n[server]\nkeep_days = 3\n"
         parts = await started(plan_of(CONFIG + settings, tmp_path))
         assert (await call(parts, "PUT", "/v1/config", WIDER + settings))[0] == 200
-        assert (await call(parts, "PUT", "/v1/config", WIDER + settings.replace("3", "4")))[
-            0
-        ] == 400
+        other = settings.replace("3", "4") + "guests = true\n"
+        status, problem = await call(parts, "PUT", "/v1/config", WIDER + other)
+        assert (status, "(guests, keep_days)" in problem["message"]) == (400, True)
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_settings_that_were_edited_in_the_file_are_checked_and_named(tmp_path: Path) -> None:
+    async def scene() -> None:
+        begin = "\n[server]\nkeep_days = 3\n"
+        parts = await started(plan_of(CONFIG + begin, tmp_path))
+        file = parts.runtime.plan.file
+        assert file is not None
+        edited = "\n[server]\nkeep_days = 4\nlimits = {batch_max = 7}\n"
+        later = ["server.keep_days", "server.limits.batch_max"]
+        file.write_text(WIDER + edited)
+        for query in ("dry_run=1", ""):
+            status, done = await call(parts, "PUT", "/v1/config", WIDER + edited, query=query)
+            assert (status, done["at_restart"]) == (200, later)
+        assert policies(parts)[0] == "window:limit=300"
+        assert parts.runtime.plan.settings.keep_days == 3
+        wrong = WIDER + edited.replace("4", "-4")
+        file.write_text(wrong)
+        status, problem = await call(parts, "PUT", "/v1/config", wrong)
+        assert (status, problem["message"].startswith("server.keep_days must be")) == (400, True)
+        assert (await call(parts, "PUT", "/v1/config", CONFIG))[1]["at_restart"] == []
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_file_that_is_read_again_counts_though_its_settings_wait_for_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = io.StringIO()
+    monkeypatch.setattr(log, "_logger", structlog.PrintLogger(lines))
+
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG + "\n[server]\nkeep_days = 3\n", tmp_path))
+        file = parts.runtime.plan.file
+        assert file is not None
+        for settings in ("\n[server]\nkeep_days = 4\n", ""):
+            file.write_text(WIDER + settings)
+            await parts.controls.reload()
+            assert policies(parts)[0] == "window:limit=300"
+        assert lines.getvalue().count('"at_restart": ["server.keep_days"]') == 2
+        file.write_text(CONFIG + "\n[server]\nkeep_days = 0\n")
+        await parts.controls.reload()
+        assert policies(parts)[0] == "window:limit=300"
+        told = lines.getvalue().splitlines()[-1]
+        assert "server.keep_days must be" in told
+        assert f'"file": "{file}"' in told
         await parts.runtime.stop()
 
     play(scene)
@@ -288,7 +348,12 @@ def test_version_that_is_not_in_force_any_more_is_refused() -> None:
         parts = await started(plan_of(CONFIG))
         assert (await call(parts, "PUT", "/v1/config", WIDER, query="if_version=1"))[0] == 200
         status, problem = await call(parts, "PUT", "/v1/config", CONFIG, query="if_version=1")
-        assert (status, problem["where"]) == (400, "/if_version")
+        assert (status, problem["error"], problem["where"]) == (
+            409,
+            "stale_version",
+            "/if_version",
+        )
+        assert problem["version"] == 2
         assert policies(parts)[0] == "window:limit=300"
         await parts.runtime.stop()
 
@@ -307,7 +372,7 @@ def test_paused_queue_takes_and_matches_nobody_and_goes_on_when_it_is_resumed() 
         assert parts.runtime.engine.tables.sequence == 3
         ticket = '{"players": [{"id": "bob", "rating": {"mean": 1500}}], "queues": ["duel"]}'
         status, problem = await call(parts, "POST", "/v1/tickets", ticket)
-        assert (status, problem["error"]) == (429, "overloaded")
+        assert (status, problem["error"]) == (429, "paused")
         _, queues = await call(parts, "GET", "/v1/queues")
         assert [queue["paused"] for queue in queues] == [True, False]
         # A change of another queue leaves the pause alone.
@@ -467,7 +532,7 @@ def test_file_that_is_read_again_counts_and_a_bad_one_changes_nothing(tmp_path: 
         assert plan.file is not None
         await wait_in(parts, "squad", "ada", "bob")
         await call(parts, "PUT", "/v1/config", WIDER)
-        for bad in (BROKEN, CONFIG.partition("\n\n")[0], CONFIG + "[server]\nkeep_days = 3"):
+        for bad in (BROKEN, CONFIG.partition("\n\n")[0], CONFIG + "[server]\nkeep_days = 0"):
             plan.file.write_text(bad)
             await parts.controls.reload()
             assert policies(parts) == ["window:limit=300", "greedy"]

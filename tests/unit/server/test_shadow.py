@@ -13,7 +13,7 @@ from evenmatch.engine.records import Record
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Accept, Criterion, Queue, Rule, Scale
+from evenmatch.model.queue import Accept, Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import NOTHING, Decision
@@ -74,6 +74,30 @@ def test_ticket_that_the_live_policy_matched_waits_on_in_the_shadow() -> None:
     assert (real.waiting, shadow.waiting, shadow.waiting_age) == (0, 2, 2.0)
     assert real.quality_mean == pytest.approx(1 - (0.2 + 0.39) / 2)
     assert shadow.quality_mean == pytest.approx(0.99)
+
+
+def test_shadow_begins_without_proposed_tickets_whose_queue_is_gone_or_another() -> None:
+    checked = msgspec.structs.replace(DUEL, accept=Accept(seconds=15.0))
+    gone, other = (msgspec.structs.replace(checked, name=name) for name in ("gone", "other"))
+    live = Live()
+    live.step(Configure(1.0, (checked, gone, other), version=2))
+    for name in ("gone", "other"):
+        pair = (f"{name}1", f"{name}2")
+        live.step(
+            Enqueue(2.0, tuple(NewTicket((Player(p, Rating(1500.0)),), (name,)) for p in pair))
+        )
+    live.step(Enqueue(3.0, (new("ada", 1500.0),)))
+    assert len(live.engine.tables.proposals) == 2
+    trios = Queue(name="other", policy="greedy", format=Format((3, 3), party_sizes=(3,)))
+    live.step(Configure(4.0, (DUEL, trios), version=3))
+    live.begin()
+    live.step(Cancel(5.0, "s0-1"))
+    live.step(Enqueue(6.0, (new("bob", 1510.0),)))
+
+    assert live.shadow is not None
+    assert list(live.shadow.engine.tables.ended) == ["s0-5", "s0-6"]
+    assert live.shadow.mine.of("other", since=4.0, now=6.0).waiting == 0
+    live.shadow.engine.tables._check()
 
 
 def test_shadow_begins_with_those_who_wait_and_their_age() -> None:

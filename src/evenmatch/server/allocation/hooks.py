@@ -22,6 +22,7 @@ from evenmatch.model.match import Match
 from evenmatch.model.scenario import Allocation
 from evenmatch.server.allocation.outgoing import Reply, Unreachable, post, tls_of
 from evenmatch.server.responses import ASSIGNMENT_BYTES_MAX, ASSIGNMENT_ENTRIES_MAX, encode
+from evenmatch.server.secret_files import read_secret
 from evenmatch.wire_matches import match_state
 
 SECRET_BYTES_MAX = 4_096
@@ -85,7 +86,7 @@ class Hook:
         self.given = given
         self._wall = wall
         self._tls = tls_of(given.url)
-        self._secret = _secret_in(given.secret_file, f"allocation.{given.name}")
+        self._secret = _secret_in(given.secret_file, f"server.allocation.{given.name}")
 
     async def ask(self, match: Match, roster: Roster) -> Found:
         """Ask for a server.
@@ -203,10 +204,11 @@ def _secret_in(file: str | None, what: str) -> bytes:
     if file is None:
         return b""
     try:
-        with Path(file).open("rb") as opened:
-            secret = opened.read(SECRET_BYTES_MAX + 1).strip()
-    except OSError as error:
-        raise ConfigError(f"{what}.secret_file {file} cannot be read: {error.strerror}") from None
+        secret = read_secret(Path(file))
+    except ConfigError as error:
+        raise ConfigError(f"{what}.secret_file: {error}") from None
     if not 1 <= len(secret) <= SECRET_BYTES_MAX:
-        raise ConfigError(f"{what}.secret_file {file} must hold 1 to {SECRET_BYTES_MAX} bytes")
+        raise ConfigError(
+            f"{what}.secret_file: {file} must hold 1 to {SECRET_BYTES_MAX} bytes of secret"
+        )
     return secret

@@ -22,7 +22,7 @@ from evenmatch.server.auth.keys import PREFIX
 from evenmatch.server.auth.limits import Buckets
 from evenmatch.server.auth.principal import LOCAL, NOBODY, Principal
 from evenmatch.server.auth.refusals import TooManyRequests, Unauthenticated, unknown_credential
-from evenmatch.server.auth.tokens import TOKEN_BYTES_MAX, audiences_of
+from evenmatch.server.auth.tokens import TOKEN_BYTES_MAX, audiences_of, foreign_audience
 from evenmatch.server.logs import log
 from evenmatch.server.responses import (
     Asgi,
@@ -224,7 +224,11 @@ class Gate:
                     principal = verifier.principal(credential, now)
                     buckets = each.accounts.player_buckets
                     return Known(principal, principal.until, principal.name, buckets, each.app)
-        raise unknown_credential("foreign_audience")
+        if credential.count(b".") != 2:
+            raise unknown_credential("malformed")
+        # Of several games, nobody learns which there are.
+        is_one = len(self._entrances) == 1
+        raise foreign_audience() if is_one else unknown_credential("foreign_audience")
 
     # Changes of keys
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lookup import players_of
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import UnknownMatch, UnknownTicket
 from evenmatch.server.auth.principal import LOCAL, Principal
@@ -35,7 +36,7 @@ def check_ticket(principal: Principal, engine: Engine, ticket_id: str) -> None:
     if ticket_id not in tables.waiting and ticket_id not in tables.ended:
         return
     if principal.is_player:
-        is_his = principal.name in _players_of(tables, ticket_id)
+        is_his = principal.name in players_of(tables, ticket_id)
     else:
         is_his = not principal.queues.isdisjoint(_queues_of(tables, ticket_id))
     if not is_his:
@@ -99,13 +100,6 @@ def check_queue(principal: Principal, queues: Iterable[str]) -> None:
             raise Forbidden(
                 f"this key is for the queues {own}, not for {name[:64]!r}", where="/queues"
             )
-
-
-def _players_of(tables: Tables, ticket_id: str) -> tuple[str, ...]:
-    row = tables.waiting.get(ticket_id)
-    if row is not None:
-        return tuple(player.id for player in row.ticket.players)
-    return tables.ended[ticket_id].players
 
 
 def _queues_of(tables: Tables, ticket_id: str) -> tuple[str, ...]:

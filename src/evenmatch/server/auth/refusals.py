@@ -41,6 +41,15 @@ def unknown_credential(reason: str) -> Unauthenticated:
     return Unauthenticated("the key or token is not valid here; get a new one", reason)
 
 
+def bad_claim(claim: str, words: str, reason: str) -> Unauthenticated:
+    """Return the refusal of a token for one of its claims.
+
+    It names the claim and never what would be right there, so that it helps whoever makes tokens,
+    and nobody who guesses.
+    """
+    return Unauthenticated(f"the token's {claim} {words}; get a new one", reason)
+
+
 def no_credential() -> Unauthenticated:
     """Return the refusal of a request that carries neither a key nor a token."""
     return Unauthenticated(

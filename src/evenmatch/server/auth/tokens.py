@@ -7,6 +7,7 @@ meant for us, and must name its player. Its claims are read strictly, like any o
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,14 +23,16 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import Tokens
 from evenmatch.model.ticket import Value
 from evenmatch.server.auth.principal import ANYONE, OWN, Member, Principal, Vouched
-from evenmatch.server.auth.refusals import Unauthenticated, unknown_credential
+from evenmatch.server.auth.refusals import Unauthenticated, bad_claim, unknown_credential
+from evenmatch.server.secret_files import read_key_file, read_secret
 
 TOKEN_BYTES_MAX = 8_192
 """Longest token; a header line of uvicorn has 64 KB."""
 SECRET_BYTES_MIN = 32
-KEY_BYTES_MAX = 16_384
 PARTY_MAX = 100
 ID_LENGTH_MAX = 128
+CLAIM_AT_FAULT = re.compile(r"`\$\.(\w+)|^Object missing required field `(\w+)`$")
+"""Where msgspec says which claim it could not read."""
 BAD_CLAIMS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError)
 
 
@@ -99,10 +102,11 @@ class Verifier:
         Raises:
             Unauthenticated: It is not valid, or not now.
         """
+        payload = self._payload(token)
         try:
-            claims = _claims.decode(self._payload(token))
-        except BAD_CLAIMS:
-            raise unknown_credential("bad_claims") from None
+            claims = _claims.decode(payload)
+        except BAD_CLAIMS as error:
+            raise _unread(error) from None
         self._check(claims, now)
         vouched = Vouched(
             claims.rating, claims.household, _members(claims.party), claims.attributes,
@@ -121,32 +125,50 @@ class Verifier:
                 found = self._jws.decode_complete(token, key, algorithms=[self.settings.algorithm])
             except jwt.InvalidSignatureError:
                 continue
+            except jwt.InvalidAlgorithmError:
+                raise self._before_signature(
+                    "alg", "in the header is not the algorithm that is taken here",
+                    "foreign_algorithm",
+                ) from None  # fmt: skip
             except (jwt.PyJWTError, RecursionError, ValueError, TypeError):
                 raise unknown_credential("malformed") from None
             payload: bytes = found["payload"]
             return payload
         raise unknown_credential("bad_signature")
 
+    def _before_signature(self, claim: str, words: str, reason: str) -> Unauthenticated:
+        """Return a refusal of a token that anybody may have made.
+
+        Of several games, it must not tell which there are.
+        """
+        return unknown_credential(reason) if self._tenant else bad_claim(claim, words, reason)
+
     def _check(self, claims: Claims, now: float) -> None:
         settings = self.settings
         audiences = (claims.aud,) if isinstance(claims.aud, str) else claims.aud
         if settings.audience not in audiences:
-            raise unknown_credential("foreign_audience")
+            raise foreign_audience()
         if settings.issuer is not None and claims.iss != settings.issuer:
-            raise unknown_credential("foreign_issuer")
+            words = "is missing or names another issuer than is taken here"
+            raise bad_claim("iss", words, "foreign_issuer")
         if not _is_id(claims.sub):
-            raise unknown_credential("bad_player")
+            raise bad_claim("sub", "is no player's id", "bad_player")
         if claims.exp + settings.leeway <= now:
-            raise Unauthenticated("the token has expired; get a new one", "expired")
-        since = max(claims.nbf or 0.0, claims.iat or 0.0)
-        if since - settings.leeway > now:
-            raise Unauthenticated("the token counts from a later time on", "not_yet_valid")
+            raise bad_claim("exp", "says that it has expired", "expired")
+        for claim, since in (("nbf", claims.nbf), ("iat", claims.iat)):
+            if since is not None and since - settings.leeway > now:
+                raise bad_claim(claim, "is a later time than now", "not_yet_valid")
         if claims.exp - now > settings.lifetime_max + settings.leeway:
             raise Unauthenticated(
-                f"the token expires later than in {settings.lifetime_max:g} s, which is the most "
+                f"the token's exp is later than in {settings.lifetime_max:g} s, which is the most "
                 f"that this server takes; get a shorter one",
                 "too_long_lived",
             )
+
+
+def foreign_audience() -> Unauthenticated:
+    """Return the refusal of a token that is not for this server."""
+    return bad_claim("aud", "is missing or names somebody else than is here", "foreign_audience")
 
 
 def audiences_of(token: bytes) -> tuple[str, ...]:
@@ -164,7 +186,10 @@ def read_token_keys(settings: Tokens) -> tuple[bytes, ...]:
     Raises:
         ConfigError: A file cannot be read, or holds no key for the algorithm.
     """
-    return tuple(_read(Path(name), settings.algorithm) for name in settings.key_files)
+    try:
+        return tuple(_read(Path(name), settings.algorithm) for name in settings.key_files)
+    except ConfigError as error:
+        raise ConfigError(f"server.tokens.key_files: {error}") from None
 
 
 def random_player() -> str:
@@ -178,17 +203,14 @@ def sign(claims: dict[str, object], secret: bytes) -> str:
 
 
 def _read(path: Path, algorithm: str) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(KEY_BYTES_MAX).strip()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
     if algorithm.startswith("HS"):
+        data = read_secret(path)
         if b"-----BEGIN" in data:
             raise ConfigError(f"{path} is no secret for {algorithm}, but a key pair's part in PEM")
         if len(data) < SECRET_BYTES_MIN:
             raise ConfigError(f"{path} must hold at least {SECRET_BYTES_MIN} bytes of secret")
         return data
+    data = read_key_file(path).strip()
     if b"PRIVATE KEY" in data:
         raise ConfigError(f"{path} is a private key; give the server the public one alone")
     known = PyJWS(algorithms=[algorithm]).get_algorithm_by_name(algorithm)
@@ -199,6 +221,15 @@ def _read(path: Path, algorithm: str) -> bytes:
     if too_short is not None:
         raise ConfigError(f"{path} holds too short a key for {algorithm}: make a longer one")
     return data
+
+
+def _unread(error: Exception) -> Unauthenticated:
+    """Return the refusal of claims that cannot be read, with the name of the first bad one."""
+    found = CLAIM_AT_FAULT.search(str(error))
+    claim = "" if found is None else found[1] or found[2]
+    if claim not in Claims.__struct_fields__:
+        return unknown_credential("bad_claims")
+    return bad_claim(claim, "is missing or of another kind than it has to be", f"bad_{claim}")
 
 
 def _is_canonical(token: bytes) -> bool:
@@ -212,7 +243,7 @@ def _is_canonical(token: bytes) -> bool:
 def _members(party: tuple[str | Member, ...]) -> tuple[Member, ...]:
     members = tuple(Member(each) if isinstance(each, str) else each for each in party)
     if len(members) > PARTY_MAX or not all(_is_id(member.id) for member in members):
-        raise unknown_credential("bad_party")
+        raise bad_claim("party", "names too many, or somebody who is no player's id", "bad_party")
     return members
 
 

@@ -143,10 +143,10 @@ def test_no_header_makes_the_gate_fail(site: Site, noise: bytes, start: bytes) -
 @pytest.mark.parametrize(
     ("times", "words"),
     [
-        ({"exp": -11}, "has expired"),
-        ({"nbf": 60}, "later time"),
-        ({"iat": 60}, "later time"),
-        ({"exp": 90_000}, "get a shorter one"),
+        ({"exp": -11}, "exp says that it has expired"),
+        ({"nbf": 60}, "nbf is a later time"),
+        ({"iat": 60}, "iat is a later time"),
+        ({"exp": 90_000}, "exp is later than in 86400 s"),
     ],
 )
 def test_token_of_another_time_is_refused_with_the_reason(
@@ -161,6 +161,65 @@ def test_token_of_another_time_is_refused_with_the_reason(
         assert words in reply.body["message"]
 
     with_site(tmp_path, scene)
+
+
+@pytest.mark.parametrize(
+    ("credential", "words", "reason"),
+    [
+        (token("ann", aud="another-game"), "token's aud is missing or names", "foreign_audience"),
+        (token("ann", aud=None), "token's aud is missing", "foreign_audience"),
+        (token("ann", exp=None), "token's exp is missing or of another kind", "bad_exp"),
+        (
+            signed({"alg": "HS256"}, claims(exp="never")),
+            "token's exp is missing or of another kind",
+            "bad_exp",
+        ),
+        (token("ann", sub=None), "token's sub is missing or of another kind", "bad_sub"),
+        (token("ann", rating={"deviation": 9}), "token's rating is missing or", "bad_rating"),
+        (token(""), "token's sub is no player's id", "bad_player"),
+        (token("ann", party=[""]), "token's party names", "bad_party"),
+        (token("ann", secret=b"k" * 64, algorithm="HS512"), "token's alg", "foreign_algorithm"),
+        (NONE_TOKEN, "token's alg in the header is not the algorithm", "foreign_algorithm"),
+        (
+            token("ann", secret=random_secret()),
+            "the key or token is not valid here",
+            "bad_signature",
+        ),
+        ("letmein", "the key or token is not valid here", "malformed"),
+    ],
+)
+def test_claim_that_is_wrong_is_named_to_the_caller_and_in_the_audit_log(
+    tmp_path: Path, credential: str, words: str, reason: str
+) -> None:
+    service = add_key(tmp_path)
+
+    async def scene(site: Site) -> None:
+        reply = await site.call("GET", "/v1/queues", key=credential)
+        assert reply.status == 401
+        assert words in reply.body["message"]
+        assert AUDIENCE not in reply.body["message"]
+        assert "HS256" not in reply.body["message"]
+        entries = (await site.call("GET", "/v1/audit", key=service)).body["entries"]
+        assert [entry["detail"] for entry in entries] == [reason]
+
+    with_site(tmp_path, scene)
+
+
+def test_token_of_another_issuer_is_told_so(tmp_path: Path) -> None:
+    secret = tmp_path / "issuer.secret"
+    secret.write_bytes(SECRET)
+    wanted = Tokens("HS256", (str(secret),), AUDIENCE, "https://login.example")
+
+    async def scene(site: Site) -> None:
+        for claim in ({}, {"iss": "https://evil.example"}):
+            reply = await site.call("GET", "/v1/queues", key=token("ann", **claim))
+            assert reply.status == 401
+            assert "token's iss is missing or names another issuer" in reply.body["message"]
+            assert "login" not in reply.body["message"]
+        good = token("ann", iss="https://login.example")
+        assert (await site.call("GET", "/v1/queues", key=good)).status == 200
+
+    with_site(tmp_path, scene, tokens=wanted)
 
 
 def test_clocks_may_differ_by_the_leeway(tmp_path: Path) -> None:
@@ -294,10 +353,12 @@ def test_refusals_are_counted_by_their_reason(tmp_path: Path) -> None:
 
     async def scene(site: Site) -> None:
         await site.call("GET", "/v1/queues", key="nonsense")
+        await site.call("GET", "/v1/queues", key=token("ann", aud="another-game"))
         await site.call("GET", "/v1/queues", key=token("ann", exp=1))
         text = (await site.call("GET", "/metrics", key=reader)).body.decode()
         assert 'evenmatch_refused_callers_total{reason="expired"} 1.0' in text
         assert 'evenmatch_refused_callers_total{reason="foreign_audience"} 1.0' in text
+        assert 'evenmatch_refused_callers_total{reason="malformed"} 1.0' in text
 
     with_site(tmp_path, scene)
 

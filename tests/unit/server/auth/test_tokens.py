@@ -27,6 +27,9 @@ def private_pem(key: object) -> bytes:
     )
 
 
+SECRET = b"0123456789abcdef0123456789ABCDEF"
+
+
 def public_pem(key: object) -> bytes:
     return key.public_key().public_bytes(  # type: ignore[attr-defined, no-any-return]
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
@@ -101,6 +104,38 @@ def test_file_of_another_kind_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=words):
         read_token_keys(settings(tmp_path, algorithm, content))
+
+
+@pytest.mark.parametrize(
+    ("content", "secret"),
+    [
+        (SECRET, SECRET),
+        (SECRET + b"\n", SECRET),
+        (SECRET + b"\r\n", SECRET),
+        (b"two words " + SECRET, b"two words " + SECRET),
+        (b" \xff" + SECRET + b"\n", b" \xff" + SECRET + b"\n"),
+    ],
+)
+def test_end_of_a_line_is_no_part_of_a_secret_that_is_text(
+    tmp_path: Path, content: bytes, secret: bytes
+) -> None:
+    wanted = settings(tmp_path, "HS256", content)
+    verifier = Verifier(wanted, read_token_keys(wanted))
+    signed = jwt.encode(claims(), secret, algorithm="HS256")
+    assert verifier.principal(signed.encode(), time.time()).name == "ann"
+
+
+@pytest.mark.parametrize(
+    "content", [SECRET + b"\n\n", SECRET + b" ", b"\t" + SECRET, SECRET + b" \n"]
+)
+def test_secret_between_blanks_is_refused_in_words(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(ConfigError, match=r"0\.key holds a secret with blanks or empty lines"):
+        read_token_keys(settings(tmp_path, "HS256", content))
+
+
+def test_file_that_is_too_long_is_not_cut_short(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"0\.key must hold at most 16,384 bytes"):
+        read_token_keys(settings(tmp_path, "HS256", b"a" * 16_385))
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
