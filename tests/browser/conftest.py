@@ -44,6 +44,17 @@ players = 1
 policy = "greedy"
 group = "ranked"
 accept = {seconds = 60}
+
+[[queue]]
+name = "spare"
+teams = 2
+players = 1
+policy = "greedy"
+group = "spare"
+[[queue.criteria]]
+kind = "spread"
+attribute = "rating"
+scale = {kind = "linear", min = 0, max = 3000}
 """
 
 

@@ -15,9 +15,10 @@ from tests.integration.serving import Server, ticket
 pytestmark = pytest.mark.browser
 
 
-def new_key(data: Path, name: str, rights: str) -> str:
+def new_key(data: Path, name: str, rights: str, queues: str = "") -> str:
     command = [sys.executable, "-m", "evenmatch.cli.main", "keys", "add", name]
     command += ["--data", str(data), "--rights", rights]
+    command += ["--queues", queues] if queues else []
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return done.stdout.split()[0]
 
@@ -30,6 +31,7 @@ class Keyed:
         data.mkdir()
         kinds = {"game": "tickets,matches", "reader": "read", "operator": "read,operate,tickets"}
         self.keys = {name: new_key(data, name, rights) for name, rights in kinds.items()}
+        self.keys["narrow"] = new_key(data, "narrow", "read", "slow")
         self.server = Server(folder, CONFIG)
 
     def create(self, player: str) -> str:
@@ -99,3 +101,20 @@ def test_operator_pauses_with_his_key(seen: Visit, keyed: Keyed) -> None:
     page.get_by_role("button", name="Resume slow").click()
     page.locator("#confirm-yes").click()
     expect(page.locator("#notices")).to_be_empty()
+
+
+def test_key_for_one_queue_opens_the_page_on_that_queue_at_once(seen: Visit, keyed: Keyed) -> None:
+    page = seen.page
+    use(page, keyed.keys["narrow"])
+    expect(page.locator("#health-text")).to_have_text("live")
+    # As with a bookmark: no queue in the address, and none refused on the way.
+    seen.complaints.clear()
+    seen.asked.clear()
+    page.goto(keyed.server.url + "/")
+    expect(page.locator("#health-text")).to_have_text("live")
+    expect(page.get_by_label("Queue")).to_have_value("slow")
+    assert page.locator("#queue option").all_inner_texts() == ["slow"]
+    assert [each.url for each in seen.asked if "/events" in each.url] == [
+        f"{keyed.server.url}/v1/dashboard/events"
+    ]
+    assert seen.complaints == []

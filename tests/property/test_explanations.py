@@ -287,6 +287,26 @@ def test_everybody_is_accepted_by_both_or_by_whom_it_says(queue: Queue) -> None:
             assert (told.both, told.only_you, told.only_they) == (both, mine, theirs)
 
 
+@by_name
+def test_sentences_are_few_and_each_is_said_once(queue: Queue) -> None:
+    for _, _, part in parts(queue):
+        said = re.split(r"(?<=\.) (?=[A-Z])", part.summary)
+        assert said[0].startswith("This ticket has waited ")
+        assert all(each.endswith(".") for each in said)
+        assert len(said) == len(set(said)) <= 5
+        names = re.findall(r"[Tt]he limit on \w+|[Tt]he rule \w+ \w+", said[0])
+        assert len(names) == len(set(names))
+
+
+@by_name
+def test_a_line_of_the_list_says_what_the_ticket_is_told_alone(queue: Queue) -> None:
+    for seed in SEEDS:
+        scene, explainer = drawn(queue, seed), Explainer()
+        for line in Explainer().longest(scene, len(scene.tickets)):
+            part = explainer.part(scene, line.ticket)
+            assert (line.code, line.summary) == (part.reason.code, part.summary)
+
+
 def aged(*tickets: Ticket) -> list[Ticket]:
     return sorted(tickets, key=lambda ticket: ticket.age_key)
 

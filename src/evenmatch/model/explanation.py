@@ -102,10 +102,12 @@ class Prospect(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Reason(msgspec.Struct, frozen=True, gc=False):
-    """Why no match is made now: a code for programs, a sentence, and until when if that is known.
+    """Why no match is made now: a code for programs, a clause, and until when if that is known.
 
     Codes: `paused`, `policy_failed`, `delayed`, `held`, `computing`, `round`, `policy`, `alone`,
-    `seats`, `not_yet`, `never`, `rules`.
+    `seats`, `not_yet`, `never`, `rules`; and among the longest waiting `not_searched`, where whole
+    matches are looked for on top only. Of `policy`, `until` is when it means to make a match, or
+    does at the latest, or else when it looks again.
     """
 
     code: str
@@ -132,8 +134,8 @@ class QueuePart(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         deadline_at: When the queue's longest wait is over.
         at_deadline: What becomes of the ticket then: `bots`, `expire` or `keep`.
         reason: Why no match is made now.
-        changes: What would have to change, in sentences.
-        summary: One or two sentences for people.
+        changes: What would have to change, in clauses.
+        summary: A few sentences for people, five at most, the most important first.
     """
 
     queue: str
@@ -190,7 +192,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         reason: Why it ended.
         queues: A part for each queue that it waits in; none while it is proposed.
         check: The ready-check that it is in.
-        summary: One or two sentences for people.
+        summary: A few sentences for people; of several queues, the nearest match comes first.
     """
 
     ticket: str
@@ -213,7 +215,7 @@ class LongWait(msgspec.Struct, frozen=True, gc=False):
         wait: Seconds.
         size: Players.
         code: Of the `Reason` why no match is made.
-        summary: One or two sentences for people.
+        summary: As in the ticket's own explanation.
     """
 
     ticket: str

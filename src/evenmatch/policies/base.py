@@ -152,9 +152,11 @@ class Policy(Protocol):
     A policy may also define `rules(queue) -> tuple[Rule, ...]`: hard rules that its parameters
     stand for, which the engine then holds every match of the queue to. `fills = False` says that
     its matchers do not fill open matches, `jobs = True` that they ask for jobs. For explanations
-    `held_back = "..."` says in a clause why it may leave a legal match unmade, and
+    `held_back = "..."` says in a clause why it may leave a legal match unmade,
     `in_rounds = True`, or an `every` that is not None, that it makes matches only at the instants
-    of its `wake_at`.
+    of its `wake_at`, and `serves_overdue = True` that who has waited for the queue's `wait_max`, or
+    a shorter one of its own, gets the best match there is at once. A matcher may say by
+    `starts() -> dict[str, float]` when it means to start a match with each ticket.
     """
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:

@@ -43,6 +43,7 @@ class DelayGreedy(SteppedPolicy, frozen=True, kw_only=True):
     """
 
     held_back = "delay_greedy waits until their waits together cost as much as their distance"
+    serves_overdue = True
     name = "delay_greedy"
     compiled = STEPS
 

@@ -71,6 +71,7 @@ class DifferenceWait(SteppedPolicy, frozen=True, kw_only=True):
     """
 
     held_back = "difference_wait makes a match definitive the later the further apart they are"
+    serves_overdue = True
     name = "difference_wait"
     compiled = STEPS
 

@@ -73,6 +73,7 @@ class GapValue(SteppedPolicy, frozen=True, kw_only=True):
     """
 
     held_back = "gap_value waits until the pool without them is worth more than their match costs"
+    serves_overdue = True
     name = "gap_value"
     compiled = STEPS
 

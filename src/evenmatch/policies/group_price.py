@@ -70,6 +70,7 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
     """
 
     held_back = "group_price waits for a match that costs less than waiting for a closer one"
+    serves_overdue = True
     name = "group_price"
     compiled = STEPS
 

@@ -66,6 +66,7 @@ class MultiQueue(SteppedPolicy, frozen=True, kw_only=True):
     """
 
     held_back = "multi_queue looks within a bracket until somebody is overdue"
+    serves_overdue = True
     name = "multi_queue"
     compiled = STEPS
 

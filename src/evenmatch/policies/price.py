@@ -61,6 +61,7 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
     """
 
     held_back = "price waits for somebody whose match costs less than waiting for a closer one"
+    serves_overdue = True
     name = "price"
     compiled = STEPS
 

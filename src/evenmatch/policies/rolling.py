@@ -62,7 +62,8 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
         A decision after a change: O(n^2) pairs of n players, 20 ns each, and `effort` evaluations.
     """
 
-    held_back = "rolling goes on looking for a better division of the pool"
+    held_back = "rolling waits on purpose: a newcomer may make the matches of all who wait better"
+    serves_overdue = True
     fills = False
 
     effort: int = 5_000
@@ -151,6 +152,16 @@ class RollingMatcher(NoJobs):
                 break
             self._search(now)
         return Decision(tuple(groups), min(self._look_at(), self._start_at()))
+
+    def starts(self) -> dict[str, float]:
+        """Return when each tentative match is to start, by the tickets in it."""
+        found = {}
+        for match, (at, _) in zip(self._division.matches, self._starts, strict=True):
+            if at < math.inf:
+                for team in match:
+                    for sequence in team:
+                        found[self._roster.tickets[sequence].id] = at
+        return found
 
     def memory(self) -> Memory:
         """Return the division, what was learnt, and how often each ticket was passed over."""

@@ -67,6 +67,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     held_back = "threshold waits until a match is good enough for how long its players wait"
+    serves_overdue = True
     fills = False
 
     quality: float = 0.85
@@ -159,6 +160,16 @@ class ThresholdMatcher(NoJobs):
             groups.append(group)
             self._look(now)
         return Decision(tuple(groups), min(self._look_at(), self._next_start()[0]))
+
+    def starts(self) -> dict[str, float]:
+        """Return when the first match is good enough that each ticket is in."""
+        found: dict[str, float] = {}
+        for sequence, (partners, _, _) in self._best.items():
+            at = self._ready_at(sequence)
+            for each in partners:
+                name = self._roster.tickets[each].id
+                found[name] = min(at, found.get(name, math.inf))
+        return found
 
     def memory(self) -> Memory:
         """Return the matches that tickets know, and who still looks for one."""

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from evenmatch.errors import UnknownQueue
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
 from evenmatch.model.queue import Criterion, Queue, Scale
@@ -14,6 +15,7 @@ from evenmatch.model.scenario import ServerSettings
 from evenmatch.server.app import App
 from evenmatch.server.dashboard import live
 from evenmatch.server.dashboard.history import COARSE_MOST, FINE_MOST
+from evenmatch.server.dashboard.live import View
 from evenmatch.server.dashboard.routes import page_files
 from evenmatch.server.followers import Follower
 from evenmatch.server.parts import Parts, assemble
@@ -68,7 +70,24 @@ async def get(
 
 
 async def first_events(parts: Parts, queue: str) -> dict[str, Any]:
-    return {each.name: msgspec.json.decode(each.body) async for each in parts.live.first(queue)}
+    return {
+        each.name: msgspec.json.decode(each.body) async for each in parts.live.first(View(queue))
+    }
+
+
+def test_who_may_see_some_queues_is_shown_these_and_the_first_of_them() -> None:
+    async def scene(parts: Parts) -> None:
+        own = frozenset({"slow"})
+        assert parts.live.chosen(None) == View("duel")
+        view = parts.live.chosen(None, own)
+        assert view == parts.live.chosen("slow", own) == View("slow", own)
+        with pytest.raises(UnknownQueue):
+            parts.live.chosen("duel", own)
+        (queues, *_) = [event async for event in parts.live.first(view)]
+        told = msgspec.json.decode(queues.body)
+        assert (told["queue"], [each["name"] for each in told["queues"]]) == ("slow", ["slow"])
+
+    play(scene)
 
 
 def test_a_new_page_gets_the_hour_and_the_present() -> None:
@@ -90,12 +109,12 @@ def test_a_snapshot_is_encoded_once_for_all_pages() -> None:
     async def scene(parts: Parts) -> None:
         pages = [Follower(), Follower()]
         for page in pages:
-            parts.live.join("duel", page)
+            parts.live.join(View("duel"), page)
         heard = [await page.next(5.0) for page in pages]
         assert heard[0] is not None
         assert heard[0] is heard[1]
         for page in pages:
-            parts.live.part("duel", page)
+            parts.live.part(View("duel"), page)
 
     play(scene)
 
@@ -103,14 +122,14 @@ def test_a_snapshot_is_encoded_once_for_all_pages() -> None:
 def test_nothing_runs_while_nobody_looks() -> None:
     async def scene(parts: Parts) -> None:
         page = Follower()
-        parts.live.join("duel", page)
+        parts.live.join(View("duel"), page)
         assert await page.next(5.0) is not None
-        parts.live.part("duel", page)
+        parts.live.part(View("duel"), page)
         await asyncio.sleep(0.1)
         before = len(asyncio.all_tasks())
-        parts.live.join("duel", page)
+        parts.live.join(View("duel"), page)
         assert len(asyncio.all_tasks()) == before + 1
-        parts.live.part("duel", page)
+        parts.live.part(View("duel"), page)
         await asyncio.sleep(0.1)
         assert len(asyncio.all_tasks()) == before
 
@@ -121,8 +140,8 @@ def test_pages_of_different_queues_hear_of_their_own() -> None:
     async def scene(parts: Parts) -> None:
         await enqueue(parts, "a", "b", "c", queue="slow")
         duel, slow = Follower(), Follower()
-        parts.live.join("duel", duel)
-        parts.live.join("slow", slow)
+        parts.live.join(View("duel"), duel)
+        parts.live.join(View("slow"), slow)
         waiting = []
         for page in (duel, slow):
             while (event := await page.next(5.0)) is not None and event.name != "tick":
@@ -130,8 +149,8 @@ def test_pages_of_different_queues_hear_of_their_own() -> None:
             assert event is not None
             waiting.append(msgspec.json.decode(event.body)["waiting"])
         assert waiting == [0, 3]
-        parts.live.part("duel", duel)
-        parts.live.part("slow", slow)
+        parts.live.part(View("duel"), duel)
+        parts.live.part(View("slow"), slow)
 
     play(scene)
 
@@ -169,7 +188,7 @@ def test_an_hour_of_a_busy_queue_is_small() -> None:
         history = parts.live._figures.queues["slow"].history
         for tick in range(4_000):
             history.push(tick, [12.0] * 8 + [1234.0, 12.345, 123.456, 234.567, 345.678, 1000.0])
-        size = sum([len(event.frame()) async for event in parts.live.first("slow")])
+        size = sum([len(event.frame()) async for event in parts.live.first(View("slow"))])
         assert len(history.fine()["tick"]) == FINE_MOST
         assert len(history.coarse()["tick"]) == COARSE_MOST
         assert size + sum(len(file.body) for file in page_files().values()) <= 200_000

@@ -8,7 +8,7 @@ import pytest
 from evenmatch.server.dashboard.routes import CONTENT_POLICY, PAGE, page_files
 
 OURS = [name for name in page_files() if name.endswith(".js") and name != "uplot.js"]
-BYTES_MAX = 135_000
+BYTES_MAX = 142_000
 """All files together; 200 kB is the limit, and the figures of a busy hour have their share."""
 
 # What stands on what: text needs 4.5, lines and edges that carry meaning 3.
@@ -26,6 +26,10 @@ TEXTS = [
     ("card", "bad"),
     ("ink", "bad-paper"),
     ("ink", "calm-paper"),
+    ("soft", "calm-paper"),
+    ("soft", "bad-paper"),
+    ("warn", "calm-paper"),
+    ("bad", "bad-paper"),
     ("heat-low", "heat-1"),
     ("heat-low", "heat-2"),
     ("heat-low", "heat-3"),

@@ -57,9 +57,12 @@ def test_a_waiting_ticket_is_told_what_keeps_it_and_when_that_ends() -> None:
         born = parts.runtime.engine.tables.waiting[one].ticket.enqueued_at
         assert part.later.at == born + 150.0
         assert part.reason.code == "not_yet"
-        assert "1 because of a limit on rating (100" in found.summary
+        assert "the limit on rating (100 now) keeps the only other ticket away" in found.summary
         assert part.changes[-1].startswith("a limit on rating of 250 instead of 100")
-        assert "would allow 1 more candidate; its own is as wide in 150 s" in part.changes[-1]
+        assert (
+            "would allow 1 more candidate; this ticket's own is as wide in 150 s"
+            in part.changes[-1]
+        )
         await parts.runtime.stop()
 
     play(scene)
@@ -85,7 +88,7 @@ def test_who_is_alone_paused_matched_or_cancelled_is_told_so() -> None:
         assert found.match in found.summary
         (gone,) = await enter(parts, 1500)
         await runtime.ask(Cancel(runtime.now(), gone))
-        assert (await explained(parts, gone)).summary.startswith("Was cancelled after")
+        assert (await explained(parts, gone)).summary.startswith("This ticket was cancelled")
         await runtime.stop()
 
     play(scene)
@@ -111,7 +114,7 @@ def test_rules_against_sniping_are_named_where_they_block() -> None:
             ids.append(view.id)
         first = await explained(parts, ids[0])
         assert blocks(first) == {"pair_limit": 1, "household_limit": 0}
-        assert "queue duel holds new tickets back by chance" in first.summary
+        assert "the queue holds newcomers back for a moment drawn by chance." in first.summary
         assert first.queues[0].reason.code == "delayed"
         assert first.queues[0].reason.until is None
         assert blocks(await explained(parts, ids[2])) == {"pair_limit": 0, "household_limit": 1}
@@ -129,12 +132,12 @@ def test_a_proposed_ticket_is_told_whom_its_match_waits_for() -> None:
         assert found.state == "proposed"
         assert found.check is not None
         assert (found.check.accepted, found.check.awaited) == ((), (one, two))
-        assert "has to accept it within 15 s" in found.summary
+        assert "This ticket has to accept match s0-m1 within 15 s" in found.summary
         await runtime.ask(Accepting(runtime.now(), found.check.match, one))
         found = await explained(parts, one)
         assert found.check is not None
         assert (found.check.accepted, found.check.awaited) == ((one,), (two,))
-        assert "1 other ticket of it has to accept yet" in found.summary
+        assert "s0-m1; 1 other ticket has yet to accept it." in found.summary
         await runtime.stop()
 
     play(scene)
@@ -148,8 +151,8 @@ def test_the_longest_waiting_come_first_with_a_sentence_each() -> None:
         assert (found.waiting, [each.ticket for each in found.tickets]) == (30, ids[:20])
         assert [each.code for each in found.tickets] == ["never"] * 20
         assert found.tickets[0].summary.endswith(
-            "none of 29 other tickets may play with it now, 29 because of a limit on rating "
-            "(100 now). The rules never allow a match with those who wait now."
+            "in duel: the limit on rating (100 now) keeps all 29 other tickets away. Even at its "
+            "widest, 400, the limit on rating lets none of them in, so only newcomers can help."
         )
         assert len((await longest(parts, "most=3")).tickets) == 3
         assert len((await longest(parts, "most=1000")).tickets) == 30
@@ -182,6 +185,25 @@ def test_what_was_told_is_told_again_until_the_pool_changes(
         assert (await explained(parts, one)).queues[0].others == 3
         assert len((await longest(parts)).tickets) == 4
         assert len(looks) == 1 + 3 + 1 + 4
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_of_a_large_pool_one_newcomer_in_a_hundred_changes_nothing_that_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # However long the test takes, what was told is fresh.
+    monkeypatch.setattr(explanations, "FRESH", 3_600.0)
+
+    async def scene() -> None:
+        parts = await started(DUEL)
+        one, *_ = await enter(parts, *(1500 + 600 * at for at in range(150)))
+        first = await explained(parts, one)
+        await enter(parts, 200_000)
+        assert await explained(parts, one) == first
+        await enter(parts, 201_000)
+        assert (await explained(parts, one)).queues[0].others == 151
         await parts.runtime.stop()
 
     play(scene)

@@ -11,9 +11,15 @@ from evenmatch.engine.explanation.crowd import Crowd, Mask
 from evenmatch.engine.explanation.scene import Scene
 from evenmatch.engine.explanation.sight import Obstacle, Sight, when_table
 from evenmatch.engine.explanation.tolerances import limit_now
-from evenmatch.engine.explanation.words import count, joined, limit_text, rule_name, seconds
+from evenmatch.engine.explanation.words import (
+    count,
+    limit_text,
+    rule_name,
+    seconds,
+    sized,
+)
 from evenmatch.model.explanation import Seats
-from evenmatch.model.queue import NUMERIC, Rule
+from evenmatch.model.queue import NUMERIC, Queue, Rule
 
 SOME = 10
 """Candidates that a wider limit shall let in at the most: it names the nearest ones."""
@@ -25,7 +31,7 @@ YES_OR_NO = ("same", "overlap", "avoid", "rematch")
 
 
 def changes_of(scene: Scene, crowd: Crowd, sight: Sight, seats: Seats) -> tuple[str, ...]:
-    """Return what would have to change, in sentences."""
+    """Return what would have to change, in clauses: one for each party, rule and shortage."""
     found = []
     if scene.is_paused:
         found.append(f"queue {scene.queue.name} would have to be resumed")
@@ -36,7 +42,7 @@ def changes_of(scene: Scene, crowd: Crowd, sight: Sight, seats: Seats) -> tuple[
     by_one = sight.others & sight.fits & (sight.blockers() == 1)
     for obstacle in sight.obstacles:
         if obstacle is not None:
-            found += _of_party(obstacle, crowd, sight)
+            found += of_party(obstacle, crowd, sight)
             gains += _of_rule(obstacle, by_one, crowd, sight)
     gains.sort(key=lambda gain: -gain[0])
     return (*found, *[text for _, text in gains])
@@ -50,15 +56,16 @@ def _of_seats(crowd: Crowd, sight: Sight, seats: Seats) -> list[str]:
         for role, missing in sorted(seats.roles_missing.items())
     ]
     if seats.players_missing:
-        found.append(f"{count(seats.players_missing, 'more player')} who may play with it now")
+        found.append(
+            f"{count(seats.players_missing, 'more player')} who may play with this ticket now"
+        )
     if seats.sizes_missing and not seats.roles_missing and not crowd.queue.format.solo_only:
         size = crowd.tickets[sight.row].size
-        parties = ["a solo" if each == 1 else f"a party of {each}" for each in seats.sizes_missing]
-        found.append(f"this party of {size} needs {joined(parties, 'or')} more")
+        found.append(f"this party of {size} needs {sized(seats.sizes_missing)} more")
     return found
 
 
-def _of_party(obstacle: Obstacle, crowd: Crowd, sight: Sight) -> list[str]:
+def of_party(obstacle: Obstacle, crowd: Crowd, sight: Sight) -> list[str]:
     """Return that a party breaks a rule by itself for ever, if it does."""
     rule, row = obstacle.rule, sight.row
     is_told = rule.kind in ("spread", "same")
@@ -75,26 +82,31 @@ def _of_rule(obstacle: Obstacle, by_one: Mask, crowd: Crowd, sight: Sight) -> li
 
     Where both have to accept, those whom the ticket's own limit has reached wait for theirs.
     """
-    rule, ticket = obstacle.rule, crowd.tickets[sight.row]
+    rule, own = obstacle.rule, crowd.tickets[sight.row]
     blocked = obstacle.blocked & by_one & (obstacle.needs < math.inf)
     if rule.kind in YES_OR_NO:
         gain = int(np.count_nonzero(blocked))
         more = count(gain, "more candidate")
-        return [(gain, f"without {rule_name(rule)} it could play with {more}")] if gain else []
+        return (
+            [(gain, f"without {rule_name(rule)} this ticket could play with {more}")]
+            if gain
+            else []
+        )
     found: list[Gain] = []
     everybody = obstacle.needs[blocked]
     if rule.accept == "both" and rule.unit != "relative":
         waits = when_table(rule)(obstacle.needs)
-        reached = blocked & (ticket.enqueued_at + waits <= sight.now)
+        reached = blocked & (own.enqueued_at + waits <= sight.now)
         found += _of_theirs(obstacle, reached, sight.now)
         blocked &= ~reached
     needs = obstacle.needs[blocked]
     if len(needs):
-        short = crowd.queue.format.k - ticket.size - int(np.count_nonzero(sight.allowed))
+        short = crowd.queue.format.k - own.size - int(np.count_nonzero(sight.allowed))
         enough = min(len(needs), SOME, max(1, short, len(needs) // SHARE))
         wanted = nice_above(float(np.partition(needs, enough - 1)[enough - 1]), rule)
         gain = int(np.count_nonzero(everybody <= wanted))
-        found.append((gain, _wider(rule, wanted, gain, (ticket.enqueued_at, sight.now))))
+        times = (own.enqueued_at, sight.now)
+        found.append((gain, _wider(crowd.queue, rule, wanted, gain, times)))
     return found
 
 
@@ -104,27 +116,37 @@ def _of_theirs(obstacle: Obstacle, reached: Mask, now: float) -> list[Gain]:
     if not gain:
         return []
     first = float(obstacle.ready_at[reached].min())
-    who = f"{count(gain, 'candidate')} whom it accepts would have to accept it"
-    return [(gain, f"{who}: {rule_name(obstacle.rule)} lets the first in {seconds(first - now)}")]
+    who = f"{count(gain, 'candidate')} whom this ticket accepts would have to accept this ticket"
+    limit = rule_name(obstacle.rule).removeprefix("a ")
+    return [(gain, f"{who}: by their {limit} the first does in {seconds(first - now)}")]
 
 
-def _wider(rule: Rule, wanted: float, gain: int, times: tuple[float, float]) -> str:
-    """Return what a wider limit would do, and when the ticket's own is as wide."""
+def _wider(queue: Queue, rule: Rule, wanted: float, gain: int, times: tuple[float, float]) -> str:
+    """Return what a wider limit would do, and when the ticket's own is as wide.
+
+    Args:
+        queue: The queue.
+        rule: The rule.
+        wanted: The limit.
+        gain: How many it would let in.
+        times: When the ticket came, and the present instant.
+    """
     born, now = times
     limit = limit_now(rule, now - born)
     text = (
         f"{rule_name(rule)} of {limit_text(rule, wanted)} instead of {limit_text(rule, limit)} "
         f"would allow {count(gain, 'more candidate')}"
     )
-    return text if rule.unit == "relative" else f"{text}; {_reached(rule, wanted, born, now)}"
-
-
-def _reached(rule: Rule, wanted: float, born: float, now: float) -> str:
-    """Return when a ticket's own limit will be as wide."""
+    if rule.unit == "relative":
+        return text
     at = born + inverse(rule.limit, rule.expand)(wanted)
     if at == math.inf:
-        return "its own never widens so far"
-    return f"its own is as wide in {seconds(max(0.0, at - now))}"
+        return f"{text}; this ticket's own never widens so far"
+    left = seconds(max(0.0, at - now))
+    ends = queue.wait_max is not None and queue.on_deadline != "keep"
+    if ends and at > born + (queue.wait_max or 0.0):
+        return f"{text}; this ticket's own is as wide only in {left}, after its longest wait"
+    return f"{text}; this ticket's own is as wide in {left}"
 
 
 def nice_above(need: float, rule: Rule) -> float:

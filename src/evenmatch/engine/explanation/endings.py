@@ -22,14 +22,14 @@ def ending_of(view: TicketView) -> str:
     wait = seconds((view.ended_at or view.enqueued_at) - view.enqueued_at)
     if view.state in ("matched", "assigned"):
         more = "" if view.state == "matched" else " and is assigned"
-        return f"Was matched after {wait} in match {view.match}{more}."
+        return f"This ticket was matched after {wait} in match {view.match}{more}."
     if view.state == "cancelled":
         why = REASONS.get(view.reason or "", "")
         if view.reason == "silent" and view.match is not None:
             why = SILENT_IN_CHECK
-        return f"Was cancelled after {wait}" + (f": {why}." if why else ".")
+        return f"This ticket was cancelled after {wait}" + (f": {why}." if why else ".")
     why = REASONS.get(view.reason or "", view.reason or "no reason is known")
-    return f"Expired after {wait}: {why}."
+    return f"This ticket expired after {wait}: {why}."
 
 
 def check_of(tables: Tables, ticket_id: str, proposal: Proposal) -> Check:
@@ -51,12 +51,25 @@ def check_of(tables: Tables, ticket_id: str, proposal: Proposal) -> Check:
 def summary_of_check(view: TicketView, check: Check, now: float) -> str:
     """Return what a proposed ticket waits for, in a sentence or two."""
     if check.repair_until is not None:
-        seats = count(check.free_seats, "player")
         left = seconds(check.repair_until - now)
-        return f"Is in match {check.match}; {seats} left it and are being replaced, for {left} yet."
+        are = "was lost in the ready-check and is being replaced"
+        if check.free_seats != 1:
+            are = "were lost in the ready-check and are being replaced"
+        gone = f"{count(check.free_seats, 'player')} of it {are}, for another {left} at most"
+        if view.id in check.awaited:
+            must = f"This ticket has to accept its match {check.match}{_within(check, now)}"
+            return f"{must}. {gone}."
+        return f"This ticket has accepted its match {check.match}. {gone}."
+    asked = len(check.accepted) + len(check.awaited)
     if view.id in check.awaited:
-        left = "" if check.answer_by is None else f" within {seconds(check.answer_by - now)}"
-        return f"Is in match {check.match} and has to accept it{left}."
-    others = count(len(check.awaited), "other ticket")
+        return (
+            f"This ticket has to accept match {check.match}{_within(check, now)}; "
+            f"{len(check.accepted)} of {count(asked, 'ticket')} have accepted."
+        )
+    left = count(len(check.awaited), "other ticket")
     have = "has" if len(check.awaited) == 1 else "have"
-    return f"Is in match {check.match} and has accepted it; {others} of it {have} to accept yet."
+    return f"This ticket has accepted match {check.match}; {left} {have} yet to accept it."
+
+
+def _within(check: Check, now: float) -> str:
+    return "" if check.answer_by is None else f" within {seconds(check.answer_by - now)}"

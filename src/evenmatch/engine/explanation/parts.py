@@ -8,29 +8,29 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from evenmatch.engine.explanation.changes import changes_of
+from evenmatch.engine.explanation.changes import changes_of, of_party
 from evenmatch.engine.explanation.crowd import Crowd
 from evenmatch.engine.explanation.duels import best_duel, first_duel
 from evenmatch.engine.explanation.endings import ending_of, summary_of_check
 from evenmatch.engine.explanation.groups import Effort, best_group, first_group
+from evenmatch.engine.explanation.lateness import in_time
 from evenmatch.engine.explanation.prospects import prospect_of
-from evenmatch.engine.explanation.reasons import reason_of
+from evenmatch.engine.explanation.reasons import Prospects, reason_of
 from evenmatch.engine.explanation.scene import Scene, Subject
 from evenmatch.engine.explanation.seats import seats_of
+from evenmatch.engine.explanation.sentences import summary_of, summary_of_all
 from evenmatch.engine.explanation.sight import Sight, Watcher
 from evenmatch.engine.explanation.tolerances import tolerances
-from evenmatch.engine.explanation.words import summary_of
 from evenmatch.model.explanation import (
     Acceptance,
     Explanation,
     LongWait,
-    Prospect,
     QueuePart,
     Seats,
 )
 
-IN_FULL = Effort()
-AT_A_GLANCE = Effort(seatings=1, steps=0)
+EFFORT = Effort()
+"""Of every search: a line of the longest waiting says what an explanation in full says."""
 NOT_ASKED = Acceptance(0, 0, 0, 0)
 SEARCHED_MOST = 200
 """Lines of matches of more than two for which a match is looked for: those on top."""
@@ -53,7 +53,7 @@ class Explainer:
         if subject.check is not None:
             summary = summary_of_check(view, subject.check, now)
         else:
-            summary = " ".join([part.summary for part in parts]) or ending_of(view)
+            summary = summary_of_all(parts) or ending_of(view)
         return Explanation(
             ticket=view.id,
             state=view.state,
@@ -105,51 +105,60 @@ def _part(
     scene: Scene, watcher: Watcher, row: int, *, in_full: bool, searches: bool = True
 ) -> QueuePart:
     crowd, now = watcher.crowd, scene.now
-    sight, ticket = watcher.look(row, now), crowd.tickets[row]
+    sight, own = watcher.look(row, now), crowd.tickets[row]
     seats = seats_of(crowd, sight)
-    best, later = (None, None)
+    found: Prospects | None = None
     if searches or crowd.queue.format.is_duel:
-        best, later = _prospects(watcher, sight, seats, IN_FULL if in_full else AT_A_GLANCE)
+        found = _prospects(watcher, sight, seats, in_full=in_full)
+    best, later = found or (None, None)
     allowed = int(np.count_nonzero(sight.allowed))
     ever = sight.others & sight.fits & (sight.ready_at < math.inf)
     wait_max = crowd.queue.wait_max
-    others = len(crowd) - 1
     part = QueuePart(
         queue=crowd.queue.name,
         policy=crowd.queue.policy,
-        others=others,
+        others=len(crowd) - 1,
         compared=int(np.count_nonzero(sight.others)),
         allowed=allowed,
-        # At a glance only the words count, which name a rule where nobody is allowed.
-        rules=tolerances(crowd, sight) if in_full or not allowed else (),
+        # At a glance only the words count, which name a rule where it leaves no match.
+        rules=tolerances(crowd, sight) if in_full or best is None else (),
         acceptance=_acceptance(watcher, sight) if in_full else NOT_ASKED,
         seats=seats,
         now=best,
         later=later,
-        deadline_at=None if wait_max is None else ticket.enqueued_at + wait_max,
+        deadline_at=None if wait_max is None else own.enqueued_at + wait_max,
         at_deadline=None if wait_max is None else crowd.queue.on_deadline,
-        reason=reason_of(scene, seats, best, later, may_ever=bool(ever.any())),
+        reason=reason_of(scene, own.id, seats, found, may_ever=bool(ever.any())),
         changes=changes_of(scene, crowd, sight, seats) if in_full else (),
         summary="",
     )
-    summary = summary_of(part, now - ticket.enqueued_at, ticket.size, now)
+    summary = summary_of(part, scene, own.id, _instead(part, crowd, sight))
     return msgspec.structs.replace(part, summary=summary)
 
 
-def _prospects(
-    watcher: Watcher, sight: Sight, seats: Seats, effort: Effort
-) -> tuple[Prospect | None, Prospect | None]:
+def _instead(part: QueuePart, crowd: Crowd, sight: Sight) -> str:
+    """Return what a match would take that comes too late or never; "" if nothing is known."""
+    if part.reason.code == "never":
+        faults = [of_party(each, crowd, sight) for each in sight.obstacles if each is not None]
+        return next((fault for found in faults for fault in found), "")
+    deadline, later = part.deadline_at, part.later
+    if deadline is None or later is None or later.at <= deadline:
+        return ""
+    return in_time(crowd, sight, later, deadline)
+
+
+def _prospects(watcher: Watcher, sight: Sight, seats: Seats, *, in_full: bool) -> Prospects:
     """Return the best match that is legal now, and the first that will be."""
     crowd = watcher.crowd
     if crowd.queue.format.is_duel:
         duel = best_duel(crowd, sight)
-        needs_both = effort is IN_FULL or duel is None
+        needs_both = in_full or duel is None
         return duel, first_duel(crowd, sight) if needs_both else None
     best = later = None
     if seats.fills or crowd.queue.format.is_variable:
-        best = best_group(watcher, sight, effort)
+        best = best_group(watcher, sight, EFFORT)
     if best is None and seats.fills_without_rules:
-        later = first_group(watcher, sight, effort)
+        later = first_group(watcher, sight, EFFORT)
         if later is not None and later.at <= sight.now:
             rows = [crowd.row_of(each) for each in later.tickets]
             best, later = prospect_of(crowd, rows, sight.now, is_exact=False), None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from evenmatch.cost.objective import Objective
@@ -31,6 +33,10 @@ class Scene(msgspec.Struct, frozen=True):
         is_solving: Whether a plan is being computed.
         fault: What the policy did wrong; None while all is well.
         delayed: Newcomers whom the queue still holds back by chance.
+        starts: When the policy means to start a match, by the tickets in it, as far as it says.
+        serves_after: The wait after which it matches a ticket if the rules allow it; inf if it
+            promises nothing.
+        elsewhere: Tickets that wait in another queue too.
     """
 
     queue: Queue
@@ -45,6 +51,14 @@ class Scene(msgspec.Struct, frozen=True):
     is_solving: bool
     fault: str | None
     delayed: frozenset[str] = frozenset()
+    starts: dict[str, float] = {}
+    serves_after: float = math.inf
+    elsewhere: frozenset[str] = frozenset()
+
+    def served_at(self, ticket_id: str) -> float | None:
+        """Return when the policy matches a ticket if the rules allow it, where it promises that."""
+        at = self.tickets[ticket_id].enqueued_at + self.serves_after
+        return None if at == math.inf else at
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -87,6 +101,7 @@ def subject_of(engine: Engine, ticket_id: str, now: float) -> Subject:
 def scene_of(engine: Engine, queue: str, now: float) -> Scene:
     """Return one queue as it is now."""
     pool: Pool = engine.pools[queue]
+    waiting = engine.tables.waiting
     return Scene(
         pool.queue,
         pool.objective,
@@ -100,7 +115,24 @@ def scene_of(engine: Engine, queue: str, now: float) -> Scene:
         pool.slot.running is not None,
         None if pool.fault is None else str(pool.fault),
         frozenset(pool.delayed),
+        _starts_of(pool),
+        _serves_after(pool.policy, pool.queue),
+        frozenset([each for each in pool.tickets if len(waiting[each].queues) > 1]),
     )
+
+
+def _starts_of(pool: Pool) -> dict[str, float]:
+    """Return when a policy means to start matches; nothing of one that failed or does not say."""
+    starts = getattr(pool.matcher, "starts", None)
+    return dict(starts()) if callable(starts) and pool.fault is None else {}
+
+
+def _serves_after(chosen: Policy, queue: Queue) -> float:
+    """Return the wait after which a policy matches a ticket if the rules allow it; inf if none."""
+    if not getattr(chosen, "serves_overdue", False):
+        return math.inf
+    own = getattr(chosen, "wait_max", None)
+    return min([each for each in (own, queue.wait_max) if each is not None], default=math.inf)
 
 
 def _is_in_rounds(chosen: Policy) -> bool:

@@ -1,22 +1,24 @@
-"""An explanation in words that a person at a help desk can paste."""
+"""The words of explanations: numbers, lists and rules as a person at a help desk would say them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenmatch.model.explanation import QueuePart, Tolerance
+from evenmatch.model.explanation import Tolerance
 from evenmatch.model.queue import NUMERIC, Rule
 
 
 def seconds(duration: float) -> str:
     """Return a duration in words.
 
-    >>> seconds(0.4), seconds(75.2), seconds(4000)
-    ('0.4 s', '75 s', '67 min')
+    >>> seconds(0.081), seconds(5.0), seconds(75.2), seconds(4000), seconds(90_000)
+    ('0.1 s', '5 s', '75 s', '67 min', '25 h')
     """
-    if duration < 10.0:
-        return f"{max(0.0, duration):.2g} s"
-    return f"{duration:.0f} s" if duration < 600.0 else f"{duration / 60.0:.0f} min"
+    if duration < 9.95:
+        return f"{round(max(0.0, duration), 1):g} s"
+    if duration < 600.0:
+        return f"{duration:.0f} s"
+    return f"{duration / 60.0:.0f} min" if duration < 7200.0 else f"{duration / 3600.0:.0f} h"
 
 
 def count(number: int, noun: str) -> str:
@@ -48,12 +50,32 @@ def rule_name(rule: Rule | Tolerance) -> str:
     return {
         "same": f"the rule that {about} be the same",
         "overlap": f"the rule that {about} have something in common",
-        "avoid": f"the list of players to {about}",
+        "avoid": f"the list of players to avoid ({about})",
         "rematch": "the rule against early rematches",
         "latency": "a limit on latency",
         "pair_limit": "a limit on matches of the same two players",
         "household_limit": f"a limit on players who share a {about}",
     }.get(kind, f"rule {kind}")
+
+
+def the_rule(rule: Rule | Tolerance) -> str:
+    """Return what a rule is about, where the reader knows that there is such a rule."""
+    name = rule_name(rule)
+    return f"the {name[2:]}" if name.startswith("a ") else name
+
+
+def sized(sizes: Sequence[int]) -> str:
+    """Return parties any of which would do.
+
+    >>> sized([1, 4])
+    'a solo or a party of 4'
+    """
+    return joined(["a solo" if size == 1 else f"a party of {size}" for size in sizes], "or")
+
+
+def sentence(text: str) -> str:
+    """Return a clause as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def limit_text(rule: Rule | Tolerance, limit: float) -> str:
@@ -63,76 +85,3 @@ def limit_text(rule: Rule | Tolerance, limit: float) -> str:
         return f"{100.0 * limit:.3g} %"
     text = f"{limit:,.0f}" if limit >= 100.0 else f"{limit:.3g}"
     return f"{text} ms" if kind == "latency" else text
-
-
-def summary_of(part: QueuePart, wait: float, size: int, now: float) -> str:
-    """Return one or two sentences about a ticket in one queue."""
-    who = "" if size == 1 else f" as a party of {size}"
-    first = f"Has waited {seconds(wait)} in {part.queue}{who}; {_who_may(part)}."
-    return f"{first} {_sentence(_next(part, now))}"
-
-
-def _who_may(part: QueuePart) -> str:
-    others = count(part.others, "other ticket")
-    if not part.others:
-        return "nobody else waits there"
-    if part.allowed:
-        return f"{part.allowed:,} of {others} may play with it now"
-    return f"none of {others} may play with it now{_because(part)}"
-
-
-def _because(part: QueuePart) -> str:
-    """Return what keeps most of the others away."""
-    most = max(part.rules, key=lambda each: each.blocks, default=None)
-    if most is not None and most.blocks > part.seats.misfits:
-        what = rule_name(most)
-        if most.rule in (*NUMERIC, "latency"):
-            what += f" ({limit_text(most, most.limit)} now)"
-        return f", {most.blocks:,} because of {what}"
-    if part.seats.misfits:
-        return f", {part.seats.misfits:,} because sizes, sides or roles do not go together"
-    return ""
-
-
-def _next(part: QueuePart, now: float) -> str:
-    """Return why nothing happens now, and what will."""
-    reason = part.reason
-    text = reason.text
-    if reason.code in ("policy", "round", "computing", "held", "delayed") and part.now is not None:
-        quality = "" if part.now.quality is None else f" with a quality of {part.now.quality:.2f}"
-        text = f"a match{quality} would be legal, but {text}"
-    elif reason.code == "seats" or (reason.code == "rules" and not part.seats.fills):
-        text = f"{text}: {_missing(part)}" if _missing(part) else text
-    deadline = part.deadline_at
-    is_soon = deadline is not None and (reason.until is None or reason.until >= deadline)
-    if deadline is not None and is_soon and part.now is None:
-        left = seconds(deadline - now)
-        before = "" if reason.until is None else "before that "
-        text += f"; {before}{_at_deadline(part)} in {left}"
-    return text
-
-
-def _missing(part: QueuePart) -> str:
-    """Return who is missing for a match."""
-    seats = part.seats
-    if seats.roles_missing:
-        lacks = [f"{number} of role {role}" for role, number in sorted(seats.roles_missing.items())]
-        return f"players are missing, {joined(lacks)}"
-    if seats.players_missing:
-        return f"{count(seats.players_missing, 'player')} more would do"
-    if seats.sizes_missing:
-        parties = ["a solo" if size == 1 else f"a party of {size}" for size in seats.sizes_missing]
-        return f"{joined(parties, 'or')} more would do"
-    return ""
-
-
-def _at_deadline(part: QueuePart) -> str:
-    return {
-        "bots": "it plays with computer players",
-        "expire": "it expires",
-        "keep": "its longest wait is over",
-    }[part.at_deadline or "keep"]
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}." if text else ""

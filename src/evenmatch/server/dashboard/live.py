@@ -1,12 +1,14 @@
 """The dashboard's snapshots: one a second of each queue that somebody looks at.
 
-A snapshot is encoded once, however many pages are open. While none is, nothing runs but the fold.
+A snapshot is encoded once for all pages that show the same. While no page is open, nothing runs but
+the fold.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import NamedTuple
 
 from evenmatch.errors import UnknownMatch
 from evenmatch.server.dashboard.figures import Figures
@@ -30,8 +32,15 @@ ROWS = 3
 """Closed ticks that a snapshot repeats, so that a page that misses one has it from the next."""
 
 
+class View(NamedTuple):
+    """What a page shows: a queue, and those that it may choose from; none of them means all."""
+
+    queue: str
+    own: frozenset[str] = frozenset()
+
+
 class _Audience:
-    """The pages that show one queue, and what they were told last."""
+    """The pages that show the same, and what they were told last."""
 
     def __init__(self) -> None:
         self.followers: list[Follower] = []
@@ -50,40 +59,45 @@ class Live:
     def __init__(self, runtime: Runtime, figures: Figures) -> None:
         self._runtime = runtime
         self._figures = figures
-        self._audiences: dict[str, _Audience] = {}
+        self._audiences: dict[View, _Audience] = {}
         self._ticker: asyncio.Task[None] | None = None
         self._number = 0
 
-    def chosen(self, name: str | None) -> str:
-        """Return the queue of this name; without a name, the first one.
+    def chosen(self, name: str | None, own: frozenset[str] = frozenset()) -> View:
+        """Return what a page shows that asks for a queue; without a name, the first it may see.
+
+        Args:
+            name: As asked for.
+            own: The queues that the caller's key is for; none of them means all.
 
         Raises:
             UnknownQueue: There is none.
         """
-        known = self._figures.queues
+        known = [each for each in self._figures.queues if not own or each in own]
         if name is None and known:
-            return next(iter(known))
+            return View(known[0], own)
         if name is None or name not in known:
             raise unknown_queue(name or "", known)
-        return name
+        return View(name, own)
 
-    def join(self, queue: str, follower: Follower) -> None:
+    def join(self, view: View, follower: Follower) -> None:
         """Let a page hear of a queue from now on."""
-        self._audiences.setdefault(queue, _Audience()).followers.append(follower)
+        self._audiences.setdefault(view, _Audience()).followers.append(follower)
         if self._ticker is None:
             self._ticker = asyncio.create_task(self._tell())
 
-    def part(self, queue: str, follower: Follower) -> None:
+    def part(self, view: View, follower: Follower) -> None:
         """Let a page hear no more."""
-        audience = self._audiences.get(queue)
+        audience = self._audiences.get(view)
         if audience is not None and follower in audience.followers:
             audience.followers.remove(follower)
             if not audience.followers:
-                del self._audiences[queue]
+                del self._audiences[view]
 
-    async def first(self, queue: str) -> AsyncIterator[Event]:
+    async def first(self, view: View) -> AsyncIterator[Event]:
         """Yield all that a new page needs: the hour that was, and the present."""
-        yield self._queues(queue)
+        queue = view.queue
+        yield self._queues(view)
         figures = self._figures.queues[queue]
         self._figures.advance(queue, self._runtime.now())
         history = figures.history
@@ -112,8 +126,8 @@ class Live:
         try:
             while self._audiences:
                 await asyncio.sleep(EVERY)
-                for queue, audience in list(self._audiences.items()):
-                    for event in self._news(queue, audience):
+                for view, audience in list(self._audiences.items()):
+                    for event in self._news(view, audience):
                         for follower in audience.followers:
                             follower.offer(event)
         except Exception as error:  # noqa: BLE001
@@ -125,8 +139,9 @@ class Live:
         finally:
             self._ticker = None
 
-    def _news(self, queue: str, audience: _Audience) -> list[Event]:
+    def _news(self, view: View, audience: _Audience) -> list[Event]:
         """Return what a second brought to a queue."""
+        queue = view.queue
         figures = self._figures.queues.get(queue)
         if figures is None:
             # It is gone from the configuration; the page comes back and shows another.
@@ -134,7 +149,7 @@ class Live:
                 follower.cut()
             return []
         found = []
-        queues = self._queues(queue)
+        queues = self._queues(view)
         if queues.body != audience.queues:
             audience.queues = queues.body
             found.append(queues)
@@ -146,7 +161,7 @@ class Live:
         found.append(self._event("tick", self._tick(queue)))
         return found
 
-    def _queues(self, queue: str) -> Event:
+    def _queues(self, view: View) -> Event:
         figures, runtime = self._figures, self._runtime
         shown = tuple(
             QueueShown(
@@ -159,9 +174,10 @@ class Live:
                 figures.fault(name),
             )
             for name, each in figures.queues.items()
+            if not view.own or name in view.own
         )
         speed = runtime.plan.settings.clock_speed
-        value = Queues(queue, figures.version, speed, runtime.unready, shown)
+        value = Queues(view.queue, figures.version, speed, runtime.unready, shown)
         return self._event("queues", value)
 
     def _recent(self, queue: str) -> list[MatchShown]:

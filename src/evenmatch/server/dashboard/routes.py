@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from evenmatch.server.auth.own import principal_of
 from evenmatch.server.followers import stream
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import Receive, Scope, Send, json
@@ -101,13 +102,14 @@ class DashboardEvents:
         request = Request(scope, receive)
         check_parameters(request, ("queue",))
         live, followers = self._parts.live, self._parts.followers
-        queue = live.chosen(request.query_params.get("queue"))
+        # A key for some queues is shown these alone.
+        view = live.chosen(request.query_params.get("queue"), principal_of(scope).queues)
         follower = followers.admit()
         try:
-            live.join(queue, follower)
-            await stream(send, receive, follower, live.first(queue), lambda: False)
+            live.join(view, follower)
+            await stream(send, receive, follower, live.first(view), lambda: False)
         finally:
-            live.part(queue, follower)
+            live.part(view, follower)
             followers.dismiss(follower)
 
 

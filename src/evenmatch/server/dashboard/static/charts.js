@@ -1,6 +1,6 @@
 // Charts over time: uPlot draws, words say the same to those who do not see it.
 /* global uPlot */
-import { make, number, rateUnit, say, share, span } from "./words.js";
+import { make, number, rateUnit, say, span } from "./words.js";
 
 const COARSE = 10;
 const MOST = { fine: 300, coarse: 361 };
@@ -15,7 +15,6 @@ export class Rows {
     this.step = hour.step;
     this.fine = hour.fine;
     this.coarse = hour.coarse;
-    this.overdueAfter = hour.overdue_after;
     this.offset = 0;
   }
 
@@ -51,17 +50,29 @@ export class Rows {
     const count = grain === "fine" ? table.tick.length : Math.max(0, table.tick.length - 1);
     const columns = { at: table.tick.slice(0, count).map((tick) => tick + wide + this.offset) };
     for (const [name, values] of Object.entries(table)) columns[name] = values.slice(0, count);
-    return { columns, seconds: wide * this.step, shown: SECONDS[grain], overdueAfter: this.overdueAfter };
+    return { columns, seconds: wide * this.step, shown: SECONDS[grain] };
   }
 
   // What the last minute had, for the tiles.
   lastMinute(name) {
     const { tick } = this.fine;
-    const since = (tick.at(-1) ?? 0) - 60;
-    let sum = 0;
-    for (let i = tick.length - 1; i >= 0 && tick[i] > since; i -= 1) sum += this.fine[name][i];
+    const sum = this.sum(name, 60);
     const ticks = Math.min(60, (tick.at(-1) ?? 0) - (tick[0] ?? 0) + 1);
     return { sum, rate: sum / Math.max(1, ticks) / this.step };
+  }
+
+  // What the last ticks had together.
+  sum(name, ticks) {
+    const { tick } = this.fine;
+    const since = (tick.at(-1) ?? 0) - ticks;
+    let sum = 0;
+    for (let i = tick.length - 1; i >= 0 && tick[i] > since; i -= 1) sum += this.fine[name][i];
+    return sum;
+  }
+
+  // Whether there was anything at all in the hour.
+  has(names) {
+    return names.some((name) => this.fine[name].some(Boolean) || this.coarse[name].some(Boolean));
   }
 
   last(name) {
@@ -98,7 +109,7 @@ const PLOTS = [
   },
   {
     id: "longest", title: "Starvation", kind: "seconds", what: "the longest wait", unit: "wait",
-    series: [{ name: "longest", label: "longest wait now", tone: "three", fill: true }],
+    series: [{ name: "longest", label: "longest wait", tone: "three", fill: true }],
   },
   {
     id: "proposals", title: "Ready-checks", kind: "rate", what: "proposals", needs: "ready_check",
@@ -128,7 +139,7 @@ class Plot {
   constructor(plan) {
     this.plan = plan;
     this.unit = rateUnit(1);
-    this.summary = make("p", { class: "summary", id: `plot-${plan.id}-summary` }, "No figures yet.");
+    this.summary = make("p", { class: "summary", id: `plot-${plan.id}-summary` }, "No data yet.");
     this.unitText = make("span", { class: "unit" });
     this.readout = make("p", { class: "readout", "aria-hidden": "true" });
     this.holder = make("div", { class: "plot", role: "img", "aria-labelledby": `plot-${plan.id}-title plot-${plan.id}-summary` });
@@ -144,7 +155,7 @@ class Plot {
     this.chart = null;
   }
 
-  show({ columns, seconds, shown, overdueAfter }, now) {
+  show({ columns, seconds, shown }, now, has) {
     const { plan } = this;
     let data = plan.series.map((each) => columns[each.name]);
     if (plan.kind === "rate") {
@@ -153,7 +164,7 @@ class Plot {
       data = rates.map((values) => values.map((value) => value * this.unit.times));
     }
     this.data = [columns.at, ...data];
-    this.overdue = { count: columns.overdue.at(-1) ?? 0, of: columns.waiting.at(-1) ?? 0, after: overdueAfter };
+    this.hasAny = has;
     // A server that has just started fills the width with what there is.
     this.window = [Math.max(now - shown, Math.min(columns.at[0] ?? now, now - SHORTEST)), now];
     say(this.unitText, plan.kind === "rate" ? `${plan.what} ${this.unit.name}` : plan.unit);
@@ -175,7 +186,7 @@ class Plot {
       padding: [8, 26, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-      scales: { x: { time: true, range: () => this.window }, y: { range: (_, __, most) => [0, roomFor(most)] } },
+      scales: { x: { time: true, range: () => this.window }, y: { range: (_, __, most) => [0, roomFor(most, this.plan.kind === "seconds" ? 1 : 0)] } },
       axes: [
         { ...axis, size: 28, space: 70, values: (_, splits) => splits.map(clock) },
         { ...axis, size: 56, space: 34, incrs: this.plan.kind === "seconds" ? ROUND_SPANS : undefined, values: (_, splits) => splits.map(format) },
@@ -210,22 +221,32 @@ class Plot {
   #describe() {
     const { plan } = this;
     const has = this.data.slice(1).some((values) => values.some((value) => value !== null && value !== 0));
+    setEmpty(this, has ? "" : this.hasAny ? "Nothing in this time" : "No data yet");
     if (!has) {
       say(this.summary, EMPTY[plan.id]);
-      this.element.classList.add("empty");
       return;
     }
-    this.element.classList.remove("empty");
+    if (plan.id === "waits") {
+      say(this.summary, this.#waits());
+      return;
+    }
     const parts = plan.series.map((each, at) => {
       const values = this.data[at + 1].filter((value) => value !== null);
       if (!values.length) return `${each.label}: none`;
+      const most = `at most ${this.#format(Math.max(...values))}`;
       // A rate jumps from second to second, so it is told of the last ten.
-      const present = plan.kind === "rate" ? `${this.#format(mean(values.slice(-10)))} lately` : `${this.#format(values.at(-1))} now`;
-      return `${each.label}: ${present}, at most ${this.#format(Math.max(...values))}`;
+      if (plan.kind === "rate") return `${each.label}: ${this.#format(mean(values.slice(-10)))} lately, ${most}`;
+      const present = this.data[at + 1].at(-1);
+      return `${each.label}: ${present === null ? "none" : this.#format(present)} now, ${most}`;
     });
-    const { count, of, after } = this.overdue;
-    if (plan.id === "longest" && of) parts.push(`${share(count, of)} wait longer than ${span(after)}`);
     say(this.summary, `${parts.join("; ")}.`);
+  }
+
+  #waits() {
+    const [half, most, all] = this.data.slice(1).map((values) => values.at(-1) ?? null);
+    const longest = Math.max(...this.data[3].filter((value) => value !== null));
+    if (all === null) return `Nobody was matched in the last minute. Before that, 99 % had waited ${span(longest)} at most.`;
+    return `Of those matched in the last minute half waited ${span(half)} at most, 90 % ${span(most)} and 99 % ${span(all)}.`;
   }
 
   #fillTable() {
@@ -252,8 +273,16 @@ const EMPTY = {
   proposals: "No match was proposed in this time.",
 };
 
+// Says in place of a chart that there is nothing to draw.
+function setEmpty({ element, holder }, text) {
+  element.classList.toggle("empty", text !== "");
+  if (text) holder.dataset.empty = text;
+  else delete holder.dataset.empty;
+}
+
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-const roomFor = (most) => (most > 0 ? most * 1.1 : 1);
+// Below the least there is nothing to tell apart.
+const roomFor = (most, least = 0) => (most > 0 ? Math.max(least, most * 1.1) : 1);
 const two = (value) => String(value).padStart(2, "0");
 
 function clock(seconds) {
@@ -266,7 +295,7 @@ function clock(seconds) {
 // Matches by quality: twenty bars, as elements, since they need no axis of time.
 class Qualities {
   constructor() {
-    this.summary = make("p", { class: "summary", id: "plot-quality-summary" }, "No figures yet.");
+    this.summary = make("p", { class: "summary", id: "plot-quality-summary" }, "No data yet.");
     this.holder = make("div", { class: "plot", role: "img", "aria-labelledby": "plot-quality-title plot-quality-summary" });
     this.table = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Quality in numbers" });
     this.details = make("details", {}, make("summary", {}, "In numbers"), this.table);
@@ -282,12 +311,12 @@ class Qualities {
     const changed = !this.counts || counts.some((count, bar) => count !== this.counts[bar]);
     this.counts = counts;
     const all = counts.reduce((sum, count) => sum + count, 0);
-    this.element.classList.toggle("empty", !all);
+    setEmpty(this, all ? "" : "No data yet");
     if (all) {
       const width = 1 / counts.length;
       const middle = counts.reduce((sum, count, bar) => sum + count * (bar + 0.5) * width, 0) / all;
       const good = counts.slice(Math.round(0.8 / width)).reduce((sum, count) => sum + count, 0);
-      say(this.summary, `The last ${number(all)} matches: about ${middle.toFixed(2)} on average, ${Math.round((100 * good) / all)} % at 0.8 or better; 1 is perfect.`);
+      say(this.summary, `${all === 1 ? "One match so far" : `The last ${number(all)} matches`}: about ${middle.toFixed(2)} on average, ${Math.round((100 * good) / all)} % at 0.8 or better; 1 is perfect.`);
     } else {
       say(this.summary, "No match yet. Quality is 1 when every criterion is met in full.");
     }
@@ -335,6 +364,7 @@ class Qualities {
 
 export class Charts {
   constructor(root) {
+    this.root = root;
     this.plots = PLOTS.map((plan) => new Plot(plan));
     this.qualities = new Qualities();
     root.replaceChildren(...this.plots.map((plot) => plot.element), this.qualities.element);
@@ -349,8 +379,10 @@ export class Charts {
     const view = rows.view(grain);
     for (const plot of this.plots) {
       plot.element.hidden = plot.plan.needs !== undefined && !queue?.[plot.plan.needs];
-      if (!plot.element.hidden) plot.show(view, tick.wall);
+      if (!plot.element.hidden) plot.show(view, tick.wall, rows.has(plot.plan.series.map((each) => each.name)));
     }
+    // One more than fills its rows.
+    this.root.classList.toggle("odd", this.plots.every((plot) => !plot.element.hidden));
     this.qualities.show(tick.qualities);
   }
 

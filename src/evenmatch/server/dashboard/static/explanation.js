@@ -4,10 +4,12 @@ import { make, number, quality, span } from "./words.js";
 const UNITS = { difference: "", relative: " of its own", percentile: " of all players" };
 
 export function explained(explanation) {
-  const parts = [make("p", { class: "lead" }, explanation.summary)];
+  const several = (explanation.queues ?? []).length > 1;
+  // Of several queues each part has its own summary.
+  const parts = several ? [] : [make("p", { class: "lead" }, explanation.summary)];
   if (explanation.check) parts.push(...checked(explanation.check, explanation.at));
   for (const part of explanation.queues ?? []) {
-    if (explanation.queues.length > 1) parts.push(make("h3", {}, `In queue ${part.queue}`), make("p", {}, part.summary));
+    if (several) parts.push(make("h3", {}, `In queue ${part.queue}`), make("p", { class: "lead" }, part.summary));
     parts.push(...inQueue(part, explanation.at));
   }
   return parts;
@@ -24,17 +26,13 @@ function until(at, now) {
 }
 
 function inQueue(part, now) {
-  const parts = [];
-  // The summary says it already, most of the time.
-  const isSaid = part.summary.toLowerCase().includes(part.reason.text.toLowerCase());
-  if (part.reason.text && !isSaid) parts.push(make("p", { class: "summary" }, part.reason.text));
-  parts.push(facts([
+  const parts = [facts([
     ["Others who wait", number(part.others)],
     ["It may play with now", number(part.allowed)],
     ["Players missing", part.seats.players_missing ? number(part.seats.players_missing) : null],
     ["Its wait ends", until(part.deadline_at, now)],
     ["Policy", part.policy],
-  ]));
+  ])];
   if (part.changes.length) {
     parts.push(make("h4", {}, "What would have to change"),
       make("ul", { class: "changes" }, ...part.changes.map((text) => make("li", {}, text))));

@@ -1,6 +1,7 @@
 // The page: follows one queue's stream and hands each event to those who show it.
-import { byId, make, number, rateUnit, say, share, span } from "./words.js";
+import { byId, make, number, rateUnit, say, span } from "./words.js";
 import { call, follow } from "./server.js";
+import { showAlarms } from "./alarms.js";
 import { Charts, Rows } from "./charts.js";
 import { showAgo, showCrowd, showLongest, showMatches } from "./tables.js";
 import * as operate from "./operate.js";
@@ -66,6 +67,7 @@ function hear(name, value) {
 function draw() {
   const { tick, rows } = page;
   if (!tick || !rows) return;
+  showAlarms(tick, rows, shownQueue(), page.after);
   showTiles(tick, rows);
   charts.show(rows, page.range, tick, shownQueue());
   showCrowd(tick.heat, tick.waiting);
@@ -112,8 +114,7 @@ function notices(told, more = null) {
 
 function showTiles(tick, rows) {
   say(byId("tile-waiting"), number(tick.waiting));
-  const overdue = rows.last("overdue") ?? 0;
-  say(byId("tile-waiting-sub"), tick.waiting ? `${share(overdue, tick.waiting)} longer than ${span(page.after)}` : "tickets");
+  say(byId("tile-waiting-sub"), tick.waiting === 1 ? "ticket" : "tickets");
   for (const [name, column] of [["arrivals", "arrivals"], ["matches", "matches"]]) {
     const { rate } = rows.lastMinute(column);
     const unit = rateUnit(rate);
@@ -135,7 +136,8 @@ function showTiles(tick, rows) {
 function showList() {
   const { tick, rows } = page;
   const oldest = tick.oldest ? { ticket: tick.oldest, wait: rows.last("longest") } : null;
-  const overdue = rows.last("overdue") ?? 0;
+  // Counted a moment earlier than those who wait.
+  const overdue = Math.min(rows.last("overdue") ?? 0, tick.waiting);
   showLongest(tick.waiting ? page.list : [], oldest, { waiting: tick.waiting, overdue, after: page.after });
 }
 

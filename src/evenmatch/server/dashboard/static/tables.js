@@ -22,23 +22,25 @@ export function showCrowd(heat, waiting) {
   const hasUnknown = heat.unknown.some((count) => count);
   const most = Math.max(1, ...heat.counts.flat(), ...heat.unknown);
   const shade = (count) => (count ? `heat heat-${Math.max(1, Math.ceil((SHADES * count) / most))}` : "heat");
-  const head = make("tr", {}, make("th", { scope: "col" }, "Region"),
+  const named = heat.regions.length > 1 || heat.regions[0];
+  const isOneCell = !named && names.length + hasUnknown < 2;
+  const head = make("tr", {}, make("th", { scope: "col" }, named ? "Region" : heat.attribute),
     ...names.map((name) => make("th", { scope: "col", class: "number" }, name)),
     hasUnknown ? make("th", { scope: "col", class: "number" }, "unknown") : null);
   const rows = heat.regions.map((region, row) => make("tr", {},
-    make("th", { scope: "row" }, region || "no region"),
+    make("th", { scope: "row" }, region || (named ? "no region" : "tickets")),
     ...heat.counts[row].map((count) => cell(count ? number(count) : "·", shade(count))),
     hasUnknown ? cell(heat.unknown[row] ? number(heat.unknown[row]) : "·", shade(heat.unknown[row])) : null));
   const table = make("table", { class: "crowd" }, make("thead", {}, head), make("tbody", {}, ...rows));
-  holder.replaceChildren(table);
+  // A table of one number says no more than the sentence above it.
+  holder.replaceChildren(...(isOneCell ? [] : [table]));
   const column = heat.counts.map((row) => row.indexOf(Math.max(...row)));
   const sums = heat.counts.map((row) => row.reduce((sum, count) => sum + count, 0));
   const fullest = sums.indexOf(Math.max(...sums));
   const skill = names.length > 1 ? `mostly with ${heat.attribute} ${names[column[fullest]]}` : "";
-  const named = heat.regions.length > 1 || heat.regions[0];
   const where = `Most are of ${heat.regions[fullest] || "no region"}: ${share(sums[fullest], waiting)}${skill ? `, there ${skill}` : ""}.`;
   const many = waiting === 1 ? "One ticket waits" : `${number(waiting)} tickets wait`;
-  const text = named ? `${many}, by ${heat.attribute} and region. ${where}` : `${many}${skill ? `, ${skill}` : ""}. They name no region.`;
+  const text = named ? `${many}, by ${heat.attribute} and region. ${where}` : `${many}${skill ? `, ${skill}` : ""}. ${waiting === 1 ? "It names" : "They name"} no region.`;
   say(byId("crowd-summary"), text);
 }
 
@@ -51,7 +53,9 @@ export function showLongest(rows, oldest, tick) {
   table.hidden = !shown.length;
   if (!shown.length) say(byId("longest-summary"), "Nobody waits. Those who do are listed here, the longest first.");
   else {
-    say(byId("longest-summary"), `${number(tick.overdue)} of ${number(tick.waiting)} have waited longer than ${span(tick.after)}. Choose one to see what it waits for.`);
+    const who = tick.overdue ? `${number(tick.overdue)} of the ${number(tick.waiting)} who wait ${tick.overdue === 1 ? "is" : "are"}` : "Nobody is";
+    const overdue = `${who} overdue (over ${span(tick.after)})`;
+    say(byId("longest-summary"), `${overdue}. Choose one to see what it waits for.`);
   }
   keepRows(table.tBodies[0], shown, (row) => row.ticket, longLine, fillLong);
 }
@@ -81,7 +85,7 @@ function longLine(row) {
 
 // The table says the wait already.
 function reasonOf(summary) {
-  const reason = summary.replace(/^(Waits in|Has waited) [^;]*; /, "");
+  const reason = summary.replace(/^This ticket has waited [^:;]*[:;] /, "");
   return reason.charAt(0).toUpperCase() + reason.slice(1);
 }
 

@@ -11,6 +11,7 @@ export function number(value) {
 
 export function span(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  if (seconds < 0.05) return "0 s";
   if (seconds < 10 && Number.isInteger(seconds)) return `${seconds} s`;
   if (seconds < 10) return `${tenths.format(seconds)} s`;
   if (seconds < 120) return `${Math.round(seconds)} s`;

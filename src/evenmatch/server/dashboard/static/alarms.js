@@ -1,0 +1,94 @@
+// What somebody who is woken at night looks at first: is anything wrong, and how far from its limit.
+// The limits of shares are those of deploy/prometheus/alerts.yml.
+import { byId, make, number, say, share, span } from "./words.js";
+
+const WINDOW = 300;
+const LEAST = 10;
+const CALM_AFTER = 15;
+const STATES = ["fine", "watch", "alarm"];
+const UNKNOWN = -1;
+const FEW = 4;
+
+const level = (value, watch, alarm) => (value >= alarm ? 2 : value >= watch ? 1 : 0);
+
+// Each check returns its value, its level, and what the value is and when it is an alarm.
+const CHECKS = [
+  {
+    id: "starvation", title: "Starvation",
+    look({ waiting, overdue, after, waitMax }) {
+      const many = waiting >= FEW && overdue >= waiting / 2;
+      const line = waitMax ? `${span(after)}, half the longest wait` : span(after);
+      if (!waiting) return ["–", 0, "nobody waits"];
+      return [`${number(overdue)} of ${number(waiting)}`, many ? 2 : overdue ? 1 : 0, `who wait are overdue (over ${line}). Alarm from half of them.`];
+    },
+  },
+  {
+    id: "unmatched", title: "Expired",
+    look({ sum }) {
+      const [expired, arrivals] = [sum("expired"), sum("arrivals")];
+      if (arrivals < LEAST) return [number(expired), UNKNOWN, "tickets ended without a match in 5 min."];
+      return [share(expired, arrivals), level(expired / arrivals, 0.05, 0.2), "of arrivals ended without a match in 5 min. Alarm from 20 %."];
+    },
+  },
+  {
+    id: "lost", title: "Failed ready-checks", needsCheck: true,
+    look({ sum }) {
+      const proposed = sum("proposed");
+      // A proposal may be repaired more than once.
+      const broken = Math.min(proposed, sum("repaired") + sum("failed"));
+      if (proposed < LEAST) return [number(broken), UNKNOWN, "lost a player in 5 min."];
+      return [share(broken, proposed), level(broken / proposed, 0.15, 0.3), "of proposals lost a player in 5 min. Alarm from 30 %."];
+    },
+  },
+  {
+    id: "repairs", title: "Repaired", needsCheck: true,
+    look({ sum }) {
+      const [repaired, failed] = [sum("repaired"), sum("failed")];
+      const broken = repaired + failed;
+      return [broken ? `${number(repaired)} of ${number(broken)}` : "–", broken < LEAST ? UNKNOWN : level(failed / broken, 0.2, 0.5),
+        "failed ready-checks got another player in 5 min. Alarm below half."];
+    },
+  },
+];
+
+const tiles = new Map();
+let queueShown = null;
+
+function tileOf(check) {
+  const known = tiles.get(check.id);
+  if (known) return known;
+  const tile = { value: make("dd"), state: make("dd", { class: "state" }), sub: make("dd", { class: "sub" }), level: 0, since: 0 };
+  tile.element = make("div", { id: `alarm-${check.id}` }, make("dt", {}, check.title), tile.value, tile.state, tile.sub);
+  byId("alarms").append(tile.element);
+  tiles.set(check.id, tile);
+  return tile;
+}
+
+// What gets better has to stay so for a while before it is said: a verdict that flickers is none.
+function settle(tile, found, now) {
+  if (found >= tile.level) tile.since = now;
+  if (found > tile.level || now - tile.since >= CALM_AFTER) tile.level = Math.max(0, found);
+}
+
+export function showAlarms(tick, rows, queue, after) {
+  if (queueShown !== queue?.name) for (const tile of tiles.values()) tile.level = 0;
+  queueShown = queue?.name ?? null;
+  const overdue = Math.min(rows.last("overdue") ?? 0, tick.waiting);
+  const facts = { waiting: tick.waiting, overdue, after, waitMax: queue?.wait_max, sum: (name) => rows.sum(name, WINDOW) };
+  const wrong = [[], [], []];
+  for (const check of CHECKS) {
+    const tile = tileOf(check);
+    tile.element.hidden = Boolean(check.needsCheck) && !queue?.ready_check;
+    if (tile.element.hidden) continue;
+    const [value, found, sub] = check.look(facts);
+    settle(tile, found, tick.wall);
+    say(tile.value, value);
+    const isKnown = found !== UNKNOWN || tile.level > 0;
+    say(tile.state, isKnown ? STATES[tile.level] : "too few to tell");
+    say(tile.sub, sub);
+    tile.element.dataset.state = isKnown ? STATES[tile.level] : "unknown";
+    wrong[tile.level].push(check.title.toLowerCase());
+  }
+  const said = [["Alarm", wrong[2]], ["Watch", wrong[1]]].filter(([, names]) => names.length);
+  say(byId("verdict"), said.map(([word, names]) => `${word}: ${names.join(", ")}.`).join(" ") || "Nothing needs a look.");
+}

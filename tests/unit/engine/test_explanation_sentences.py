@@ -1,0 +1,239 @@
+"""The sentences of explanations, read as a person at a help desk does."""
+
+import math
+import re
+
+import pytest
+
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.explain import explain
+from evenmatch.engine.explanation import parts
+from evenmatch.engine.explanation.parts import Explainer
+from evenmatch.engine.explanation.scene import scene_of
+from evenmatch.errors import ConfigError
+from evenmatch.model.inputs import Advance, Configure, Decline, Enqueue, Input
+from evenmatch.model.queue import Accept, Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.policies.registry import POLICIES, parse_policy
+from evenmatch.testing import new_ticket, rule
+
+NEAR = Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0))
+WIDENS = rule(limit=100, rate=1.0, limit_max=400)
+SERVING = [name for name in POLICIES if getattr(parse_policy(name), "serves_overdue", False)]
+
+
+def engine_of(*queues: Queue) -> Engine:
+    engine = Engine(lambda queue: parse_policy(queue.policy))
+    engine.step(Configure(0.0, queues))
+    return engine
+
+
+def hand_in(engine: Engine, given: Input) -> None:
+    while engine.next_wakeup < given.now:
+        engine.step(Advance(engine.next_wakeup))
+    engine.step(given)
+
+
+def two(queue: Queue, gap: float, now: float = 0.0) -> tuple[Engine, str]:
+    """Return an engine with two tickets that came now, and the first one's id."""
+    engine = engine_of(queue)
+    hand_in(engine, Enqueue(now, (new_ticket("a", 1500), new_ticket("b", 1500 + gap))))
+    return engine, "s0-1"
+
+
+def told(engine: Engine, ticket: str, now: float) -> str:
+    return explain(engine, ticket, now).summary
+
+
+def matched_at(engine: Engine, ticket: str, until: float) -> float:
+    """Return when a ticket is matched as time passes and nobody comes; inf if it is not."""
+    while engine.view(ticket).state == "waiting" and engine.next_wakeup <= until:
+        now = engine.next_wakeup
+        engine.step(Advance(now))
+        if engine.view(ticket).state == "matched":
+            return now
+    return math.inf
+
+
+# A policy that waits on purpose
+
+
+def test_rolling_says_why_a_perfect_match_is_not_made_and_when_it_will_be() -> None:
+    engine, ticket = two(Queue("duel", criteria=(NEAR,), policy="rolling", wait_max=120.0), 0.0)
+    found = explain(engine, ticket, 1.0)
+    (part,) = found.queues
+    assert part.now is not None
+    assert part.now.criteria_cost == 0.0
+    start = part.reason.until
+    assert start is not None
+    assert found.summary == (
+        "This ticket has waited 1 s in duel: a match with s0-2 (quality 1.00, the best there can "
+        "be) would be legal now, but rolling waits on purpose: a newcomer may make the matches of "
+        "all who wait better. The policy means to start a match with this ticket in "
+        f"{start - 1.0:.1f} s. In 119 s at the latest it matches this ticket, if the rules allow "
+        "it."
+    )
+    assert matched_at(engine, ticket, 120.0) == start
+
+
+def test_threshold_says_when_a_match_is_good_enough() -> None:
+    queue = Queue("duel", criteria=(NEAR,), policy="threshold:relax=0.01", wait_max=120.0)
+    engine, ticket = two(queue, 300.0)
+    found = explain(engine, ticket, 1.0)
+    start = found.queues[0].reason.until
+    assert start == pytest.approx(15.0)
+    assert "The policy means to start a match with this ticket in 14 s." in found.summary
+    assert matched_at(engine, ticket, 120.0) == start
+
+
+@pytest.mark.parametrize("name", SERVING)
+def test_who_has_waited_longest_is_matched_when_it_was_said_at_the_latest(name: str) -> None:
+    # So far apart that each of them would rather wait.
+    queue = Queue("duel", criteria=(NEAR,), policy=name, wait_max=60.0)
+    try:
+        engine, ticket = two(queue, 500.0)
+    except ConfigError:
+        pytest.skip(f"{name} takes no such queue")
+    if engine.view(ticket).state != "waiting":
+        pytest.skip(f"{name} makes this match at once")
+    summary = told(engine, ticket, 1.0)
+    assert re.search(r"[Ii]n 59 s at the latest (it|the policy) matches this ticket", summary)
+    assert matched_at(engine, ticket, 60.0) <= 60.0
+
+
+def test_the_policies_that_serve_the_overdue_are_known() -> None:
+    assert {"rolling", "threshold", "price", "gap_value", "delay_greedy"} <= set(SERVING)
+    assert not {"greedy", "rounds", "patient", "weighted", "periodic"} & set(SERVING)
+
+
+@pytest.mark.parametrize(
+    ("policy", "wait_max", "end"),
+    [
+        ("periodic:rounds_of=40", None, "it looks again when somebody comes or leaves."),
+        (
+            "periodic:rounds_of=40",
+            60.0,
+            (
+                "it looks again in 59 s at the latest. "
+                "This ticket expires then, if it is still not matched."
+            ),
+        ),
+    ],
+)
+def test_where_the_policy_cannot_tell_it_is_said_to_decide(
+    policy: str, wait_max: float | None, end: str
+) -> None:
+    engine, ticket = two(Queue("duel", criteria=(NEAR,), policy=policy, wait_max=wait_max), 0.0)
+    assert told(engine, ticket, 1.0).endswith(f"Only the policy decides when; {end}")
+
+
+# A first match that comes too late
+
+
+def test_who_expires_before_the_first_match_is_told_so_and_what_it_would_take() -> None:
+    queue = Queue("duel", criteria=(NEAR,), rules=(WIDENS,), policy="greedy", wait_max=60.0)
+    engine, ticket = two(queue, 250.0)
+    assert told(engine, ticket, 26.0) == (
+        "This ticket has waited 26 s in duel: the limit on rating (126 now) keeps the only other "
+        "ticket away. This ticket expires in 34 s, before the limits allow the first match (with "
+        "s0-2, in 124 s). To play in time it would take a limit on rating of 250 by then instead "
+        "of 160."
+    )
+    assert matched_at(engine, ticket, 200.0) == math.inf
+    wide = Rule("spread", "rating", 100.0, expand=Expansion(steps=((59.0, 250.0),)))
+    engine, ticket = two(Queue("duel", rules=(wide,), policy="greedy", wait_max=60.0), 250.0)
+    assert matched_at(engine, ticket, 60.0) == 59.0
+
+
+def test_a_match_at_the_deadline_is_in_time() -> None:
+    queue = Queue("duel", rules=(WIDENS,), policy="greedy", wait_max=60.0)
+    engine, ticket = two(queue, 160.0)
+    assert told(engine, ticket, 1.0).endswith(
+        "The limits allow the first match, with s0-2, in 59 s."
+    )
+    assert matched_at(engine, ticket, 60.0) == 60.0
+
+
+def test_what_comes_before_a_late_match_is_named_as_the_queue_has_it() -> None:
+    for way, words in (
+        ("bots", "In 59 s this ticket plays with computer players, before the limits allow"),
+        ("keep", "The limits allow the first match, with s0-2, in 149 s."),
+    ):
+        queue = Queue("duel", rules=(WIDENS,), policy="greedy", wait_max=60.0, on_deadline=way)
+        engine, ticket = two(queue, 250.0)
+        summary = told(engine, ticket, 1.0)
+        assert words in summary
+        wanted = "a limit on rating of 250 by then instead of 160."
+        assert (f"To play with people in time it would take {wanted}" in summary) == (way == "bots")
+
+
+# Nobody to play with
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ((WIDENS,), "Even at its widest, 400, the limit on rating lets none of them in, so only"),
+        ((rule(limit=50),), "The limit on rating widens no more, so only newcomers can help."),
+        ((Rule("same", "mode"),), "No wait changes that, so only newcomers can help."),
+        ((Rule("avoid", "avoid"),), "the list of players to avoid (avoid) keeps the only other"),
+    ],
+)
+def test_who_can_never_play_with_those_who_wait_is_told_why(
+    rules: tuple[Rule, ...], words: str
+) -> None:
+    engine = engine_of(Queue("duel", rules=rules, policy="greedy"))
+    one = NewTicket((Player("a", None, {"rating": 1500.0, "mode": "x", "avoid": ("b",)}),))
+    hand_in(engine, Enqueue(0.0, (one, new_ticket("b", 9000, mode="y"))))
+    assert words in told(engine, "s0-1", 1.0)
+
+
+def test_nothing_is_said_twice_of_who_is_alone() -> None:
+    engine = engine_of(Queue("duel", policy="greedy", wait_max=90.0))
+    hand_in(engine, Enqueue(0.0, (new_ticket("a", 1500),)))
+    assert told(engine, "s0-1", 0.081) == (
+        "This ticket has waited 0.1 s in duel: nobody else waits there. "
+        "This ticket expires in 90 s."
+    )
+
+
+def test_parties_that_fill_no_team_are_told_so() -> None:
+    engine = engine_of(Queue("trios", Format((3, 3)), policy="greedy"))
+    hand_in(engine, Enqueue(0.0, tuple(new_ticket(f"p{n}", 1, 2) for n in range(3))))
+    assert told(engine, "s0-1", 1.0) == (
+        "This ticket has waited 1 s in trios as a party of 2: both other tickets may play with it "
+        "now, but they do not fill its teams."
+    )
+
+
+def test_ready_checks_are_told_with_their_count() -> None:
+    engine = engine_of(Queue("ranked", Format((2, 2)), accept=Accept(seconds=15.0, repair=9.0)))
+    hand_in(engine, Enqueue(0.0, tuple(new_ticket(f"p{n}", 1500) for n in range(4))))
+    match = engine.tables.waiting["s0-1"].match
+    assert match is not None
+    assert told(engine, "s0-1", 1.0) == (
+        f"This ticket has to accept match {match} within 14 s; 0 of 4 tickets have accepted."
+    )
+    hand_in(engine, Decline(2.0, match, "s0-4"))
+    hand_in(engine, Decline(2.0, match, "s0-3"))
+    assert "2 players of it were lost in the ready-check and are being replaced" in told(
+        engine, "s0-1", 3.0
+    )
+
+
+# Lines of a list
+
+
+def test_lines_below_the_top_say_that_no_match_was_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parts, "SEARCHED_MOST", 1)
+    queue = Queue("pairs", Format((2, 2)), (NEAR,), policy="rounds:every=3600")
+    engine = engine_of(queue)
+    hand_in(engine, Enqueue(0.0, tuple(new_ticket(f"p{n}", 1500) for n in range(6))))
+    first, second, *_ = Explainer().longest(scene_of(engine, "pairs", 1.0), 6)
+    assert (first.code, second.code) == ("round", "not_searched")
+    assert second.summary == (
+        "This ticket has waited 1 s in pairs: all 5 other tickets may play with it now. "
+        "A match is looked for when this ticket is asked about alone."
+    )
