@@ -175,6 +175,18 @@ def test_body_that_never_ends_is_too_large(server: Server) -> None:
     still_serves(server, "large")
 
 
+@pytest.mark.parametrize(
+    "trailers", [b"x: y\r\n" * 200_000, b"x: " + b"y" * 1_000_000 + b"\r\n"], ids=["many", "long"]
+)
+def test_headers_behind_a_body_have_a_limit(server: Server, trailers: bytes) -> None:
+    head = b"POST /v1/tickets HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+    body = b"2\r\n{}\r\n0\r\n"
+    few = said(server, head + body + b"x: y\r\n" * 10 + b"\r\n")
+    assert few.startswith(b"HTTP/1.1 400 "), "read as if they were not there"
+    assert said(server, head + body + trailers + b"\r\n") == b"", "cut"
+    still_serves(server, f"trailers {len(trailers)}")
+
+
 def test_many_slow_clients_keep_nobody_out(server: Server) -> None:
     slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
     try:

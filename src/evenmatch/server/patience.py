@@ -17,7 +17,7 @@ REQUEST_SECONDS = 30
 """A request must be here, body and all, this long after it began; so must a first one."""
 REQUEST_SECONDS_NAME = "EVENMATCH_REQUEST_SECONDS"
 HEAD_BYTES_MAX = 65_536
-"""Bytes of a request's line and headers."""
+"""Bytes of a request's line, its headers, and the headers that may follow its body."""
 
 
 def http_protocol() -> type[asyncio.Protocol] | str:
@@ -44,7 +44,7 @@ def _patient(seconds: int) -> type[asyncio.Protocol]:
         """HTTP with an end to patience. A request that comes whole costs two assignments."""
 
         _is_within = False
-        _has_head = False
+        _has_body = False
         _head_bytes = 0
         _end: asyncio.TimerHandle | None = None
 
@@ -57,23 +57,25 @@ def _patient(seconds: int) -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
+            self._has_body = False
             super().data_received(data)
             if not self._is_within:
                 return
             if self._end is None:
                 self._end = self.loop.call_later(seconds, self._lose_patience)
-            if not self._has_head:
+            # What brings nothing of a body is kept by the parser as headers, or for headers.
+            if not self._has_body:
                 self._head_bytes += len(data)
                 if self._head_bytes > HEAD_BYTES_MAX:
                     self.transport.close()
 
         def on_message_begin(self) -> None:
-            self._is_within, self._has_head, self._head_bytes = True, False, 0
+            self._is_within, self._head_bytes = True, 0
             super().on_message_begin()
 
-        def on_headers_complete(self) -> None:
-            self._has_head = True
-            super().on_headers_complete()
+        def on_body(self, body: bytes) -> None:
+            self._has_body = True
+            super().on_body(body)
 
         def on_message_complete(self) -> None:
             self._is_within = False
