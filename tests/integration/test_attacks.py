@@ -8,6 +8,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -232,6 +233,25 @@ def test_flood_of_messages_is_answered_or_cut(server: Server) -> None:
     message = b"\x81" + bytes([0x80 | len(text)]) + bytes(4) + text
     heard(server, message * 20_000, seconds=1.0)
     still_serves(server, "flood")
+
+
+def test_pings_whose_answers_nobody_reads_are_not_answered(server: Server) -> None:
+    pings = (b"\x89\xfd" + bytes(4 + 125)) * 1_000
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
+        connection.settimeout(10.0)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(HANDSHAKE)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 101 ")
+        for _ in range(200):
+            connection.sendall(pings)
+        connection.settimeout(1.0)
+        answered = 0
+        with suppress(TimeoutError):
+            while part := connection.recv(1_000_000):
+                answered += len(part)
+    assert 127 <= answered < 100 * len(pings), "what the sockets hold, and not half of it"
+    still_serves(server, "deaf")
 
 
 def test_flood_of_pings_is_survived(server: Server) -> None:

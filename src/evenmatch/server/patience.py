@@ -1,7 +1,8 @@
 """How long a client may take to say what it wants, and how much: uvicorn itself has no limit.
 
 Without one, a few clients that send a byte now and then hold all connections of a process
-(slowloris), and one that never ends its headers takes all of its memory.
+(slowloris), and one that never ends its headers takes all of its memory. So does one that pings a
+WebSocket and reads none of the answers.
 """
 
 from __future__ import annotations
@@ -23,6 +24,22 @@ HEAD_BYTES_MAX = 65_536
 def http_protocol() -> type[asyncio.Protocol] | str:
     """Return the protocol that serves HTTP; without httptools uvicorn's own."""
     return _patient(request_seconds(os.environ)) if find_spec("httptools") else "h11"
+
+
+def websocket_protocol() -> type[asyncio.Protocol]:
+    """Return the protocol that serves WebSockets."""
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+    class Unechoing(WebSocketsSansIOProtocol):
+        """WebSockets that answer no pings while the client reads nothing."""
+
+        def handle_ping(self) -> None:
+            if self.writable.is_set():
+                super().handle_ping()
+            else:
+                self.conn.data_to_send()
+
+    return Unechoing
 
 
 def request_seconds(environment: Mapping[str, str]) -> int:
