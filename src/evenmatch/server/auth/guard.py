@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
+from evenmatch.errors import JournalUnavailable
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import caller_address
 from evenmatch.server.auth.creating import lacks
@@ -23,6 +24,8 @@ from evenmatch.server.sockets import CUT
 WEBSOCKET = "WS"
 STAYING = frozenset({"GET", WEBSOCKET})
 """Methods of routes that a client may stay at; they change nothing, so they can end at any time."""
+OWNED = frozenset({"ticket", "match"})
+"""Parameters of patterns that name what belongs to somebody."""
 ENDS: dict[str, Message] = {
     "http": {"type": "http.response.body", "body": b""},
     "websocket": {"type": "websocket.close", "code": CUT},
@@ -53,6 +56,7 @@ class Guard:
             Forbidden: He may not do this.
             UnknownTicket: It is not his ticket.
             UnknownMatch: It is not his match.
+            JournalUnavailable: Nobody knows whose it is now.
         """
         method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
         line, principal = line_of(method, self._pattern), principal_of(scope)
@@ -112,6 +116,9 @@ class Guard:
         if not (principal.is_player or principal.queues):
             return
         parameters, engine = scope["path_params"], self._runtime.engine
+        if OWNED & parameters.keys() and self._runtime.failure is not None:
+            # Whose a ticket is will be known when the engine is back.
+            raise JournalUnavailable(f"the server is not ready: {self._runtime.failure}")
         if "ticket" in parameters:
             check_ticket(principal, engine, parameters["ticket"])
         elif "match" in parameters:
