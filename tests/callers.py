@@ -102,8 +102,12 @@ async def call(
     headers: Mapping[str, str] = {},
     client: str = "192.0.2.1",
     raw: bytes | None = None,
+    meanwhile: Callable[[], Awaitable[object]] | None = None,
 ) -> Reply:
-    """Send one request, and return the whole answer; a stream is left after its first parts."""
+    """Send one request, and return the whole answer; a stream is left after its first parts.
+
+    What is to happen `meanwhile` happens between the request's headers and its body.
+    """
     path, _, query = path.partition("?")
     given = {"host": "game.example", **headers}
     if key is not None:
@@ -112,6 +116,8 @@ async def call(
     data = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
 
     async def receive() -> Message:
+        if meanwhile is not None:
+            await meanwhile()
         return {"type": "http.request", "body": data, "more_body": False}
 
     async def send(message: Message) -> None:

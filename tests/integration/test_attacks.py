@@ -8,6 +8,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -175,6 +176,18 @@ def test_body_that_never_ends_is_too_large(server: Server) -> None:
     still_serves(server, "large")
 
 
+@pytest.mark.parametrize(
+    "trailers", [b"x: y\r\n" * 200_000, b"x: " + b"y" * 1_000_000 + b"\r\n"], ids=["many", "long"]
+)
+def test_headers_behind_a_body_have_a_limit(server: Server, trailers: bytes) -> None:
+    head = b"POST /v1/tickets HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+    body = b"2\r\n{}\r\n0\r\n"
+    few = said(server, head + body + b"x: y\r\n" * 10 + b"\r\n")
+    assert few.startswith(b"HTTP/1.1 400 "), "read as if they were not there"
+    assert said(server, head + body + trailers + b"\r\n") == b"", "cut"
+    still_serves(server, f"trailers {len(trailers)}")
+
+
 def test_many_slow_clients_keep_nobody_out(server: Server) -> None:
     slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
     try:
@@ -220,6 +233,25 @@ def test_flood_of_messages_is_answered_or_cut(server: Server) -> None:
     message = b"\x81" + bytes([0x80 | len(text)]) + bytes(4) + text
     heard(server, message * 20_000, seconds=1.0)
     still_serves(server, "flood")
+
+
+def test_pings_whose_answers_nobody_reads_are_not_answered(server: Server) -> None:
+    pings = (b"\x89\xfd" + bytes(4 + 125)) * 1_000
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
+        connection.settimeout(10.0)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(HANDSHAKE)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 101 ")
+        for _ in range(200):
+            connection.sendall(pings)
+        connection.settimeout(1.0)
+        answered = 0
+        with suppress(TimeoutError):
+            while part := connection.recv(1_000_000):
+                answered += len(part)
+    assert 127 <= answered < 100 * len(pings), "what the sockets hold, and not half of it"
+    still_serves(server, "deaf")
 
 
 def test_flood_of_pings_is_survived(server: Server) -> None:

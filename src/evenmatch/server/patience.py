@@ -1,7 +1,8 @@
 """How long a client may take to say what it wants, and how much: uvicorn itself has no limit.
 
 Without one, a few clients that send a byte now and then hold all connections of a process
-(slowloris), and one that never ends its headers takes all of its memory.
+(slowloris), and one that never ends its headers takes all of its memory. So does one that pings a
+WebSocket and reads none of the answers.
 """
 
 from __future__ import annotations
@@ -17,12 +18,28 @@ REQUEST_SECONDS = 30
 """A request must be here, body and all, this long after it began; so must a first one."""
 REQUEST_SECONDS_NAME = "EVENMATCH_REQUEST_SECONDS"
 HEAD_BYTES_MAX = 65_536
-"""Bytes of a request's line and headers."""
+"""Bytes of a request's line, its headers, and the headers that may follow its body."""
 
 
 def http_protocol() -> type[asyncio.Protocol] | str:
     """Return the protocol that serves HTTP; without httptools uvicorn's own."""
     return _patient(request_seconds(os.environ)) if find_spec("httptools") else "h11"
+
+
+def websocket_protocol() -> type[asyncio.Protocol]:
+    """Return the protocol that serves WebSockets."""
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+    class Unechoing(WebSocketsSansIOProtocol):
+        """WebSockets that answer no pings while the client reads nothing."""
+
+        def handle_ping(self) -> None:
+            if self.writable.is_set():
+                super().handle_ping()
+            else:
+                self.conn.data_to_send()
+
+    return Unechoing
 
 
 def request_seconds(environment: Mapping[str, str]) -> int:
@@ -44,7 +61,7 @@ def _patient(seconds: int) -> type[asyncio.Protocol]:
         """HTTP with an end to patience. A request that comes whole costs two assignments."""
 
         _is_within = False
-        _has_head = False
+        _has_body = False
         _head_bytes = 0
         _end: asyncio.TimerHandle | None = None
 
@@ -57,23 +74,25 @@ def _patient(seconds: int) -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
+            self._has_body = False
             super().data_received(data)
             if not self._is_within:
                 return
             if self._end is None:
                 self._end = self.loop.call_later(seconds, self._lose_patience)
-            if not self._has_head:
+            # What brings nothing of a body is kept by the parser as headers, or for headers.
+            if not self._has_body:
                 self._head_bytes += len(data)
                 if self._head_bytes > HEAD_BYTES_MAX:
                     self.transport.close()
 
         def on_message_begin(self) -> None:
-            self._is_within, self._has_head, self._head_bytes = True, False, 0
+            self._is_within, self._head_bytes = True, 0
             super().on_message_begin()
 
-        def on_headers_complete(self) -> None:
-            self._has_head = True
-            super().on_headers_complete()
+        def on_body(self, body: bytes) -> None:
+            self._has_body = True
+            super().on_body(body)
 
         def on_message_complete(self) -> None:
             self._is_within = False

@@ -23,7 +23,7 @@ from evenmatch.server.cors import with_cors
 from evenmatch.server.datadir import DataLock
 from evenmatch.server.games import Game, Games
 from evenmatch.server.logs import log
-from evenmatch.server.patience import http_protocol
+from evenmatch.server.patience import http_protocol, websocket_protocol
 from evenmatch.server.process import (
     calm_collector,
     raise_file_limit,
@@ -205,9 +205,9 @@ def _config(games: Games, place: Place) -> uvicorn.Config:
     return uvicorn.Config(
         with_cors(games.gate, games.origins),
         http=http_protocol(),
-        # Compression would keep a window of kilobytes for each follower.
-        ws="websockets-sansio",
+        ws=websocket_protocol(),
         ws_max_size=MESSAGE_BYTES_MAX,
+        # Compression would keep a window of kilobytes for each follower.
         ws_per_message_deflate=False,
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PING_SECONDS,

@@ -371,6 +371,23 @@ class TestAgones:
         play(scene)
         assert len(stand_in.asked) == 3
 
+    @pytest.mark.parametrize("port", [-5, 0, 65_536, 10**11])
+    def test_that_names_no_port_is_asked_again(self, port: int) -> None:
+        ports = [{"name": "default", "port": port}]
+        stand_in = StandIn(
+            lambda *_: http({"status": self.server(state="Allocated", ports=ports)}, 201),
+            lambda *_: http({"status": self.server(state="Allocated")}, 201),
+        )
+
+        async def scene() -> None:
+            async with world(stand_in, kind="agones", path=KUBERNETES) as parts:
+                await pair(parts, "duel", "a", "b")
+                ticket = await until_state(parts, "assigned")
+                assert ticket["assignment"]["connection"] == "34.1.2.3:7045"
+
+        play(scene)
+        assert len(stand_in.asked) == 2
+
     def test_that_stays_full_lets_the_tickets_wait_with_their_age(self) -> None:
         async def scene() -> None:
             full = StandIn(lambda *_: http({"status": {"state": "UnAllocated"}}, 201))

@@ -12,7 +12,7 @@ import hmac
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -56,7 +56,7 @@ class _WebhookAnswer(msgspec.Struct, frozen=True):
 
 
 class _Port(msgspec.Struct, frozen=True):
-    port: int
+    port: Annotated[int, msgspec.Meta(ge=1, le=65_535)]
     name: str = ""
 
 

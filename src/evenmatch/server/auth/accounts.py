@@ -20,7 +20,7 @@ from evenmatch.model.scenario import ServerSettings, Tokens
 from evenmatch.server.auth.address import networks_of
 from evenmatch.server.auth.audit import AuditLog
 from evenmatch.server.auth.keys import FILE_NAME, Key, KeyRing, read_keys
-from evenmatch.server.auth.limits import Buckets
+from evenmatch.server.auth.limits import Buckets, Places
 from evenmatch.server.auth.measured import Measured
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.auth.tokens import Verifier, random_player, read_token_keys, sign
@@ -74,6 +74,7 @@ class Accounts:
         limits = settings.limits
         self.service_buckets = Buckets(limits.key_requests_max, limits.key_burst_max)
         self.player_buckets = Buckets(limits.player_requests_max, limits.player_burst_max)
+        self.places = Places()
         self._wall = wall
         self._newcomers = Buckets(limits.guests_max / HOUR, limits.guests_max)
         self._keys_file = _keys_file(settings, folder)

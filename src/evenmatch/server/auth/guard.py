@@ -9,20 +9,28 @@ from urllib.parse import parse_qs
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
+from evenmatch.errors import JournalUnavailable
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import caller_address
 from evenmatch.server.auth.creating import lacks
 from evenmatch.server.auth.own import check_match, check_queue, check_ticket, principal_of
 from evenmatch.server.auth.principal import Principal
-from evenmatch.server.auth.refusals import Forbidden, no_credential, unknown_credential
+from evenmatch.server.auth.refusals import (
+    Forbidden,
+    TooManyRequests,
+    no_credential,
+    unknown_credential,
+)
 from evenmatch.server.auth.rights import Line, line_of
 from evenmatch.server.responses import Asgi, Message, Receive, Scope, Send
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.sockets import CUT
 
 WEBSOCKET = "WS"
-STAYING = frozenset({"GET", WEBSOCKET})
+STAYING = frozenset({"GET", "HEAD", WEBSOCKET})
 """Methods of routes that a client may stay at; they change nothing, so they can end at any time."""
+OWNED = frozenset({"ticket", "match"})
+"""Parameters of patterns that name what belongs to somebody."""
 ENDS: dict[str, Message] = {
     "http": {"type": "http.response.body", "body": b""},
     "websocket": {"type": "websocket.close", "code": CUT},
@@ -53,12 +61,14 @@ class Guard:
             Forbidden: He may not do this.
             UnknownTicket: It is not his ticket.
             UnknownMatch: It is not his match.
+            JournalUnavailable: Nobody knows whose it is now.
+            TooManyRequests: He has too many streams and long polls open.
         """
         method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
         line, principal = line_of(method, self._pattern), principal_of(scope)
         self._check(scope, line, principal)
         if method in STAYING and principal.until < math.inf and not line.is_audited:
-            await self._until_expired(principal, scope, receive, send)
+            await self._stay(principal, scope, receive, send)
             return
         if not line.is_audited or principal.is_player:
             await self._inner(scope, receive, send)
@@ -81,6 +91,21 @@ class Guard:
                 status=status,
                 address=caller_address(scope, self._accounts.trusted),
             )
+
+    async def _stay(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a client that may stay, if it is not in too many places already."""
+        if not principal.is_player:
+            await self._until_expired(principal, scope, receive, send)
+            return
+        places = self._accounts.places
+        if not places.enter(principal.name):
+            raise TooManyRequests(
+                f"you have {places.most} streams and long polls open; end one of them first", 1.0
+            )
+        try:
+            await self._until_expired(principal, scope, receive, send)
+        finally:
+            places.leave(principal.name)
 
     async def _until_expired(
         self, principal: Principal, scope: Scope, receive: Receive, send: Send
@@ -112,6 +137,9 @@ class Guard:
         if not (principal.is_player or principal.queues):
             return
         parameters, engine = scope["path_params"], self._runtime.engine
+        if OWNED & parameters.keys() and self._runtime.failure is not None:
+            # Whose a ticket is will be known when the engine is back.
+            raise JournalUnavailable(f"the server is not ready: {self._runtime.failure}")
         if "ticket" in parameters:
             check_ticket(principal, engine, parameters["ticket"])
         elif "match" in parameters:

@@ -1,9 +1,11 @@
-"""Rate limits: a bucket of requests for each caller that fills up again steadily."""
+"""Limits of each caller: a bucket of requests that fills up steadily, and places to stay at."""
 
 from __future__ import annotations
 
 CALLERS_MAX = 100_000
 """Buckets that are not full and are remembered."""
+PLACES_MAX = 32
+"""Streams and long polls that one player may have open at the same time."""
 
 
 class Buckets:
@@ -64,3 +66,35 @@ class Buckets:
             ((at, caller) for caller, at in self._full_at.items() if at > now), reverse=True
         )
         self._full_at = {caller: at for at, caller in busy[: self._most // 2]}
+
+
+class Places:
+    """How many streams and long polls each caller has open.
+
+    The server holds so many in all; without a limit for each, one player takes them from everybody.
+
+    Args:
+        most: Places of one caller.
+    """
+
+    def __init__(self, most: int = PLACES_MAX) -> None:
+        self.most = most
+        self._taken: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        """Return how many callers have a place."""
+        return len(self._taken)
+
+    def enter(self, caller: str) -> bool:
+        """Take a place for a caller; return whether there was one."""
+        taken = self._taken.get(caller, 0)
+        if taken >= self.most:
+            return False
+        self._taken[caller] = taken + 1
+        return True
+
+    def leave(self, caller: str) -> None:
+        """Give a place back."""
+        self._taken[caller] -= 1
+        if not self._taken[caller]:
+            del self._taken[caller]

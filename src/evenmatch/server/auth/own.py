@@ -25,16 +25,18 @@ def principal_of(scope: Scope) -> Principal:
 def check_ticket(principal: Principal, engine: Engine, ticket_id: str) -> None:
     """Refuse a ticket that is not the caller's, as if it had never been.
 
-    A ticket that is no longer kept, or never was, is left to whoever looks it up next.
+    One that is not there is refused too: ids can be foretold, and while the rest of his request
+    comes in, it may become the ticket of somebody else.
 
     Raises:
-        UnknownTicket: It belongs to somebody else.
+        UnknownTicket: It belongs to somebody else, or to nobody yet.
+        Forgotten: It ended long ago.
     """
     if not (principal.is_player or principal.queues):
         return
     tables = engine.tables
     if ticket_id not in tables.waiting and ticket_id not in tables.ended:
-        return
+        engine.view(ticket_id)
     if principal.is_player:
         is_his = principal.name in players_of(tables, ticket_id)
     else:
@@ -44,17 +46,16 @@ def check_ticket(principal: Principal, engine: Engine, ticket_id: str) -> None:
 
 
 def check_match(principal: Principal, engine: Engine, match_id: str) -> None:
-    """Refuse a match that is not the caller's, as if it had never been.
+    """Refuse a match that is not the caller's, as if it had never been; or that is not there.
 
     Raises:
-        UnknownMatch: It belongs to others.
+        UnknownMatch: It belongs to others, or was never made.
+        Forgotten: It is no longer kept.
+        ProposalOver: It was proposed and did not come about.
     """
     if not (principal.is_player or principal.queues):
         return
-    tables = engine.tables
-    kept = tables.matches.get(match_id) or tables.proposals.get(match_id)
-    if kept is None:
-        return
+    kept = engine.tables.proposals.get(match_id) or engine.match(match_id)
     if principal.is_player:
         is_his = any(principal.name in team for team in kept.match.players)
     else:

@@ -137,6 +137,80 @@ def test_key_of_one_queue_sees_no_other(tmp_path: Path) -> None:
     with_site(tmp_path, scene)
 
 
+def test_ticket_that_is_made_while_the_request_comes_in_is_foreign(tmp_path: Path) -> None:
+    settings = {"player_attributes": ("mode",)}
+    ranked = {"queues": ["ranked"], "players": [{"id": "ann"}], "attributes": {"mode": "fast"}}
+
+    async def scene(site: Site) -> None:
+        async def ann_comes() -> None:
+            made = await site.call("POST", "/v1/tickets", ranked, key=ANN)
+            assert made.body["id"] == "s0-1"
+
+        change = {"attributes": {"mode": "slow"}}
+        path = "/v1/tickets/s0-1"
+        refused = await site.call("PATCH", path, change, key=BOB, meanwhile=ann_comes)
+        assert (refused.status, refused.body["error"]) == (404, "unknown_ticket")
+        await ann_comes()
+        ticket = site.parts.runtime.engine.tables.waiting["s0-1"].ticket
+        assert ticket.attributes == {"mode": "fast"}
+
+    with_site(tmp_path, scene, **settings)
+
+
+@pytest.mark.parametrize(
+    ("method", "end", "body"),
+    [
+        ("PUT", "assignment", {"connection": "192.0.2.66:1"}),
+        ("POST", "outcome", {"ranks": [1, 2]}),
+        ("POST", "open", {"roster_version": 0, "left": ["ann"], "lease": 30}),
+    ],
+)
+def test_match_that_is_made_while_the_request_comes_in_is_foreign(
+    tmp_path: Path, method: str, end: str, body: Any
+) -> None:
+    ranks = add_key(tmp_path, "ranks", queues=("ranked",))
+
+    async def scene(site: Site) -> None:
+        async def two_meet() -> None:
+            await site.call("POST", "/v1/tickets", duel("ann"), key=ANN)
+            await site.call("POST", "/v1/tickets", duel("bob"), key=BOB)
+
+        path = f"/v1/matches/s0-m1/{end}"
+        refused = await site.call(method, path, body, key=ranks, meanwhile=two_meet)
+        assert (refused.status, refused.body["error"]) == (404, "unknown_match")
+        await two_meet()
+        kept = site.parts.runtime.engine.match("s0-m1")
+        assert (kept.assignment, kept.outcome) == (None, None)
+
+    with_site(tmp_path, scene)
+
+
+def test_key_of_one_queue_does_not_see_how_a_forgotten_match_came_about(tmp_path: Path) -> None:
+    ranks = add_key(tmp_path, "ranks", queues=("ranked",))
+
+    async def scene(site: Site) -> None:
+        await site.call("POST", "/v1/tickets", duel("ann"), key=ANN)
+        await site.call("POST", "/v1/tickets", duel("bob"), key=BOB)
+        path = "/v1/dashboard/matches/s0-m1"
+        assert (await site.call("GET", path, key=ranks)).status == 404
+        del site.parts.runtime.engine.tables.matches["s0-m1"]
+        assert (await site.call("GET", path, key=ranks)).status == 410
+
+    with_site(tmp_path, scene)
+
+
+def test_nobody_is_told_that_his_ticket_is_gone_while_the_engine_comes_back(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        site.parts.runtime.failure = "the journal is being read"
+        for path in ("/v1/tickets/s0-1", "/v1/matches/s0-m1"):
+            answer = await site.call("GET", path, key=ANN)
+            assert (answer.status, answer.body["error"]) == (503, "unavailable")
+        site.parts.runtime.failure = None
+        assert (await site.call("GET", "/v1/tickets/s0-1", key=ANN)).status == 404
+
+    with_site(tmp_path, scene)
+
+
 def test_player_answers_for_himself_only(tmp_path: Path) -> None:
     async def scene(site: Site) -> None:
         made = await site.call("POST", "/v1/tickets", duel("ann"), key=ANN)

@@ -82,7 +82,7 @@ def test_stranger_is_answered_as_over_http(tmp_path: Path) -> None:
     with_site(tmp_path, scene)
 
 
-async def get(site: Site, path: str, key: str) -> tuple[int, bool]:
+async def get(site: Site, path: str, key: str, method: str = "GET") -> tuple[int, bool]:
     """Return the status of a request whose client stays, and whether the server ended it."""
     path, _, query = path.partition("?")
     sent: list[Any] = []
@@ -94,7 +94,7 @@ async def get(site: Site, path: str, key: str) -> tuple[int, bool]:
         sent.append(message)
 
     scope = {
-        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(),
+        "type": "http", "method": method, "path": path, "raw_path": path.encode(),
         "query_string": query.encode(), "root_path": "", "client": ("192.0.2.1", 1),
         "headers": [(b"host", b"game.example"), (b"authorization", f"Bearer {key}".encode())],
     }  # fmt: skip
@@ -115,8 +115,33 @@ def test_nobody_stays_longer_than_his_token_counts(tmp_path: Path) -> None:
         assert await socket.next() == {"type": "websocket.close", "code": CUT}
         await socket.task
         assert await get(site, f"/v1/tickets/{own}/events", ann) == (200, True)
+        assert await get(site, f"/v1/tickets/{own}/events", ann, "HEAD") == (200, True)
         assert await get(site, f"/v1/tickets/{own}?wait=30", ann) == (401, True)
         assert len(site.parts.followers) == 0
+
+    with_site(tmp_path, scene)
+
+
+def test_player_stays_in_so_many_places(tmp_path: Path) -> None:
+    async def scene(site: Site) -> None:
+        places, ann, bob = site.accounts.places, token("ann"), token("bob")
+        made = await site.call("POST", "/v1/tickets", duel("ann"), key=ann)
+        sockets = [Socket(site, f"bearer.{ann}") for _ in range(places.most)]
+        for socket in sockets:
+            assert (await socket.next())["type"] == "websocket.accept"
+        one_more = Socket(site, f"bearer.{ann}")
+        assert (await one_more.next())["status"] == 429
+        path = f"/v1/tickets/{made.body['id']}"
+        polled = await site.call("GET", path + "?wait=1", key=ann)
+        assert (polled.status, polled.body["error"]) == (429, "too_many_requests")
+        assert polled.headers["retry-after"] == "1"
+        assert (await site.call("DELETE", path, key=ann)).status == 200, "what ends is not counted"
+        other = Socket(site, f"bearer.{bob}")
+        assert (await other.next())["type"] == "websocket.accept"
+        for socket in (*sockets, other):
+            await socket.leave()
+        assert len(places) == len(site.parts.followers) == 0
+        assert (await site.call("GET", path, key=ann)).status == 200
 
     with_site(tmp_path, scene)
 
