@@ -384,6 +384,29 @@ def test_change_over_http_outlives_a_restart_until_the_file_is_edited(tmp_path: 
     play(scene)
 
 
+def test_restart_goes_on_without_a_queue_that_was_taken_out_while_a_proposal_ran(
+    tmp_path: Path,
+) -> None:
+    asked = CONFIG.replace('"window:limit=100"', '"greedy"\naccept = {seconds = 20}')
+    without = CONFIG[CONFIG.rindex("[[queue]]") :]
+
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(asked, tmp_path), journal)
+        await wait_in(parts, "duel", "ada")
+        await wait_in(parts, "duel", "bob")
+        status, changed = await call(parts, "PUT", "/v1/config", without)
+        assert (status, changed["expired"]) == (200, 0)
+        await parts.runtime.stop()
+        parts = await started(plan_of(asked, tmp_path), journal.reopen())
+        assert [each.name for each in parts.runtime.plan.queues] == ["squad"]
+        (view,) = await parts.runtime.look(lambda engine: [engine.view("s0-1")])
+        assert view.state == "proposed"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
 def test_copy_of_the_journal_alone_does_not_undo_a_change_silently(tmp_path: Path) -> None:
     async def scene() -> None:
         journal = MemoryJournal()
