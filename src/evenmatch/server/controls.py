@@ -227,6 +227,9 @@ class Controls:
         except MatchmakingError:
             versions.set_aside(given.version)
             raise
+        if document is not None and document == await asyncio.to_thread(self._in_file):
+            # The file was edited before this change and came with it, so it is not edited since.
+            plan = msgspec.structs.replace(plan, document=document)
         self._runtime.plan = msgspec.structs.replace(plan, queues=given.queues, seed=given.seed)
         log.warning("configuration_changed", version=given.version, by=by, expired=expired)
         return ConfigChanged(given.version, False, names, expired, left)
@@ -253,6 +256,14 @@ class Controls:
     def _document(self, version: int) -> dict[str, Any] | None:
         stored = self._runtime.versions.read(version)
         return self._runtime.plan.document if stored is None else stored.config
+
+    def _in_file(self) -> dict[str, Any] | None:
+        """Return what of the CONFIG file may change, as it stands there now; None if it is bad."""
+        file = self._runtime.plan.file
+        try:
+            return None if file is None else changeable(load_document(file))
+        except ConfigError:
+            return None
 
     def _trusted(self) -> list[str]:
         """Return the SPECs of the CONFIG file, or of the queues that Python gave."""

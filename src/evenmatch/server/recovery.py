@@ -238,13 +238,14 @@ class Snapshots:
 def check_waiting(tables: Tables, plan: Plan) -> None:
     """Refuse a plan without a queue in which tickets wait, unless it says that they may expire.
 
+    A queue that is not in force any more is not missed: it was taken out while the server ran, and
+    whoever still belongs to it is in a proposal that ends under the settings it began with.
+
     Raises:
         ConfigError: There is such a queue.
     """
-    names = {queue.name for queue in plan.queues}
-    lost = Counter(
-        name for row in tables.waiting.values() for name in row.queues if name not in names
-    )
+    gone = tables.queues.keys() - {queue.name for queue in plan.queues}
+    lost = Counter(name for row in tables.waiting.values() for name in row.queues if name in gone)
     if not lost or plan.drop_queues:
         return
     text = ", ".join(f"{name} ({count} waiting)" for name, count in lost.items())

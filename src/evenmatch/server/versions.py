@@ -134,11 +134,15 @@ def chosen(plan: Plan, versions: Versions, tables: Tables) -> Plan:
     where = versions.path(version) or f"version {version}"
     if stored.config == plan.document:
         return plan
-    if plan.config_from != "data" and stored.base != digest(plan.document):
-        raise ConfigError(
-            f"the configuration was changed by {stored.by} ({where}), and {plan.file} was edited "
-            f"since: say which one counts with --config-from data or --config-from file"
-        )
+    base = digest(plan.document)
+    if stored.base != base:
+        if plan.config_from != "data":
+            raise ConfigError(
+                f"the configuration was changed by {stored.by} ({where}), and {plan.file} was "
+                f"edited since: say which one counts with --config-from data or --config-from file"
+            )
+        # The choice is made once: the next start knows the file as it is now.
+        versions.write(msgspec.structs.replace(stored, base=base))
     queues, _, seed = server_of(stored.config, plan.folder)
     log.warning(
         "configuration_of_the_data_is_used",

@@ -438,12 +438,56 @@ def test_change_over_http_outlives_a_restart_until_the_file_is_edited(tmp_path: 
         assert policies(parts)[0] == "window:limit=300"
         await parts.runtime.stop()
         journal = journal.reopen()
+        parts = await started(plan_of(edited, tmp_path), journal)
+        assert policies(parts)[0] == "window:limit=300", "the choice of the data is made once"
+        await parts.runtime.stop()
+        journal = journal.reopen()
         parts = await started(plan_of(edited, tmp_path, "file"), journal)
         assert policies(parts)[0] == "window:limit=50"
         await parts.runtime.stop()
         # The choice is made once: from here on the file counts.
         parts = await started(plan_of(edited, tmp_path), journal.reopen())
         assert policies(parts)[0] == "window:limit=50"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_restart_goes_on_without_a_queue_that_was_taken_out_while_a_proposal_ran(
+    tmp_path: Path,
+) -> None:
+    asked = CONFIG.replace('"window:limit=100"', '"greedy"\naccept = {seconds = 20}')
+    without = CONFIG[CONFIG.rindex("[[queue]]") :]
+
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(asked, tmp_path), journal)
+        await wait_in(parts, "duel", "ada")
+        await wait_in(parts, "duel", "bob")
+        status, changed = await call(parts, "PUT", "/v1/config", without)
+        assert (status, changed["expired"]) == (200, 0)
+        await parts.runtime.stop()
+        parts = await started(plan_of(asked, tmp_path), journal.reopen())
+        assert [each.name for each in parts.runtime.plan.queues] == ["squad"]
+        (view,) = await parts.runtime.look(lambda engine: [engine.view("s0-1")])
+        assert view.state == "proposed"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_file_that_came_over_http_is_not_edited_since(tmp_path: Path) -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        plan = plan_of(WIDER, tmp_path)
+        assert (await call(parts, "PUT", "/v1/config", WIDER))[1]["version"] == 2
+        body = '{"policy": "greedy"}'
+        status, answer = await call(parts, "PUT", "/v1/queues/duel/policy", body)
+        assert (status, answer.get("version")) == (200, 3), answer
+        await parts.runtime.stop()
+        parts = await started(plan, journal.reopen())
+        assert policies(parts)[0] == "greedy"
         await parts.runtime.stop()
 
     play(scene)
