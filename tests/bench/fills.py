@@ -1,7 +1,7 @@
 """What a create takes while running matches ask for players, and what each wake-up takes.
 
 The CPU time of the engine's steps alone: no server, no journal. 500 matches of five against five
-have a free seat each, and 2,000 wait who do not fit into any of them, for one reason or another.
+have a free seat each, and 2,000 wait who fit into none of them, for one reason or another.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ NEAR = Criterion("spread", "rating", scale=Scale("capped", max=400.0))
 WIDENS = Rule("spread", "rating", 100.0, expand=Expansion(rate=0.05, max=2_000.0))
 LOOSE = Rule("spread", "rating", 10_000.0)
 MODE = Rule("same", "mode")
+TEAMS = Rule("imbalance", "rating", 20.0, expand=Expansion(rate=0.05, max=2_000.0))
 
 
 class Scene(msgspec.Struct, frozen=True):
@@ -41,7 +42,8 @@ class Scene(msgspec.Struct, frozen=True):
         waiting: Mean rating and mode of those who wait.
         floor: Quality that a fill must keep.
         policy: That of the queue while creates are measured.
-        together: Tickets of one create.
+        together: Tickets of one instant.
+        crowd: How many wait.
     """
 
     name: str
@@ -51,13 +53,17 @@ class Scene(msgspec.Struct, frozen=True):
     floor: float = 0.0
     policy: str = "rounds:every=3600"
     together: int = 1
+    crowd: int = WAITING
 
 
 SCENES = (
     Scene("too far apart yet", (WIDENS,), (1_500.0, "a"), (2_300.0, "a")),
     Scene("another mode", (WIDENS, MODE), (1_500.0, "a"), (1_500.0, "b")),
     Scene("below the quality floor", (LOOSE,), (1_500.0, "a"), (2_300.0, "a"), 0.6),
-    Scene("new matches", (LOOSE,), (1_500.0, "a"), (1_900.0, "a"), 0.6, "greedy", 10),
+    Scene("teams too uneven", (LOOSE, TEAMS), (1_500.0, "a"), (2_300.0, "a")),
+    Scene(
+        "new matches instead", (LOOSE, TEAMS), (1_500.0, "a"), (2_300.0, "a"), 0.0, "greedy", 10, 0
+    ),
 )
 
 
@@ -99,7 +105,7 @@ def _opened(scene: Scene) -> Engine:
     assert len(engine.tables.matches) == OPEN
     calm = msgspec.structs.replace(queue, policy="rounds:every=3600")
     _step(engine, Configure(9.0, (calm,), version=2))
-    for number in range(WAITING):
+    for number in range(scene.crowd):
         _step(engine, Enqueue(10.0 + 0.01 * number, (_new(rng, scene, number),)))
     chosen = msgspec.structs.replace(queue, policy=scene.policy)
     if scene.policy != calm.policy:

@@ -27,7 +27,7 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy
 
-RUNS = 40
+RUNS = 12
 INPUTS = 60
 
 NEAR = Criterion("spread", "rating", scale=Scale("linear", 1000.0, 2000.0))
@@ -42,14 +42,15 @@ BALANCE = Rule("imbalance", "rating", 100.0, expand=Expansion(rate=50.0))
 HOME = Rule("latency", "latency", 80.0, pairs="region", expand=Expansion(rate=10.0))
 PING = Criterion("latency", "latency", pairs="region")
 ROLES = (("tank", 1), ("dps", 1))
-CALM = "rounds:every=4"
+CALM = "periodic:rounds_of=2"
+ALONE = Format((2, 2), party_sizes=(1,))
 QUEUES = (
     Queue("main", Format((2, 2)), (NEAR,), (WIDENS,), wait_price=0.01),
-    Queue("main", Format((2, 2)), (NEAR, EVEN), (STEPS,), policy=CALM),
+    Queue("main", ALONE, (NEAR, EVEN), (STEPS,), 9.0, policy=CALM),
     Queue("main", Format((1, 1)), (NEAR,), (WIDENS,), commit_jitter=3.0),
     Queue("main", Format((1, 1)), (RAW,), (HALF,), wait_price=0.02),
-    Queue("main", Format((2, 2)), (EVEN,), (WIDENS, MODE, APART), policy=CALM),
-    Queue("main", Format((3, 1)), (NEAR, EVEN), (BALANCE,), policy=CALM),
+    Queue("main", Format((2, 2)), (EVEN,), (WIDENS, MODE, APART)),
+    Queue("main", Format((3, 1)), (NEAR, EVEN), (BALANCE,), wait_price=0.02),
     Queue("main", Format((2, 2), roles=ROLES), (NEAR,), (STEPS, APART)),
     Queue("main", Format((2, 2), ("red", "blue")), (NEAR, RAW), (WIDENS,), wait_price=0.05),
     Queue("main", Format((2, 2)), (PING, NEAR), (HOME, WIDENS)),
@@ -153,7 +154,8 @@ class Twins:
 
     def new(self) -> NewTicket:
         chance, form = self.chance, self.queue.format
-        size = chance.choice((1, 1, 2)) if max(form.players) > 1 and not form.roles else 1
+        is_alone = max(form.players) == 1 or form.roles or form.party_sizes
+        size = 1 if is_alone else chance.choice((1, 1, 2))
         side = {"side": chance.choice(("red", "blue", ""))} if form.sides else {}
         party = []
         for _ in range(size):

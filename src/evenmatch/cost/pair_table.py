@@ -21,7 +21,7 @@ from evenmatch.model.queue import NUMERIC
 from evenmatch.model.ticket import Ticket, attribute_of
 
 CODE_BYTES = 6
-"""Bytes of a word's code; two words may have one code, though that is not to be expected in a lifetime."""
+"""Bytes of a word's code: that two words have the same is not to be expected in a lifetime."""
 UNKNOWN = math.inf
 """The code of a value that is no word and no number: it may equal anything."""
 MIXED = math.nan
@@ -49,7 +49,7 @@ class PairTable:
     @property
     def is_exact(self) -> bool:
         """Return whether columns have told all there is to tell of the tickets seen so far."""
-        return self._is_whole and all([each.is_exact for each in self._told])
+        return self._is_whole and all(each.is_exact for each in self._told)
 
     def row(self, ticket: Ticket) -> tuple[float, ...]:
         """Return what is compared of a ticket: its age, then two numbers for each rule."""

@@ -30,7 +30,6 @@ from evenmatch.engine.newcomers import (
     Join,
     Opening,
     Search,
-    find_newcomers,
     opening_of,
     seat_newcomers,
 )
@@ -43,7 +42,7 @@ from evenmatch.model.ticket import Ticket
 
 LOOKS_MOST = 8
 """Matches of one queue that look at all who wait at the same instant."""
-BUDGET = 64
+BUDGET = 48
 """Divisions that one input may evaluate; the search that reaches it is finished."""
 LATER = 0.25
 """Seconds after which those look that had no turn."""
@@ -204,8 +203,7 @@ class Fills:
             opening = self._still_open(pool, ids[place])
             if opening is None:
                 continue
-            might = self._mighty(tickets, ready[:, place])
-            search = find_newcomers(pool, opening, might, now)
+            search = screen.search(opening, tickets, ready[:, place], now)
             self._evaluations_left -= search.evaluations
             for join in search.joins:
                 net = join.net(price)
@@ -232,7 +230,7 @@ class Fills:
             if is_due[place]:
                 joined = self._look(screen, ids[place])
             elif first_at[place] <= now:
-                joined = self._let_in(screen, ids[place], self._mighty(newcomers, ready[:, place]))
+                joined = self._let_in(screen, ids[place], newcomers, ready[:, place])
                 # The close look has said when the others are ready.
                 first_at[place] = math.inf
             else:
@@ -244,11 +242,6 @@ class Fills:
         first_at[is_due] = math.inf
         for place in np.flatnonzero(first_at < screen.look_at[rows]).tolist():
             self._hope(screen, ids[place], newcomers, ready[:, place])
-
-    @staticmethod
-    def _mighty(tickets: list[Ticket], ready: Floats) -> list[Ticket]:
-        """Return the tickets that may join a match some day."""
-        return [t for t, at in zip(tickets, ready.tolist(), strict=True) if at < math.inf]
 
     def _still_open(self, pool: Pool, match_id: str) -> Opening | None:
         """Return the free seats of a match; None, and it is closed, if it is over meanwhile."""
@@ -272,7 +265,9 @@ class Fills:
         search = seat_newcomers(screen.pool, opening, ready, now, next_at)
         return self._conclude(screen, match_id, search, now + LOOK_AGAIN)
 
-    def _let_in(self, screen: Screen, match_id: str, newcomers: list[Ticket]) -> bool:
+    def _let_in(
+        self, screen: Screen, match_id: str, newcomers: list[Ticket], ready: Floats
+    ) -> bool:
         """Let a match look at newcomers; return whether one of them joined it."""
         opening = self._still_open(screen.pool, match_id)
         if opening is None:
@@ -281,7 +276,7 @@ class Fills:
         if self._evaluations_left <= 0:
             screen.look_soon(match_id, now + LATER, owed_since=now)
             return False
-        search = find_newcomers(screen.pool, opening, newcomers, now)
+        search = screen.search(opening, newcomers, ready, now)
         return self._conclude(screen, match_id, search, now)
 
     def _conclude(self, screen: Screen, match_id: str, search: Search, soonest: float) -> bool:

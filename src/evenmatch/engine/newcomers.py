@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import islice, repeat
 
 import msgspec
 
@@ -128,7 +128,11 @@ def opening_of(pool: Pool, roster: Roster) -> Opening | None:
 
 
 def find_newcomers(
-    pool: Pool, opening: Opening, candidates: Iterable[Ticket], now: float
+    pool: Pool,
+    opening: Opening,
+    candidates: Iterable[Ticket],
+    now: float,
+    told: Iterable[float] | None = None,
 ) -> Search:
     """Return who of these tickets may join, seat by seat, cheapest first.
 
@@ -137,14 +141,16 @@ def find_newcomers(
         opening: The free seats.
         candidates: Waiting tickets, longest waiting first.
         now: The present instant.
+        told: What the rules of pairs say of each candidate, where that is known already.
 
     Complexity:
         O(n k) for at most `LOOK_AT_MOST` candidates, and `EVALUATIONS_MOST` divisions.
     """
     again_at = math.inf
     ready: list[Ticket] = []
-    for ticket in islice(candidates, LOOK_AT_MOST):
-        at = may_join_at(pool, opening, ticket)
+    pairs = zip(candidates, repeat(None) if told is None else told, strict=False)
+    for ticket, known in islice(pairs, LOOK_AT_MOST):
+        at = may_join_at(pool, opening, ticket, known)
         if at > now:
             again_at = min(again_at, at)
             continue

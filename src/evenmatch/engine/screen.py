@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from evenmatch.cost.least_cost import SLACK, LeastCost
 from evenmatch.cost.pair_table import PairTable
 from evenmatch.cost.scale import Floats
-from evenmatch.engine.newcomers import Opening, may_join_at
+from evenmatch.engine.newcomers import Opening, Search, find_newcomers, may_join_at
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.replacements import LOOK_AT_MOST, SEATINGS_MOST
 from evenmatch.model.match import Priority
@@ -187,8 +187,21 @@ class Screen:
         return self._costs.of(self._extents[:, None, rows], others[:, :, None])
 
     def exactly(self, opening: Opening, ticket: Ticket, early: float) -> float:
-        """Return `newcomers.ready_at`, by a shorter way where columns tell all of it."""
+        """Return `newcomers.may_join_at`, by a shorter way where columns tell all of it."""
         return may_join_at(self.pool, opening, ticket, early if self.pairs.is_exact else None)
+
+    def search(self, opening: Opening, tickets: list[Ticket], ready: Floats, now: float) -> Search:
+        """Return who of some tickets may join a match; those who never may are left out.
+
+        Args:
+            opening: The match's free seats.
+            tickets: By age.
+            ready: What `ready_at` says of them.
+            now: The present instant.
+        """
+        might = [(t, at) for t, at in zip(tickets, ready.tolist(), strict=True) if at < math.inf]
+        told = [at for _, at in might] if self.pairs.is_exact else None
+        return find_newcomers(self.pool, opening, [ticket for ticket, _ in might], now, told)
 
     def _waiting_now(self) -> list[Ticket]:
         """Return who waits, with columns at hand that are made anew only where that changed."""
