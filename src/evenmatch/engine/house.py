@@ -141,8 +141,7 @@ class House:
                     self.commits.add((until, ticket.sequence, 0, ticket.id, name))
                 else:
                     self._fresh.setdefault(name, []).append(ticket.id)
-                    if pool.held:
-                        pool.release(self.now)
+                    self._release(pool)
             if pool.queue.wait_max is not None:
                 deadline = ticket.enqueued_at + pool.queue.wait_max
                 place = self._places[name]
@@ -296,7 +295,7 @@ class House:
     def release_due(self) -> None:
         """Let tickets take part that were kept aside, or held back as newcomers, long enough."""
         for *_, name in self.releases.take_due(self.now):
-            self.pools[name].release(self.now)
+            self._release(self.pools[name])
             self.dirty[name] = None
         for *_, ticket_id, name in self.commits.take_due(self.now):
             # A ticket that was let out and in again since has two entries here.
@@ -304,6 +303,12 @@ class House:
                 self.pools[name].let_in(ticket_id, self.now)
                 self._fresh.setdefault(name, []).append(ticket_id)
                 self.dirty[name] = None
+
+    def _release(self, pool: Pool) -> None:
+        """Let all tickets take part that were kept aside; free seats are offered to them too."""
+        if pool.held:
+            self._fresh.setdefault(pool.name, []).extend(pool.held)
+            pool.release(self.now)
 
     def waits(self, entry: Entry) -> bool:
         """Return whether a deadline still counts: its ticket waits in the queue."""

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.cost.least_cost import SLACK, LeastCost
-from evenmatch.cost.pair_table import PairTable
+from evenmatch.cost.least_cost import SLACK
 from evenmatch.cost.scale import Floats
 from evenmatch.engine.newcomers import Opening, Search, find_newcomers, may_join_at
 from evenmatch.engine.pool import Pool
@@ -43,8 +42,8 @@ class Screen:
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
-        self.pairs = PairTable(pool.objective.rules)
-        self._costs = LeastCost(pool.objective)
+        self.pairs = pool.pairs
+        self._costs = pool.least
         # The rows of the matches, in the order in which they were opened.
         self._rows: dict[str, int] = {}
         self._priorities: dict[str, Priority] = {}
