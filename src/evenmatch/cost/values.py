@@ -9,7 +9,7 @@ import numpy as np
 from evenmatch.cost.percentile import key_of, percentile
 from evenmatch.cost.scale import Floats, scale_value, scale_values
 from evenmatch.model.queue import Criterion, Sample
-from evenmatch.model.ticket import Ticket, attribute_of
+from evenmatch.model.ticket import Ticket, Value, attribute_of
 
 
 def numbers(ticket: Ticket, attribute: str) -> list[float]:
@@ -19,6 +19,14 @@ def numbers(ticket: Ticket, attribute: str) -> list[float]:
         TypeError: A value is missing or not a number; the engine admits no such ticket.
     """
     found = [attribute_of(ticket, player, attribute) for player in ticket.players]
+    for value in found:
+        if type(value) is not float:
+            return _floats(ticket, attribute, found)
+    return found  # type: ignore[return-value]
+
+
+def _floats(ticket: Ticket, attribute: str, found: Sequence[Value | None]) -> list[float]:
+    """Return values of which some are whole numbers, or worse."""
     if not all(isinstance(value, float | int) for value in found):
         raise TypeError(f"ticket {ticket.id}: {attribute} must be a number, got {found}")
     return [float(value) for value in found]  # type: ignore[arg-type]

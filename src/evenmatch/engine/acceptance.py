@@ -6,40 +6,31 @@
        `--someone declines, leaves or is silent--> open --time is up--> dissolved, innocents wait on
 
 Whoever declines or is silent ends, with his party; everyone else keeps his place, his acceptance
-and his age. Replacements are sought at once for the free seats only, as they are when a running
-match asks for players, then again whenever somebody enters the queue, until `Accept.repair` seconds
-are over; only they are asked. They may cost `Accept.loss_max` of the quality that was proposed
-first. Cooldowns are for players who fail again and again, and for nobody else.
+and his age; replacements are sought (`repairs`), and only they are asked. Cooldowns are for players
+who fail again and again, and for nobody else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from msgspec.structs import replace
 
 from evenmatch.cost.expansion import round_up
-from evenmatch.engine.check import describe
 from evenmatch.engine.deadlines import Entry
 from evenmatch.engine.forgetting import KEEP_PENALTIES
 from evenmatch.engine.house import House
 from evenmatch.engine.lookup import find_match, players_of
-from evenmatch.engine.pool import Pool
-from evenmatch.engine.replacements import Found, Vacancy, find_replacements, without_them
+from evenmatch.engine.repairs import Repairs
 from evenmatch.engine.rows import Proposal
 from evenmatch.errors import NotInMatch, ProposalOver, TooLate
 from evenmatch.model.events import (
     Cancelled,
     Confirmed,
-    Dissolved,
     Penalised,
     Prolonged,
-    Repaired,
     SeatsFreed,
 )
 from evenmatch.model.inputs import Accept, Decline, Prolong
 from evenmatch.model.match import Match, OpenMatch
-from evenmatch.model.ticket import Ticket
 
 
 class Acceptance:
@@ -47,9 +38,7 @@ class Acceptance:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        # The proposals that have free seats.
-        self._open: dict[str, None] = {}
-        house.offer = self.offer
+        self._repairs = Repairs(house, self._conclude)
 
     # Inputs
 
@@ -101,24 +90,11 @@ class Acceptance:
         house = self._house
         for entry in house.answers.take_due(now):
             self._fire(entry, now)
-
-    def offer(self, name: str, fresh: list[str]) -> None:
-        """Offer the free seats of a queue's proposals to tickets that were just let in."""
-        tables = self._house.tables
-        for match_id in list(self._open):
-            proposal = tables.proposals[match_id]
-            pool = self._where_repaired(proposal)
-            if pool is None or pool.name != name:
-                continue
-            candidates = [pool.tickets[key] for key in fresh if key in pool.tickets]
-            self._seek(proposal, pool, candidates)
+        self._repairs.fire(now)
 
     def configured(self) -> None:
         """End the repairs that a new configuration leaves no place for."""
-        for match_id in list(self._open):
-            proposal = self._house.tables.proposals[match_id]
-            if self._where_repaired(proposal) is None:
-                self._dissolve(proposal, proposal.tickets, "queue_changed")
+        self._repairs.configured()
 
     def prolong(self, given: Prolong) -> None:
         """Give everybody who is asked more time: for some, the server was not there."""
@@ -136,7 +112,7 @@ class Acceptance:
         for proposal in self._house.tables.proposals.values():
             self._house.watch_proposal(proposal)
             if proposal.open is not None:
-                self._open[proposal.match.id] = None
+                self._repairs.resume(proposal)
 
     # Answers
 
@@ -211,7 +187,7 @@ class Acceptance:
             return
         assert proposal.open.expires_at is not None
         if proposal.open.expires_at <= now:
-            self._give_up(proposal)
+            self._repairs.give_up(proposal)
 
     def _silent(self, proposal: Proposal, now: float) -> list[tuple[str, tuple[str, ...]]]:
         """Return the tickets whose time is up, each with the players who have not answered."""
@@ -236,15 +212,12 @@ class Acceptance:
             house.emit(Cancelled(ticket_id, reason, proposal.match.id))
             for player in blamed:
                 self._blame(player, proposal)
-        pool = self._where_repaired(proposal)
+        pool = self._repairs.where(proposal)
         if not stay or pool is None:
-            self._dissolve(proposal, stay, next(iter(gone.values()))[0])
+            self._repairs.dissolve(proposal, stay, next(iter(gone.values()))[0])
             return
         house.emit(SeatsFreed(self._opened(proposal, stay)))
-        proposal = house.tables.proposals[proposal.match.id]
-        house.watch_proposal(proposal)
-        self._open[proposal.match.id] = None
-        self._seek(proposal, pool, pool.tickets.values(), left)
+        self._repairs.begin(house.tables.proposals[proposal.match.id], pool, left)
 
     def _blame(self, player: str, proposal: Proposal) -> None:
         """Count a player's failure; from the second within a day on it costs a cooldown."""
@@ -255,19 +228,6 @@ class Acceptance:
         cooldowns = accept.cooldowns
         wait = cooldowns[min(count - 2, len(cooldowns) - 1)] if count > 1 and cooldowns else 0.0
         self._house.emit(Penalised(player, group, count, now + wait))
-
-    def _where_repaired(self, proposal: Proposal) -> Pool | None:
-        """Return the pool in which replacements are sought; None if none can be.
-
-        A queue that was changed meanwhile judges matches by other rules.
-        """
-        tables, name = self._house.tables, proposal.match.queue
-        accept, pool = proposal.queue.accept, self._house.pools.get(name)
-        if accept is None or not accept.repair or pool is None or pool.fault is not None:
-            return None
-        if name in tables.paused or not tables.queues[name].judges_like(proposal.queue):
-            return None
-        return pool
 
     def _opened(self, proposal: Proposal, stay: list[str]) -> OpenMatch:
         """Return the free seats of a proposal that only some tickets stay in."""
@@ -290,79 +250,6 @@ class Acceptance:
             priority="high",
             expires_at=since + accept.repair,
         )
-
-    # Repair
-
-    def _seek(
-        self,
-        proposal: Proposal,
-        pool: Pool,
-        among: Iterable[Ticket],
-        left: tuple[Ticket, ...] = (),
-    ) -> None:
-        """Look for replacements among waiting tickets."""
-        gone, tables, now = proposal.left, self._house.tables, self._house.now
-        candidates = [
-            ticket
-            for ticket in among
-            if not pool.is_kept(ticket.id)
-            and not any(player.id in gone for player in ticket.players)
-        ]
-        found = find_replacements(pool, self._vacancy(proposal, left), candidates, now)
-        if found is not None and tables.dissolved_until(found[0]) <= now:
-            self._repair(proposal, pool, found)
-
-    def _vacancy(self, proposal: Proposal, left: tuple[Ticket, ...] = ()) -> Vacancy:
-        waiting, seats = self._house.tables.waiting, proposal.open
-        assert seats is not None
-        return Vacancy(
-            tuple([waiting[ticket_id].ticket for ticket_id in proposal.tickets]),
-            left,
-            sum(seats.free),
-            proposal.match.bots,
-            None if proposal.quality is None else seats.quality_floor,
-        )
-
-    def _repair(self, proposal: Proposal, pool: Pool, found: Found) -> None:
-        """Fill the free seats; whoever joins is asked, and leaves the pools he waited in."""
-        house, (tickets, seating) = self._house, found
-        accept, old = proposal.queue.accept, proposal.match
-        assert accept is not None
-        match = describe(old.id, pool, tickets, seating, old.bots, house.now)
-        joined = tuple([t.id for t in tickets if t.id not in proposal.tickets])
-        until = {
-            ticket.id: accept.answer_by(ticket.enqueued_at, house.now)
-            for ticket in tickets
-            if ticket.id in joined
-        }
-        leaves = [(ticket_id, house.tables.waiting[ticket_id].queues) for ticket_id in joined]
-        house.emit(Repaired(match, joined, until))
-        self._open.pop(old.id, None)
-        for ticket_id, queues in leaves:
-            house.leave(ticket_id, queues)
-        house.watch_proposal(house.tables.proposals[old.id])
-        self._conclude(old.id)
-
-    def _give_up(self, proposal: Proposal) -> None:
-        """End a repair: play without those who left where that is a match, else dissolve it."""
-        pool = self._where_repaired(proposal)
-        if pool is not None:
-            self._seek(proposal, pool, pool.tickets.values())
-            proposal = self._house.tables.proposals[proposal.match.id]
-            if proposal.open is None:
-                return
-            found = without_them(pool, self._vacancy(proposal), self._house.now)
-            if found is not None:
-                self._repair(proposal, pool, found)
-                return
-        self._dissolve(proposal, list(proposal.tickets), "no_replacement")
-
-    def _dissolve(self, proposal: Proposal, stay: Iterable[str], reason: str) -> None:
-        house, match_id = self._house, proposal.match.id
-        innocents = tuple(stay)
-        self._open.pop(match_id, None)
-        house.emit(Dissolved(match_id, reason, innocents))
-        house.come_back(innocents)
 
 
 def _check_named(given: Accept | Decline, ids: tuple[str, ...]) -> None:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
+from typing import Protocol
 
 Entry = tuple[float, int, int, str, str]
 """(instant, sequence, place of the queue, id of the ticket or match, name of the queue)."""
+
+
+class Timer(Protocol):
+    """Whatever makes the engine wake up."""
+
+    def next(self) -> float:
+        """Return the first instant that counts; inf if there is none."""
 
 
 class Deadlines:

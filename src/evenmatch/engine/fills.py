@@ -1,8 +1,10 @@
 """Running matches with free seats in the queue: they compete with new matches for who waits.
 
 A search looks at tickets that have just entered, at those of a new match that is about to be made,
-and, when time alone may have changed something, at all who wait: for one match of a queue at a
-time, so that nobody's entering costs (open matches) x (waiting tickets).
+and, when time alone may have changed something, at all who wait. Who might join which match is told
+for all of them in one pass (`screen`), and only who is left is looked at closely. What one input
+may cost is bounded in divisions that are evaluated (`BUDGET`), never by the clock: matches that it
+leaves out look at all who wait a little later.
 
 - `high`: a running match is filled before the policy decides.
 - `normal`: the policy decides, and each of its matches has to be worth more to its players than a
@@ -15,23 +17,35 @@ time, so that nobody's entering costs (open matches) x (waiting tickets).
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
+import numpy as np
 from msgspec.structs import replace
 
 from evenmatch.cost.objective import Seating
+from evenmatch.cost.scale import Floats
 from evenmatch.engine.check import off_side
-from evenmatch.engine.deadlines import Deadlines, Entry
 from evenmatch.engine.house import House
-from evenmatch.engine.newcomers import Join, Opening, Search, find_newcomers, opening_of
+from evenmatch.engine.newcomers import (
+    Join,
+    Opening,
+    Search,
+    opening_of,
+    seat_newcomers,
+)
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.rosters import Roster
+from evenmatch.engine.screen import Screen
 from evenmatch.model.events import Assigned, Matched
 from evenmatch.model.match import Match, Priority
 from evenmatch.model.ticket import Ticket
 
-LOOK_EVERY = 0.25
-"""Seconds between two looks of one queue at all who wait in it."""
+LOOKS_MOST = 8
+"""Matches of one queue that look at all who wait at the same instant."""
+BUDGET = 48
+"""Divisions that one input may evaluate; the search that reaches it is finished."""
+LATER = 0.25
+"""Seconds after which those look that had no turn."""
 LOOK_AGAIN = 1.0
 """Seconds between two such looks for the same match."""
 
@@ -41,64 +55,87 @@ class Fills:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._open: dict[str, dict[str, None]] = {}
-        # When to look at all who wait on behalf of a match, and for which it is time now.
-        self._look_at: dict[str, float] = {}
-        self._looks = Deadlines(self._is_next)
-        self._due: set[str] = set()
+        self._screens: dict[str, Screen] = {}
         self._arrived: dict[str, list[str]] = {}
         # What a roster's free seats are worth, as long as it stays what it is.
         self._openings: dict[str, tuple[Roster, Opening | None]] = {}
-        house.timers.append(self._looks)
+        self._evaluations_left = BUDGET
+        house.timers.append(self)
+
+    def begin(self) -> None:
+        """Begin with an input."""
+        self._evaluations_left = BUDGET
 
     # Who is open
 
     def open(self, match_id: str, queue: str) -> None:
         """Let a match take part from now on; all who wait are looked at soon."""
-        self._open.setdefault(queue, {})[match_id] = None
+        pool = self._house.pools[queue]
+        screen = self._screens.get(queue)
+        if screen is None or screen.pool is not pool:
+            known = screen.ids if screen is not None else []
+            screen = self._screens[queue] = Screen(pool)
+            for name in known:
+                self._put(screen, name)
         self._openings.pop(match_id, None)
-        self._look_soon(match_id, queue, self._house.now)
+        self._put(screen, match_id)
 
     def close(self, match_id: str, queue: str) -> None:
         """Let a match take part no longer."""
-        mine = self._open.get(queue, {})
-        mine.pop(match_id, None)
-        self._look_at.pop(match_id, None)
         self._openings.pop(match_id, None)
-        self._due.discard(match_id)
-        if not mine and queue in self._open:
-            del self._open[queue]
+        screen = self._screens.get(queue)
+        if screen is None:
+            return
+        screen.drop(match_id)
+        if not screen.ids:
+            del self._screens[queue]
             self._arrived.pop(queue, None)
+
+    def over(self, match_id: str) -> None:
+        """Forget a match that nobody can join any more."""
+        kept = self._house.tables.matches.get(match_id)
+        if kept is not None:
+            self.close(match_id, kept.match.queue)
 
     def count(self, queue: str) -> int:
         """Return how many matches of a queue are open."""
-        rosters = self._house.tables.rosters
-        return sum([match_id in rosters for match_id in self._open.get(queue, ())])
+        screen = self._screens.get(queue)
+        return 0 if screen is None else len(screen.ids)
+
+    def next(self) -> float:
+        """Return the next instant at which a match looks at all who wait."""
+        return min([screen.next_look() for screen in self._screens.values()], default=math.inf)
 
     def fire(self, now: float) -> None:
-        """Let one match of each queue, whose time it is, look at all who wait."""
-        had: set[str] = set()
-        for entry in self._looks.take_due(now):
-            match_id, queue = entry[3], entry[4]
-            if queue in had:
-                self._look_soon(match_id, queue, now + LOOK_EVERY)
-                continue
-            had.add(queue)
-            del self._look_at[match_id]
-            if queue in self._house.pools:
-                self._due.add(match_id)
+        """Let the matches whose time it is look at all who wait."""
+        for queue, screen in self._screens.items():
+            if screen.take_due(now, LOOKS_MOST, now + LATER) and queue in self._house.pools:
                 self._house.dirty[queue] = None
+
+    def _put(self, screen: Screen, match_id: str) -> None:
+        roster = self._house.tables.rosters.get(match_id)
+        if roster is None or roster.open is None:
+            return
+        opening = self._opening(screen.pool, match_id, roster)
+        screen.put(match_id, opening, roster.open.priority)
+        screen.look_soon(match_id, self._house.now)
+
+    def _opening(self, pool: Pool, match_id: str, roster: Roster) -> Opening | None:
+        known = self._openings.get(match_id)
+        if known is None or known[0] is not roster:
+            known = self._openings[match_id] = (roster, opening_of(pool, roster))
+        return known[1]
 
     # What the house asks
 
     def entered(self, ticket_id: str, queue: str) -> None:
         """Note who has entered a queue."""
-        if queue in self._open:
+        if queue in self._screens:
             self._arrived.setdefault(queue, []).append(ticket_id)
 
     def before(self, pool: Pool) -> None:
         """Fill the matches that come before new ones."""
-        if pool.name in self._open:
+        if pool.name in self._screens:
             self._fill(pool, "high")
 
     def rival(self, pool: Pool, tickets: list[Ticket], seating: Seating) -> bool:
@@ -112,21 +149,16 @@ class Fills:
         Returns:
             Whether the tickets are taken care of; if so, the new match is not made.
         """
-        if pool.name not in self._open:
+        if pool.name not in self._screens:
             return False
         now, price = self._house.now, pool.queue.price
         players = sum([ticket.size for ticket in tickets])
         waits = sum([ticket.size * (now - ticket.enqueued_at) for ticket in tickets])
         worth = (seating.criteria_cost - price * waits) / players
-        best: tuple[float, str, Join] | None = None
-        for match_id, roster in self._of(pool.name, "normal"):
-            for join in self._search(pool, match_id, roster, tickets).joins:
-                net = join.net(price)
-                if net <= worth and (best is None or net < best[0]):
-                    best = net, match_id, join
+        best = self._best_rival(pool, tickets, worth)
         if best is None:
             return False
-        _, match_id, join = best
+        match_id, join = best
         gone = {ticket.id for ticket in join.tickets}
         self._join(pool, match_id, join, decided=gone)
         for ticket in tickets:
@@ -138,64 +170,134 @@ class Fills:
 
     def after(self, pool: Pool, *, fired: bool) -> None:
         """Fill matches with those whom the policy has left waiting."""
-        if pool.name not in self._open:
+        if pool.name not in self._screens:
             return
         self._fill(pool, "normal")
         if fired or pool.wake_at == math.inf:
             self._fill(pool, "low")
-        for match_id in list(self._open.get(pool.name, ())):
-            if match_id in self._due:
-                self._due.discard(match_id)
-                self._look_soon(match_id, pool.name, self._house.now + LOOK_AGAIN)
+        if (screen := self._screens.get(pool.name)) is None:
+            return
+        screen.put_off(self._house.now + LOOK_AGAIN)
         self._arrived[pool.name] = [
             ticket_id for ticket_id in self._arrived.get(pool.name, ()) if pool.is_kept(ticket_id)
         ]
 
     # Filling
 
-    def _of(self, queue: str, priority: Priority) -> Iterable[tuple[str, Roster]]:
-        """Yield the open matches of a priority, those first that were opened first."""
-        rosters = self._house.tables.rosters
-        for match_id in list(self._open.get(queue, ())):
-            roster = rosters.get(match_id)
-            if roster is None or roster.open is None:
-                self.close(match_id, queue)
-            elif roster.open.priority == priority:
-                yield match_id, roster
+    def _best_rival(
+        self, pool: Pool, tickets: list[Ticket], worth: float
+    ) -> tuple[str, Join] | None:
+        """Return who of a new match are worth more to a running one, and to which."""
+        screen, now, price = self._screens[pool.name], self._house.now, pool.queue.price
+        ids, rows = screen.of("normal")
+        if not ids:
+            return None
+        ready = screen.ready_at(tickets, rows)
+        bounds = np.where(ready <= now, screen.net_least(tickets, rows, now), math.inf).min(axis=0)
+        best: tuple[float, int, Join] | None = None
+        # Those come first that might be worth most, so that the search may end early.
+        for place in np.argsort(bounds, kind="stable").tolist():
+            most = worth if best is None else best[0]
+            if bounds[place] > most or bounds[place] == math.inf or self._evaluations_left <= 0:
+                break
+            opening = self._still_open(pool, ids[place])
+            if opening is None:
+                continue
+            search = screen.search(opening, tickets, ready[:, place], now)
+            self._evaluations_left -= search.evaluations
+            for join in search.joins:
+                net = join.net(price)
+                if net <= worth and (best is None or (net, place) < best[:2]):
+                    best = net, place, join
+        return None if best is None else (ids[best[1]], best[2])
 
     def _fill(self, pool: Pool, priority: Priority) -> None:
-        if pool.fault is not None:
+        screen = self._screens.get(pool.name)
+        if pool.fault is not None or screen is None:
             return
+        ids, rows = screen.of(priority)
         arrived = self._arrived.get(pool.name, ())
-        for match_id, roster in self._of(pool.name, priority):
-            is_due = match_id in self._due
-            if is_due:
-                self._due.discard(match_id)
-                search = self._search(pool, match_id, roster, pool.tickets.values())
-                again_at = max(search.again_at, self._house.now + LOOK_AGAIN)
+        newcomers = [pool.tickets[i] for i in arrived if i in pool.tickets and not pool.is_kept(i)]
+        is_due = screen.is_due[rows]
+        if not (newcomers and ids) and not is_due.any():
+            return
+        first_at, ready = np.full(len(ids), math.inf), np.empty((0, len(ids)))
+        if newcomers:
+            ready = screen.ready_at(newcomers, rows)
+            first_at = ready.min(axis=0)
+        now = self._house.now
+        for place in np.flatnonzero(is_due | (first_at <= now)).tolist():
+            if is_due[place]:
+                joined = self._look(screen, ids[place])
+            elif first_at[place] <= now:
+                joined = self._let_in(screen, ids[place], newcomers, ready[:, place])
+                # The close look has said when the others are ready.
+                first_at[place] = math.inf
             else:
-                newcomers = [
-                    pool.tickets[i] for i in arrived if i in pool.tickets and not pool.is_kept(i)
-                ]
-                if not newcomers:
-                    continue
-                search = self._search(pool, match_id, roster, newcomers)
-                again_at = search.again_at
-            if search.joins:
-                self._join(pool, match_id, search.joins[-1])
-            elif again_at < math.inf:
-                self._look_soon(match_id, pool.name, again_at)
+                continue
+            gone = [at for at, ticket in enumerate(newcomers) if ticket.id not in pool.tickets]
+            if joined and gone:
+                ready[gone, place + 1 :] = math.inf
+                first_at[place + 1 :] = ready[:, place + 1 :].min(axis=0)
+        first_at[is_due] = math.inf
+        for place in np.flatnonzero(first_at < screen.look_at[rows]).tolist():
+            self._hope(screen, ids[place], newcomers, ready[:, place])
 
-    def _search(
-        self, pool: Pool, match_id: str, roster: Roster, candidates: Iterable[Ticket]
-    ) -> Search:
-        known = self._openings.get(match_id)
-        if known is None or known[0] is not roster:
-            known = self._openings[match_id] = (roster, opening_of(pool, roster))
-        opening = known[1]
+    def _still_open(self, pool: Pool, match_id: str) -> Opening | None:
+        """Return the free seats of a match; None, and it is closed, if it is over meanwhile."""
+        roster = self._house.tables.rosters.get(match_id)
+        if roster is not None and roster.open is not None:
+            return self._opening(pool, match_id, roster)
+        self.close(match_id, pool.name)
+        return None
+
+    def _look(self, screen: Screen, match_id: str) -> bool:
+        """Let a match look at all who wait; return whether somebody joined it."""
+        screen.end_look(match_id)
+        opening = self._still_open(screen.pool, match_id)
         if opening is None:
-            return Search([])
-        return find_newcomers(pool, opening, candidates, self._house.now)
+            return False
+        now = self._house.now
+        if self._evaluations_left <= 0:
+            screen.look_soon(match_id, now + LATER, owed_since=now)
+            return False
+        ready, next_at = screen.look(match_id, opening, now)
+        search = seat_newcomers(screen.pool, opening, ready, now, next_at)
+        return self._conclude(screen, match_id, search, now + LOOK_AGAIN)
+
+    def _let_in(
+        self, screen: Screen, match_id: str, newcomers: list[Ticket], ready: Floats
+    ) -> bool:
+        """Let a match look at newcomers; return whether one of them joined it."""
+        opening = self._still_open(screen.pool, match_id)
+        if opening is None:
+            return False
+        now = self._house.now
+        if self._evaluations_left <= 0:
+            screen.look_soon(match_id, now + LATER, owed_since=now)
+            return False
+        search = screen.search(opening, newcomers, ready, now)
+        return self._conclude(screen, match_id, search, now)
+
+    def _conclude(self, screen: Screen, match_id: str, search: Search, soonest: float) -> bool:
+        self._evaluations_left -= search.evaluations
+        if search.joins:
+            self._join(screen.pool, match_id, search.joins[-1])
+            return True
+        if search.again_at < math.inf:
+            screen.look_soon(match_id, max(search.again_at, soonest))
+        return False
+
+    def _hope(self, screen: Screen, match_id: str, newcomers: list[Ticket], ready: Floats) -> None:
+        """Let a match look again when the first of some newcomers is ready."""
+        opening = self._still_open(screen.pool, match_id) if match_id in screen else None
+        if opening is None:
+            return
+        at = screen.look_at_of(match_id)
+        for ticket, early in zip(newcomers, ready.tolist(), strict=True):
+            if early < at:
+                at = min(at, screen.exactly(opening, ticket, early))
+        screen.look_soon(match_id, at)
 
     def _join(
         self, pool: Pool, match_id: str, join: Join, *, decided: Collection[str] = ()
@@ -226,18 +328,6 @@ class Fills:
                     house.dirty[name] = None
         self.close(match_id, pool.name)
         house.on_made(match_id)
-
-    # Looks
-
-    def _look_soon(self, match_id: str, queue: str, at: float) -> None:
-        known = self._look_at.get(match_id)
-        if known is None or at < known:
-            self._look_at[match_id] = at
-            made = self._house.tables.matches[match_id].made
-            self._looks.add((at, made, 0, match_id, queue))
-
-    def _is_next(self, entry: Entry) -> bool:
-        return self._look_at.get(entry[3]) == entry[0]
 
 
 def _described(house: House, pool: Pool, base: Match, join: Join) -> Match:

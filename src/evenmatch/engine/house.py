@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from evenmatch.cost.objective import Objective, Seating
 from evenmatch.engine.admission import fits
 from evenmatch.engine.check import check_grouping, describe
-from evenmatch.engine.deadlines import Deadlines, Entry
+from evenmatch.engine.deadlines import Deadlines, Entry, Timer
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.rows import KeptMatch, Proposal
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import PolicyError
-from evenmatch.model.events import Event, Expired, JobAsked, LeftQueue, Matched, Proposed
+from evenmatch.model.events import Event, Expired, Finished, JobAsked, LeftQueue, Matched, Proposed
 from evenmatch.model.inputs import Advance, Input
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
@@ -59,7 +59,7 @@ class House:
         self.answers = Deadlines(self._is_proposed)
         self.releases = Deadlines(self._is_held)
         self.commits = Deadlines(self._is_delayed)
-        self.timers = [
+        self.timers: list[Timer] = [
             self.deadlines,
             self.match_ends,
             self.answers,
@@ -80,11 +80,15 @@ class House:
         """Begin with an input; its events start empty."""
         self._input, self.now, self.events = given, given.now, []
         self._fresh.clear()
+        if self.fills is not None:
+            self.fills.begin()
 
     def emit(self, event: Event) -> None:
         """Note and fold what has happened."""
         self.events.append(event)
         self.tables.fold(self._input, event)
+        if type(event) is Finished and self.fills is not None:
+            self.fills.over(event.match)
 
     def next_due(self) -> float:
         """Return the instant of the next timer or wake-up; inf if nothing is due ever."""
@@ -137,8 +141,7 @@ class House:
                     self.commits.add((until, ticket.sequence, 0, ticket.id, name))
                 else:
                     self._fresh.setdefault(name, []).append(ticket.id)
-                    if pool.held:
-                        pool.release(self.now)
+                    self._release(pool)
             if pool.queue.wait_max is not None:
                 deadline = ticket.enqueued_at + pool.queue.wait_max
                 place = self._places[name]
@@ -292,7 +295,7 @@ class House:
     def release_due(self) -> None:
         """Let tickets take part that were kept aside, or held back as newcomers, long enough."""
         for *_, name in self.releases.take_due(self.now):
-            self.pools[name].release(self.now)
+            self._release(self.pools[name])
             self.dirty[name] = None
         for *_, ticket_id, name in self.commits.take_due(self.now):
             # A ticket that was let out and in again since has two entries here.
@@ -300,6 +303,12 @@ class House:
                 self.pools[name].let_in(ticket_id, self.now)
                 self._fresh.setdefault(name, []).append(ticket_id)
                 self.dirty[name] = None
+
+    def _release(self, pool: Pool) -> None:
+        """Let all tickets take part that were kept aside; free seats are offered to them too."""
+        if pool.held:
+            self._fresh.setdefault(pool.name, []).extend(pool.held)
+            pool.release(self.now)
 
     def waits(self, entry: Entry) -> bool:
         """Return whether a deadline still counts: its ticket waits in the queue."""

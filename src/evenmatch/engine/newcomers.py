@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import islice, repeat
 
 import msgspec
 
@@ -84,10 +84,12 @@ class Search(msgspec.Struct):
     Args:
         joins: Newcomers who may join now: each one has more of them than the one before.
         again_at: The next instant at which waiting alone may allow more; inf if it never does.
+        evaluations: Divisions into teams that it took.
     """
 
     joins: list[Join]
     again_at: float = math.inf
+    evaluations: int = 0
 
 
 def can_compare(roster: Roster, objective: Objective) -> bool:
@@ -126,7 +128,11 @@ def opening_of(pool: Pool, roster: Roster) -> Opening | None:
 
 
 def find_newcomers(
-    pool: Pool, opening: Opening, candidates: Iterable[Ticket], now: float
+    pool: Pool,
+    opening: Opening,
+    candidates: Iterable[Ticket],
+    now: float,
+    told: Iterable[float] | None = None,
 ) -> Search:
     """Return who of these tickets may join, seat by seat, cheapest first.
 
@@ -135,22 +141,47 @@ def find_newcomers(
         opening: The free seats.
         candidates: Waiting tickets, longest waiting first.
         now: The present instant.
+        told: What the rules of pairs say of each candidate, where that is known already.
 
     Complexity:
         O(n k) for at most `LOOK_AT_MOST` candidates, and `EVALUATIONS_MOST` divisions.
     """
-    search = Search([])
-    fitting: list[Ticket] = []
-    for ticket in islice(candidates, LOOK_AT_MOST):
-        at = _ready_at(pool, opening, ticket)
-        if at <= now:
-            home = _at_home(pool, opening.roster, ticket)
-            if home is not None:
-                fitting.append(home)
-        else:
-            search.again_at = min(search.again_at, at)
+    again_at = math.inf
+    ready: list[Ticket] = []
+    pairs = zip(candidates, repeat(None) if told is None else told, strict=False)
+    for ticket, known in islice(pairs, LOOK_AT_MOST):
+        at = may_join_at(pool, opening, ticket, known)
+        if at > now:
+            again_at = min(again_at, at)
+            continue
+        ready.append(ticket)
+        # Whoever comes after those who are looked at changes nothing when he is ready too.
+        if len(ready) == SEATINGS_MOST:
+            break
+    return seat_newcomers(pool, opening, ready, now, again_at)
+
+
+def seat_newcomers(
+    pool: Pool,
+    opening: Opening,
+    ready: Sequence[Ticket],
+    now: float,
+    again_at: float,
+) -> Search:
+    """Return who may join of those who are ready, seat by seat, cheapest first.
+
+    Args:
+        pool: The queue's pool.
+        opening: The free seats.
+        ready: Tickets that may be in a match with each of those who play, by age.
+        now: The present instant.
+        again_at: When the next one is ready.
+    """
+    search = Search([], again_at)
+    homes = [_at_home(pool, opening.roster, ticket) for ticket in ready]
+    fitting = [ticket for ticket in homes if ticket is not None]
     if fitting:
-        _Seats(pool, opening, now, search).fill(fitting[:SEATINGS_MOST])
+        _Seats(pool, opening, now, search).fill(fitting)
     return search
 
 
@@ -163,11 +194,10 @@ class _Seats:
         self._now = now
         self._search = search
         self._joined: list[list[Ticket]] = [[] for _ in opening.free]
-        self._evaluations = 0
 
     def fill(self, fitting: list[Ticket]) -> None:
         """Seat the best ticket again and again, and note each legal match on the way."""
-        while fitting and self._evaluations < EVALUATIONS_MOST:
+        while fitting and self._search.evaluations < EVALUATIONS_MOST:
             best: tuple[tuple[float, float, int], Ticket, int, Seating] | None = None
             for ticket in fitting:
                 for team in range(len(self._joined)):
@@ -190,7 +220,7 @@ class _Seats:
 
     def _with(self, ticket: Ticket, team: int) -> Seating | None:
         """Return the match with one more ticket in a team; None if it has no seat there."""
-        if self._evaluations >= EVALUATIONS_MOST:
+        if self._search.evaluations >= EVALUATIONS_MOST:
             return None
         opening, form = self._opening, self._pool.queue.format
         if self._taken(team) + ticket.size > opening.free[team]:
@@ -199,7 +229,7 @@ class _Seats:
             return None
         if opening.roles and self._roles((*self._joined[team], ticket), team) is None:
             return None
-        self._evaluations += 1
+        self._search.evaluations += 1
         teams = [[*own, *new] for own, new in zip(opening.teams, self._joined, strict=True)]
         teams[team].append(ticket)
         return self._pool.objective.judge(tuple(map(tuple, teams)))
@@ -239,15 +269,26 @@ class _Seats:
         return all(ready_at(other, ticket) <= self._now for other in joined)
 
 
-def _ready_at(pool: Pool, opening: Opening, ticket: Ticket) -> float:
-    """Return when a ticket may be in a match with each of those who play; inf if never."""
+def may_join_at(pool: Pool, opening: Opening, ticket: Ticket, told: float | None = None) -> float:
+    """Return when a ticket may be in a match with each of those who play; inf if never.
+
+    Args:
+        pool: The queue's pool.
+        opening: The free seats.
+        ticket: Who might take one.
+        told: What the rules of pairs say, where that is known already.
+    """
     if ticket.size > max(opening.free):
         return math.inf
     if any(player.id in opening.barred for player in ticket.players):
         return math.inf
+    if _at_home(pool, opening.roster, ticket) is None:
+        return math.inf
     # Who is kept from the policy is kept from running matches too.
     kept = (pool.held.get(ticket.id, 0.0), pool.delayed.get(ticket.id, 0.0))
     at = max(ticket.enqueued_at, *kept)
+    if told is not None:
+        return max(at, told)
     pair_ready_at = pool.objective.rules.pair_ready_at
     for team in opening.teams:
         for other in team:

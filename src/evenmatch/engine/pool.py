@@ -6,7 +6,9 @@ import math
 
 import msgspec
 
+from evenmatch.cost.least_cost import LeastCost
 from evenmatch.cost.objective import Objective, Seating
+from evenmatch.cost.pair_table import PairTable
 from evenmatch.engine.admission import fits
 from evenmatch.engine.jitter import let_in_at
 from evenmatch.engine.jobs import JobSlot, RunningJob
@@ -45,6 +47,9 @@ class Pool:
         self.queue = msgspec.structs.replace(queue, rules=rules)
         self.policy = chosen
         self.objective = Objective(self.queue)
+        # What the rules say of pairs, and the criteria at the least, for whole columns of tickets.
+        self.pairs = PairTable(self.objective.rules)
+        self.least = LeastCost(self.objective)
         # The matcher gets the queue as configured: it adds its own rules itself.
         self.matcher = chosen.matcher(queue, seed=seed, memory=memory)
         self._announce = getattr(self.matcher, "announce", None)

@@ -2,6 +2,7 @@
 
 Only the free seats are filled: whoever is seated stays. Candidates most like those who left are
 looked at first, since they change the match least; a limit on evaluations keeps a repair cheap.
+Where nobody fits yet, the search says when waiting alone may change that.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import islice
 from statistics import fmean
 
 import msgspec
+import numpy as np
 
 from evenmatch.cost.objective import Seating
 from evenmatch.engine.pool import Pool
@@ -22,6 +24,11 @@ LOOK_AT_MOST = 1_000
 """Waiting tickets that are compared with those who left."""
 SEATINGS_MOST = 16
 """Divisions into teams that one search evaluates, and candidates that may come next."""
+
+LOOK_AGAIN = 0.5
+"""Seconds between two looks at all who wait, and where it is too dear to say when one may help."""
+CLOSELY_MOST = 100
+"""Candidates of whom one search asks the rules when they may join."""
 
 Found = tuple[list[Ticket], Seating]
 """All tickets of the match by age, and their division."""
@@ -45,10 +52,25 @@ class Vacancy(msgspec.Struct, frozen=True, gc=False):
     quality_min: float | None = None
 
 
+class Sought(msgspec.Struct):
+    """What a search came to.
+
+    Args:
+        found: The match; None if there is none yet.
+        again_at: The next instant at which waiting alone may allow one; inf if it never does.
+    """
+
+    found: Found | None = None
+    again_at: float = math.inf
+
+
 def find_replacements(
     pool: Pool, vacancy: Vacancy, candidates: Iterable[Ticket], now: float
-) -> Found | None:
+) -> Sought:
     """Return the cheapest match found that fills the seats, is legal now and good enough.
+
+    Where several seats are free each candidate is joined by who fits next, and nobody else is tried
+    beside him.
 
     Args:
         pool: The queue's pool.
@@ -58,7 +80,7 @@ def find_replacements(
 
     Complexity:
         O(n criteria + k log n) for n candidates, at most `LOOK_AT_MOST`, and `SEATINGS_MOST`
-        divisions into teams; 4 to 15 ms in 5v5.
+        divisions into teams; 4 to 15 ms in 5v5. Where nobody fits, O(n k) more in columns.
     """
     small = [
         ticket
@@ -66,21 +88,29 @@ def find_replacements(
         if ticket.size <= vacancy.free
     ]
     if len(small) > SEATINGS_MOST:
-        small = _most_alike(pool, vacancy.left, small)
+        small = _most_alike(pool, vacancy, small)
     may_join = (ticket for ticket in small if _may_join(pool, vacancy.seated, ticket, now))
     fitting = list(islice(may_join, SEATINGS_MOST + vacancy.free))
-    best: Found | None = None
+    sought = Sought()
     for first in range(min(len(fitting), SEATINGS_MOST)):
-        joining = _filled(pool, vacancy.free, fitting[first:], now)
+        joining = _filled(pool, vacancy.free, fitting[first:], now, sought)
         if joining is None:
             continue
         tickets = sorted([*vacancy.seated, *joining], key=lambda ticket: ticket.age_key)
         seating = pool.objective.seat(tickets, vacancy.bots, now)
         if seating is None or not _is_good(seating, vacancy, now):
+            sought.again_at = min(sought.again_at, _good_at(pool, seating, vacancy, now))
             continue
-        if best is None or seating.criteria_cost < best[1].criteria_cost:
-            best = tickets, seating
-    return best
+        if sought.found is None or seating.criteria_cost < sought.found[1].criteria_cost:
+            sought.found = tickets, seating
+    if sought.found is None and small and vacancy.seated:
+        sought.again_at = min(sought.again_at, _ready_next(pool, vacancy, small, now))
+    return sought
+
+
+def may_help(pool: Pool, vacancy: Vacancy, ticket: Ticket, now: float) -> bool:
+    """Return whether a ticket may take one of the seats now, with others or alone."""
+    return ticket.size <= vacancy.free and _may_join(pool, vacancy.seated, ticket, now)
 
 
 def without_them(pool: Pool, vacancy: Vacancy, now: float) -> Found | None:
@@ -101,33 +131,82 @@ def _is_good(seating: Seating, vacancy: Vacancy, now: float) -> bool:
     return least is None or quality is None or quality >= least
 
 
+def _good_at(pool: Pool, seating: Seating | None, vacancy: Vacancy, now: float) -> float:
+    """Return when tickets that are no match yet may be one; inf if waiting does not help them."""
+    if seating is None:
+        return math.inf
+    least, quality = vacancy.quality_min, seating.quality
+    if least is None or quality is None or quality >= least:
+        return seating.ready_at
+    # Another division may become legal that is better: nobody knows when.
+    return now + LOOK_AGAIN if pool.objective.rules.depend_on_teams else math.inf
+
+
+def _ready_next(pool: Pool, vacancy: Vacancy, small: list[Ticket], now: float) -> float:
+    """Return when the next candidate may be in a match with each of those who stay."""
+    seated = vacancy.seated
+    rows = np.array([pool.pairs.row(ticket) for ticket in small]).T
+    others = np.array([pool.pairs.row(ticket) for ticket in seated]).T
+    early = pool.pairs.ready_at(rows[:, :, None], others[:, None, :]).max(axis=1)
+    if vacancy.quality_min is not None:
+        stay = pool.least.joined(np.array([pool.least.row(ticket) for ticket in seated]).T)
+        extents = np.array([pool.least.row(ticket) for ticket in small]).T
+        early[pool.least.of(stay[:, None], extents)[1] < vacancy.quality_min] = math.inf
+    if pool.pairs.is_exact:
+        return float(np.min(early, where=early > now, initial=math.inf))
+    next_at = math.inf
+    for asked, place in enumerate(np.argsort(early, kind="stable").tolist()):
+        if early[place] >= next_at:
+            break
+        if asked == CLOSELY_MOST:
+            return min(next_at, now + LOOK_AGAIN)
+        at = _joins_at(pool, seated, small[place])
+        next_at = min(next_at, at if at > now else math.inf)
+    return next_at
+
+
+def _joins_at(pool: Pool, others: Sequence[Ticket], ticket: Ticket) -> float:
+    ready_at = pool.objective.rules.pair_ready_at
+    return max([ready_at(other, ticket) for other in others])
+
+
 def _may_join(pool: Pool, others: Sequence[Ticket], ticket: Ticket, now: float) -> bool:
     ready_at = pool.objective.rules.pair_ready_at
     return all(ready_at(other, ticket) <= now for other in others)
 
 
-def _filled(pool: Pool, free: int, candidates: Sequence[Ticket], now: float) -> list[Ticket] | None:
-    """Return tickets that take exactly the free seats: the first candidate, then who fits next."""
+def _filled(
+    pool: Pool, free: int, candidates: Sequence[Ticket], now: float, sought: Sought
+) -> list[Ticket] | None:
+    """Return tickets that take exactly the free seats: the first candidate, then who fits next.
+
+    Where two do not agree yet, the search looks again when they do.
+    """
     joining: list[Ticket] = []
     for ticket in candidates:
-        if ticket.size <= free and _may_join(pool, joining, ticket, now):
-            joining.append(ticket)
-            free -= ticket.size
-            if free == 0:
-                return joining
+        if ticket.size > free:
+            continue
+        if not _may_join(pool, joining, ticket, now):
+            sought.again_at = min(sought.again_at, _joins_at(pool, joining, ticket))
+            continue
+        joining.append(ticket)
+        free -= ticket.size
+        if free == 0:
+            return joining
     return None
 
 
-def _most_alike(pool: Pool, left: Sequence[Ticket], candidates: list[Ticket]) -> list[Ticket]:
-    """Return candidates, those first who are most like the tickets that left."""
-    if not left:
+def _most_alike(pool: Pool, vacancy: Vacancy, candidates: list[Ticket]) -> list[Ticket]:
+    """Return candidates, those first who are most like those who left, else like those who stay."""
+    left, alike = vacancy.left, vacancy.left or vacancy.seated
+    if not alike:
         return candidates
     compared = [each.attribute for each in pool.queue.criteria if each.kind in NUMERIC]
     compared += [each.attribute for each in pool.queue.rules if each.kind in NUMERIC]
     roles = {role for ticket in left for player in ticket.players for role in player.roles}
     strangeness = [0.0] * len(candidates)
     for attribute in dict.fromkeys(compared):
-        wanted = fmean([_mean(ticket, attribute) for ticket in left])
+        wanted = fmean([_mean(ticket, attribute) for ticket in alike])
         gaps = [abs(_mean(ticket, attribute) - wanted) for ticket in candidates]
         widest = max(gaps) or 1.0
         for at, gap in enumerate(gaps):

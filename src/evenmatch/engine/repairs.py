@@ -1,0 +1,209 @@
+"""The repair of a failed ready-check: who else takes the free seats, and when that is looked at.
+
+Replacements are sought at once for the free seats only, as they are when a running match asks for
+players, then again whenever somebody enters the queue, and at the very instant at which waiting
+alone allows one, until `Accept.repair` seconds are over. They may cost `Accept.loss_max` of the
+quality that was proposed first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from evenmatch.engine.check import describe
+from evenmatch.engine.deadlines import Deadlines
+from evenmatch.engine.house import House
+from evenmatch.engine.pool import Pool
+from evenmatch.engine.replacements import (
+    LOOK_AGAIN,
+    Found,
+    Vacancy,
+    find_replacements,
+    may_help,
+    without_them,
+)
+from evenmatch.engine.rows import Proposal
+from evenmatch.model.events import Dissolved, Repaired
+from evenmatch.model.ticket import Ticket
+
+EXACTLY = 16
+"""Looks of one repair at the very instants that may help; later ones keep `LOOK_AGAIN` apart."""
+
+
+class Repairs:
+    """The proposals of a house that have free seats.
+
+    Args:
+        house: Pools, tables and timers.
+        conclude: Makes a match of a proposal if everyone in it has accepted.
+    """
+
+    def __init__(self, house: House, conclude: Callable[[str], None]) -> None:
+        self._house = house
+        self._conclude = conclude
+        # The proposals that have free seats, and how often each has looked at all who wait.
+        self._open: dict[str, int] = {}
+        # When each of them looks again, because somebody may fit by then.
+        self._look_at: dict[str, float] = {}
+        self._looks = Deadlines(lambda entry: self._look_at.get(entry[3]) == entry[0])
+        house.timers.append(self._looks)
+        house.offer = self._offer
+
+    def begin(self, proposal: Proposal, pool: Pool, left: tuple[Ticket, ...]) -> None:
+        """Look for somebody in the place of those who have just left."""
+        self._house.watch_proposal(proposal)
+        self._open.setdefault(proposal.match.id, 0)
+        self._seek(proposal, pool, pool.tickets.values(), left)
+
+    def resume(self, proposal: Proposal) -> None:
+        """Take a repair of a journal up again."""
+        self._open[proposal.match.id] = 0
+        self._look_soon(proposal, self._house.now)
+
+    def configured(self) -> None:
+        """End the repairs that a new configuration leaves no place for."""
+        for match_id in list(self._open):
+            proposal = self._house.tables.proposals[match_id]
+            if self.where(proposal) is None:
+                self.dissolve(proposal, proposal.tickets, "queue_changed")
+            else:
+                self._look_soon(proposal, self._house.now)
+
+    def fire(self, now: float) -> None:
+        """Let the repairs look at all who wait whose time it is."""
+        for entry in self._looks.take_due(now):
+            # An answer at this instant may have ended the repair, or begun it anew.
+            if self._look_at.get(entry[3]) == entry[0]:
+                self._look(self._house.tables.proposals[entry[3]])
+
+    def where(self, proposal: Proposal) -> Pool | None:
+        """Return the pool in which replacements are sought; None if none can be.
+
+        A queue that was changed meanwhile judges matches by other rules.
+        """
+        tables, name = self._house.tables, proposal.match.queue
+        accept, pool = proposal.queue.accept, self._house.pools.get(name)
+        if accept is None or not accept.repair or pool is None or pool.fault is not None:
+            return None
+        if name in tables.paused or not tables.queues[name].judges_like(proposal.queue):
+            return None
+        return pool
+
+    def give_up(self, proposal: Proposal) -> None:
+        """End a repair: play without those who left where that is a match, else dissolve it."""
+        pool = self.where(proposal)
+        if pool is not None:
+            self._seek(proposal, pool, pool.tickets.values())
+            proposal = self._house.tables.proposals[proposal.match.id]
+            if proposal.open is None:
+                return
+            found = without_them(pool, self._vacancy(proposal), self._house.now)
+            if found is not None:
+                self._repair(proposal, pool, found)
+                return
+        self.dissolve(proposal, list(proposal.tickets), "no_replacement")
+
+    def dissolve(self, proposal: Proposal, stay: Iterable[str], reason: str) -> None:
+        """End a proposal that came to nothing; whoever stays in it waits on."""
+        house, match_id = self._house, proposal.match.id
+        innocents = tuple(stay)
+        self._open.pop(match_id, None)
+        self._look_at.pop(match_id, None)
+        house.emit(Dissolved(match_id, reason, innocents))
+        house.come_back(innocents)
+
+    def _offer(self, name: str, fresh: list[str]) -> None:
+        """Offer the free seats of a queue's proposals to tickets that were just let in."""
+        tables = self._house.tables
+        for match_id in list(self._open):
+            proposal = tables.proposals[match_id]
+            pool = self.where(proposal)
+            if pool is None or pool.name != name:
+                continue
+            among = [pool.tickets[key] for key in fresh if key in pool.tickets]
+            vacancy, now = self._vacancy(proposal), self._house.now
+            if vacancy.free > 1 and any(may_help(pool, vacancy, each, now) for each in among):
+                # It may take somebody who waits already to fill the other seats.
+                among = list(pool.tickets.values())
+            self._seek(proposal, pool, among)
+
+    def _seek(
+        self,
+        proposal: Proposal,
+        pool: Pool,
+        among: Iterable[Ticket],
+        left: tuple[Ticket, ...] = (),
+    ) -> None:
+        """Look for replacements among waiting tickets."""
+        gone, tables, now = proposal.left, self._house.tables, self._house.now
+        candidates = [
+            ticket
+            for ticket in among
+            if not pool.is_kept(ticket.id)
+            and not any(player.id in gone for player in ticket.players)
+        ]
+        sought = find_replacements(pool, self._vacancy(proposal, left), candidates, now)
+        again_at = sought.again_at
+        if sought.found is not None:
+            failed_until = tables.dissolved_until(sought.found[0])
+            if failed_until <= now:
+                self._repair(proposal, pool, sought.found)
+                return
+            again_at = min(failed_until, now + LOOK_AGAIN)
+        self._look_soon(proposal, again_at)
+
+    def _look(self, proposal: Proposal) -> None:
+        """Look at all who wait, because somebody may fit by now who did not before."""
+        match_id = proposal.match.id
+        del self._look_at[match_id]
+        pool = self.where(proposal)
+        if pool is None:
+            return
+        self._seek(proposal, pool, pool.tickets.values())
+        soonest = self._house.now + LOOK_AGAIN
+        if match_id not in self._open:
+            return
+        self._open[match_id] += 1
+        if self._open[match_id] > EXACTLY and self._look_at.get(match_id, soonest) < soonest:
+            del self._look_at[match_id]
+            self._look_soon(proposal, soonest)
+
+    def _look_soon(self, proposal: Proposal, at: float) -> None:
+        """Look at all who wait at an instant, unless that is done before."""
+        match = proposal.match
+        if at < self._look_at.get(match.id, math.inf):
+            self._look_at[match.id] = at
+            self._looks.add((at, proposal.made, 0, match.id, match.queue))
+
+    def _vacancy(self, proposal: Proposal, left: tuple[Ticket, ...] = ()) -> Vacancy:
+        waiting, seats = self._house.tables.waiting, proposal.open
+        assert seats is not None
+        return Vacancy(
+            tuple([waiting[ticket_id].ticket for ticket_id in proposal.tickets]),
+            left,
+            sum(seats.free),
+            proposal.match.bots,
+            None if proposal.quality is None else seats.quality_floor,
+        )
+
+    def _repair(self, proposal: Proposal, pool: Pool, found: Found) -> None:
+        """Fill the free seats; whoever joins is asked, and leaves the pools he waited in."""
+        house, (tickets, seating) = self._house, found
+        accept, old = proposal.queue.accept, proposal.match
+        assert accept is not None
+        match = describe(old.id, pool, tickets, seating, old.bots, house.now)
+        joined = tuple([t.id for t in tickets if t.id not in proposal.tickets])
+        until = {
+            ticket.id: accept.answer_by(ticket.enqueued_at, house.now)
+            for ticket in tickets
+            if ticket.id in joined
+        }
+        leaves = [(ticket_id, house.tables.waiting[ticket_id].queues) for ticket_id in joined]
+        house.emit(Repaired(match, joined, until))
+        self._open.pop(old.id, None)
+        self._look_at.pop(old.id, None)
+        for ticket_id, queues in leaves:
+            house.leave(ticket_id, queues)
+        house.watch_proposal(house.tables.proposals[old.id])
+        self._conclude(old.id)
