@@ -35,6 +35,7 @@ def replay(
     match: str | None = None,
     ticket: str | None = None,
     policy: str | None = None,
+    queue: str | None = None,
     shard: str = "s0",
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
@@ -54,6 +55,7 @@ def replay(
         match: Tell the story of this match instead.
         ticket: Tell the story of this ticket instead.
         policy: Say what this policy would have made of the same inputs instead, in every queue.
+        queue: Only this queue gets the other policy.
         shard: Which shard of the journal.
         json: Print one JSON object and nothing else.
     """
@@ -62,13 +64,15 @@ def replay(
     asked = [name for name, it in (("match", match), ("ticket", ticket), ("policy", policy)) if it]
     if len(asked) > 1:
         raise ConfigError(f"give only one of --{' and --'.join(asked)}")
+    if queue is not None and policy is None:
+        raise ConfigError("--queue says which queue gets the other policy: give --policy, too")
     if not journal.exists():
         raise ConfigError(f"there is no {journal}: name the data directory of a server")
     with opened(journal, shard) as source:
         if match is not None or ticket is not None:
             return _tell(source, match, ticket, is_json=json)
         if policy is not None:
-            return _compare(source, policy, is_json=json)
+            return _compare(source, policy, queue, is_json=json)
         return _redecide(source, is_json=json)
 
 
@@ -96,9 +100,9 @@ def _tell(source: Source, match: str | None, ticket: str | None, *, is_json: boo
     return 0
 
 
-def _compare(source: Source, policy: str, *, is_json: bool) -> int:
+def _compare(source: Source, policy: str, queue: str | None, *, is_json: bool) -> int:
     with _told("Playing again") as say:
-        found = with_other_policy(source, policy, say)
+        found = with_other_policy(source, policy, say, queue=queue)
     if is_json:
         print_json(comparison_as_json(found))
     else:

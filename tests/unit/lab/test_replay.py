@@ -47,9 +47,9 @@ def redecided(data: Path) -> Redecided:
         return redecide(source, lambda done, total: None)
 
 
-def compared(data: Path, policy: str) -> Compared:
+def compared(data: Path, policy: str, queue: str | None = None) -> Compared:
     with opened(data, "s0") as source:
-        return with_other_policy(source, policy, lambda done, total: None)
+        return with_other_policy(source, policy, lambda done, total: None, queue=queue)
 
 
 def some_players(
@@ -350,8 +350,12 @@ def test_another_policy_is_compared_on_the_same_tickets(tmp_path: Path) -> None:
 
 def test_another_policy_solves_its_jobs_and_plays_ready_checks_at_once(tmp_path: Path) -> None:
     data = everything(random.Random(1)).write(tmp_path)
-    found = compared(data, "rounds:every=3")
-    assert all(found.other[name]["matches"] > 5 for name in ("checked", "rated", "ranked"))
+    found = compared(data, "rounds:every=3", "checked")
+    was, would = found.journal["checked"], found.other["checked"]
+    assert would["matches"] > 5
+    assert (was["matches"], would["matches"]) != (0, was["matches"])
+    with pytest.raises(ConfigError, match="no queue 'nope'; it has checked, rated, filled, ranked"):
+        compared(data, "greedy", "nope")
 
 
 def test_a_policy_that_cannot_play_is_refused_in_one_sentence(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ that leaves out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -45,21 +47,23 @@ class Compared(msgspec.Struct):
     other: dict[str, Figures]
 
 
-def with_other_policy(source: Source, spec: str, say: Say) -> Compared:
-    """Play a journal's inputs under another policy in every queue.
+def with_other_policy(source: Source, spec: str, say: Say, *, queue: str | None = None) -> Compared:
+    """Play a journal's inputs under another policy.
 
     Args:
         source: The journal.
         spec: The policy.
         say: Told of the progress.
+        queue: The queue that gets it; None gives it to every queue.
 
     Raises:
-        ConfigError: There is no such policy, or it cannot work on a queue.
+        ConfigError: There is no such policy or queue, or it cannot work on a queue.
         JournalError: The journal is damaged.
     """
     parse_policy(spec)
     tables = source.tables
-    tables.queues = {name: _under(spec, queue) for name, queue in tables.queues.items()}
+    under = partial(_under, spec, queue)
+    tables.queues = {name: under(each) for name, each in tables.queues.items()}
     rows, first = tuple(tables.waiting.values()), next(iter(tables.queues), "")
     journal, other = Ledger(rows, first), Ledger(rows, first)
     names, since, now, count = dict.fromkeys(tables.queues), tables.now, tables.now, 0
@@ -68,14 +72,16 @@ def with_other_policy(source: Source, spec: str, say: Say) -> Compared:
         for entry in source.entries(source.begin):
             record = entry.record
             journal.hear(record)
-            world.hear(_shadowed(record, spec))
+            world.hear(_with_queues(record, under))
             if isinstance(record.input, Configure):
-                names |= dict.fromkeys(queue.name for queue in record.input.queues)
+                names |= dict.fromkeys(each.name for each in record.input.queues)
             now, count = record.input.now, count + 1
             if count % SAY_EVERY == 0:
                 say(count, source.last - source.begin + 1)
     except Dropped as why:
         raise ConfigError(f"policy {spec} cannot play these inputs: {why}") from why
+    if queue is not None and queue not in names:
+        raise ConfigError(f"the journal has no queue {queue!r}; it has {', '.join(names)}")
     mine, theirs = ({name: _figures(each.of(name)) for name in names} for each in (journal, other))
     return Compared(spec, count, now - since, world.merged, mine, theirs)
 
@@ -93,16 +99,18 @@ def _figures(sums: Sums) -> Figures:
     }
 
 
-def _shadowed(record: Record, spec: str) -> Record:
+def _with_queues(record: Record, under: Callable[[Queue], Queue]) -> Record:
+    """Return a record whose queues, if it has any, get the other policy."""
     given = record.input
     if not isinstance(given, Configure):
         return record
-    queues = tuple([_under(spec, queue) for queue in given.queues])
+    queues = tuple(map(under, given.queues))
     return msgspec.structs.replace(record, input=msgspec.structs.replace(given, queues=queues))
 
 
-def _under(spec: str, queue: Queue) -> Queue:
-    return msgspec.structs.replace(queue, shadow=spec)
+def _under(spec: str, only: str | None, queue: Queue) -> Queue:
+    chosen = spec if only in (None, queue.name) else None
+    return msgspec.structs.replace(queue, shadow=chosen)
 
 
 def _resolve(queue: Queue) -> Policy:
