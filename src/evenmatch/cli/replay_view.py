@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from evenmatch.engine.replay import Difference
 from evenmatch.lab.replay.redecide import Found, Redecided, kind_of
 from evenmatch.lab.replay.words import Cast, counted, told
 from evenmatch.model.events import Event
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
     from evenmatch.lab.replay.other import Compared, Figures
     from evenmatch.lab.replay.story import Line
 
-EVENTS_SHOWN = 6
+EVENTS_SHOWN = 3
 """Events of either side that are shown of a difference; the rest is counted."""
+FIELDS_SHOWN = 5
+"""Fields that are shown where two events differ."""
+VALUE_MOST = 60
+"""Characters of a value there."""
 LEFT_OUT = (
     "The other policy played the same tickets, cancels and refreshed facts at the same instants; "
     "ready-checks, backfill and exclusive matches are answers to the matches that were made, and "
@@ -65,6 +70,7 @@ def _difference(found: Found) -> Iterable[str]:
     else:
         now = "now" if it.at == record.input.now else f"now, at {it.at:.3f} s already"
         yield from _side(now, it.decided[it.first :], record.input)
+        yield from _fields(it)
     yield from (f"  perhaps because {reason}" for reason in found.reasons)
 
 
@@ -75,6 +81,29 @@ def _side(name: str, events: Sequence[Event], given: Input) -> Iterable[str]:
         yield f"  {name}: {'; '.join(told(event, given, Cast()))}"
     if len(events) > EVENTS_SHOWN:
         yield f"  {name}: {counted(len(events) - EVENTS_SHOWN, 'event')} more"
+
+
+def _fields(it: Difference) -> Iterable[str]:
+    """Yield in which fields the first two events differ, where they are of one kind."""
+    pair = [side[it.first : it.first + 1] for side in (it.record.events, it.decided)]
+    if not all(pair) or type(pair[0][0]) is not type(pair[1][0]):
+        return
+    was, now = (_flat(msgspec.to_builtins(side[0])) for side in pair)
+    names = [name for name in {**was, **now} if was.get(name) != now.get(name)]
+    told_ = [f"{name} was {_brief(was.get(name))}, is {_brief(now.get(name))}" for name in names]
+    more = f"; and {len(names) - FIELDS_SHOWN} more" if len(names) > FIELDS_SHOWN else ""
+    yield f"  in detail: {'; '.join(told_[:FIELDS_SHOWN])}{more}"
+
+
+def _flat(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an event, those of its match among them."""
+    inner = event.get("match")
+    return {**event, "match": None, **inner} if isinstance(inner, dict) else event
+
+
+def _brief(value: object) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= VALUE_MOST else f"{text[:VALUE_MOST]}..."
 
 
 def redecided_as_json(found: Redecided) -> dict[str, Any]:

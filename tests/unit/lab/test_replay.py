@@ -318,6 +318,24 @@ def test_a_replay_begins_with_the_oldest_snapshot_where_records_are_deleted(tmp_
     assert (told.first, told.records) == (covered + 1, len(world.records) - covered)
 
 
+def test_a_snapshot_taken_while_a_job_ran_is_a_beginning_too(tmp_path: Path) -> None:
+    queue = msgspec.structs.replace(DUEL, policy="rounds:every=2")
+    world = Played(solve_time=0.75).hand_in(Configure(0.0, (queue,)))
+    rng = random.Random(6)
+    for given in some_players(rng, 120, since=0.0):
+        world.hand_in(given)
+        is_running = world.engine.pools["duel"].slot.running is not None
+        if is_running and given.now > 20.0 and not world.snapshots:
+            world.stop()
+    (taken,) = world.snapshots
+    data = world.write(tmp_path)
+    delete_before(data, taken + 1)
+    told = redecided(data)
+    assert told.found is None
+    assert told.first > taken + 1, "records were folded until the job was back"
+    assert told.matches > 10
+
+
 def test_records_without_any_beginning_are_damage(tmp_path: Path) -> None:
     data = a_duel().write(tmp_path)
     delete_before(data, 5)

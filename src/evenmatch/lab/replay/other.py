@@ -17,10 +17,10 @@ from evenmatch.engine.ledger import Ledger, Sums
 from evenmatch.engine.records import Record
 from evenmatch.engine.shadow import Dropped, World, extract
 from evenmatch.errors import ConfigError
+from evenmatch.lab.replay.deciding import resolve
 from evenmatch.lab.replay.source import SAY_EVERY, Say, Source
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
-from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.metrics import wait_figures
 
@@ -68,7 +68,7 @@ def with_other_policy(source: Source, spec: str, say: Say, *, queue: str | None 
     journal, other = Ledger(rows, first), Ledger(rows, first)
     names, since, now, count = dict.fromkeys(tables.queues), tables.now, tables.now, 0
     try:
-        world = World(extract(tables), _resolve, other.hear)
+        world = World(extract(tables), resolve, other.hear)
         for entry in source.entries(source.begin):
             record = entry.record
             journal.hear(record)
@@ -111,7 +111,3 @@ def _with_queues(record: Record, under: Callable[[Queue], Queue]) -> Record:
 def _under(spec: str, only: str | None, queue: Queue) -> Queue:
     chosen = spec if only in (None, queue.name) else None
     return msgspec.structs.replace(queue, shadow=chosen)
-
-
-def _resolve(queue: Queue) -> Policy:
-    return parse_policy(queue.policy)

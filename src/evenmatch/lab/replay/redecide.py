@@ -18,12 +18,10 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.replay import Difference, Replay
 from evenmatch.engine.tables import Tables
+from evenmatch.lab.replay.deciding import new_engine
 from evenmatch.lab.replay.source import SAY_EVERY, Say, Source
 from evenmatch.model.events import Accepted, Matched
-from evenmatch.model.queue import Queue
-from evenmatch.policies.base import Memory, Policy
-from evenmatch.policies.registry import parse_policy
-from evenmatch.ratings.periods import rate_period
+from evenmatch.policies.base import Memory
 
 Memories = Mapping[str, Memory]
 
@@ -125,7 +123,7 @@ class _Again:
         """Return the best of a stretch's tries: one without a difference, or with the latest."""
         tries: list[_Tried] = []
         for memories in choices:
-            engine = Engine(_resolve, shard=self._source.shard, rate=rate_period)
+            engine = new_engine(self._source.shard)
             engine.tables = tables.shallow_copy()
             engine.resume(tables.now, memories)
             tries.append(self._decided(begin, end, engine))
@@ -194,10 +192,6 @@ def _reasons(source: Source, begin: int, tried: _Tried) -> Iterable[str]:
         )
     elif source.start is not None:
         yield (
-            f"older records are deleted, so the replay began with the snapshot after record "
-            f"{begin - 1}: a job that ran at that moment, or tickets kept apart, are not in it"
+            f"older records are deleted, so the replay began after record {begin - 1} with what a "
+            "snapshot knew: tickets that a failed match kept apart are not in it"
         )
-
-
-def _resolve(queue: Queue) -> Policy:
-    return parse_policy(queue.policy)

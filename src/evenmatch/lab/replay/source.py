@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from evenmatch.engine.snapshot import Snapshot, decode_snapshot
+from evenmatch.engine.snapshot import decode_snapshot
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt, JournalError
 from evenmatch.journals.base import Entry, Segment
@@ -25,6 +25,7 @@ from evenmatch.journals.reading import (
     shards_of,
     snapshots,
 )
+from evenmatch.lab.replay.beginning import Beginning, beginning
 from evenmatch.policies.base import Memory
 
 Say = Callable[[int, int], None]
@@ -55,7 +56,7 @@ class Source:
         return entries(self._connection, self.shard, first, self.last if last is None else last)
 
     @cached_property
-    def start(self) -> Snapshot | None:
+    def start(self) -> Beginning | None:
         """Return the snapshot with which a replay begins; None if all records are there.
 
         Raises:
@@ -65,7 +66,10 @@ class Source:
             return None
         for sequence, state in self._snapshots.items():
             if self.first - 1 <= sequence <= self.last:
-                return decode_snapshot(state)
+                starts = [each.first_seq for each in self.segments if each.first_seq > sequence]
+                end = min([self.last, *(at - 1 for at in starts)])
+                after = (entry.record for entry in self.entries(sequence + 1, end))
+                return beginning(decode_snapshot(state), after)
         raise JournalCorrupt(
             f"records 1 to {self.first - 1} of shard {self.shard!r} are gone, and no snapshot "
             "holds what came of them: restore a copy of the journal"

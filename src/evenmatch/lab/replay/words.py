@@ -10,6 +10,7 @@ from evenmatch.model.events import (
     Assigned,
     Cancelled,
     Closed,
+    Configured,
     Confirmed,
     Counted,
     Disputed,
@@ -23,8 +24,12 @@ from evenmatch.model.events import (
     LeftQueue,
     Matched,
     Opened,
+    Penalised,
+    PeriodBegan,
+    PeriodEnded,
     Prolonged,
     Proposed,
+    Rated,
     Refused,
     Repaired,
     Reported,
@@ -201,6 +206,10 @@ class _Teller:
         places = listed(map(str, event.result.ranks))
         yield f"the outcome of match {event.match} counts: its teams came in at place {places}"
 
+    def rated(self, event: Rated) -> Iterator[str]:
+        means = (f"{player} {rating.mean:,.1f}" for player, rating in event.ratings.items())
+        yield f"new ratings in ladder {event.ladder}: {listed(means)}"
+
     def confirmed(self, event: Confirmed) -> Iterator[str]:
         yield f"{listed(event.players)} of ticket {event.ticket} accepted"
 
@@ -231,6 +240,10 @@ PLAIN: dict[type, str] = {
     Finished: "match {0.match} is over ({0.reason})",
     Reported: "{0.player} reported how match {0.match} ended",
     Disputed: "the players of match {0.match} did not agree on its outcome",
+    Configured: "the queues of the input came into force",
+    Penalised: "{0.player} failed a ready-check, failure {0.count} within a day",
+    PeriodBegan: "a rating period of ladder {0.ladder} began",
+    PeriodEnded: "a rating period of ladder {0.ladder} ended",
     JobAsked: "queue {0.queue} begins to compute plan {0.number}",
     JobSettled: "plan {0.number} of queue {0.queue} has come",
 }
@@ -248,4 +261,5 @@ TOLD: dict[type, Callable[[_Teller, Any], Iterator[str]]] = {
     Opened: _Teller.opened,
     Voided: _Teller.voided,
     Counted: _Teller.counted,
+    Rated: _Teller.rated,
 }
