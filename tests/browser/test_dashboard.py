@@ -94,6 +94,22 @@ def test_a_match_says_how_it_came_about_at_an_address_of_its_own(
     )
 
 
+def test_the_command_that_replays_a_match_is_copied_by_keyboard(
+    visit: Visits, server: Server
+) -> None:
+    match = pair(server, "again", 5400.0)
+    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open(f"/#match={match}")
+    page = seen.page
+    copy = page.get_by_role("button", name="Copy the command")
+    copy.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".command").get_by_role("status")).to_have_text("Copied.")
+    command = f"evenmatch replay DATA --match {match}"
+    assert page.evaluate("navigator.clipboard.readText()") == command
+    assert page.evaluate("getSelection().toString()") == command
+    seen.shot("match-command", whole=False)
+
+
 def test_a_ready_check_is_shown_where_a_queue_has_one(visit: Visits, server: Server) -> None:
     seen = visit().open()
     page = seen.page

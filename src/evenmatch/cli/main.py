@@ -29,6 +29,7 @@ COMMANDS = {
     "theory": "Compute figures from theory: formulas and small exact models.",
     "backup": "Copy the journal of a running server, and check copies.",
     "export": "Write a server's arrivals and matches as files that simulate reads.",
+    "replay": "Decide a server's journal again, or tell how a match came about.",
     "check": "Check a configuration and say in words what it means.",
 }
 

@@ -46,6 +46,10 @@ class Limits(msgspec.Struct, frozen=True):
     text_max: int = 128
 
 
+UNLIMITED = Limits(*[2**31] * len(Limits.__struct_fields__))
+"""What a server took under its settings is taken again where its records are read."""
+
+
 class Door(msgspec.Struct, frozen=True, gc=False):
     """What it takes to judge who may enter: the engine as it is now.
 

@@ -7,21 +7,24 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import msgspec
+
 from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError
-from evenmatch.journals.head import Opener, is_intact, sealer
+from evenmatch.journals.base import Entry, Segment
+from evenmatch.journals.head import Opener, is_intact, missing, sealer
 from evenmatch.journals.sqlite import FILE_NAME
 from evenmatch.journals.sqlite_file import advised, examine
 
 
 def journal_of(data: Path) -> Path:
-    """Return the journal of a data directory, after a look that changes nothing.
+    """Return the journal of a data directory, or the one named, after a look that changes nothing.
 
     Raises:
         ConfigError: There is none.
         JournalCorrupt: It is damaged.
     """
-    path = data / FILE_NAME
+    path = data if data.is_file() else data / FILE_NAME
     if not path.is_file():
         raise ConfigError(f"there is no journal at {path}: check the path")
     examine(path)
@@ -69,13 +72,51 @@ def kept_records(connection: sqlite3.Connection, shard: str, last: int) -> Itera
         yield opener.open(seq, wall, crc, body).record
 
 
-def newest_snapshot(connection: sqlite3.Connection, shard: str) -> bytes | None:
-    """Return the newest snapshot that is intact."""
+SLICE = 2_000
+"""Records read at a time: a long transaction would keep the server's log from being emptied."""
+
+
+def entries(connection: sqlite3.Connection, shard: str, first: int, last: int) -> Iterator[Entry]:
+    """Yield records with their wall times, a slice at a time, outside of any transaction.
+
+    Raises:
+        JournalCorrupt: A checksum fails, or a record is missing.
+    """
+    opener = Opener(shard, first, last)
+    while first <= last:
+        rows = connection.execute(
+            "SELECT seq, wall, crc, body FROM records WHERE shard = ? AND seq BETWEEN ? AND ?"
+            " ORDER BY seq LIMIT ?",
+            (shard, first, last, SLICE),
+        ).fetchall()
+        for seq, wall, crc, body in rows:
+            yield opener.open(seq, wall, crc, body)
+        if not rows:
+            raise missing(shard, first, last)
+        first += len(rows)
+
+
+def segments(connection: sqlite3.Connection, shard: str) -> list[Segment]:
+    """Return who wrote from where on, in order; what is damaged is left out."""
+    bodies = _intact(connection, shard, "segments").values()
+    return [msgspec.json.decode(body, type=Segment) for body in bodies]
+
+
+def snapshots(connection: sqlite3.Connection, shard: str) -> dict[int, bytes]:
+    """Return the intact snapshots by the record after which they were taken, in order."""
+    return _intact(connection, shard, "snapshots")
+
+
+def _intact(connection: sqlite3.Connection, shard: str, table: str) -> dict[int, bytes]:
     seal = sealer(shard)
     rows = connection.execute(
-        "SELECT seq, wall, crc, body FROM snapshots WHERE shard = ? ORDER BY seq DESC", (shard,)
-    ).fetchall()
-    return next(
-        (body for seq, wall, crc, body in rows if is_intact(seal, seq, wall, crc=crc, body=body)),
-        None,
+        f"SELECT seq, wall, crc, body FROM {table} WHERE shard = ? ORDER BY seq", (shard,)
     )
+    return {
+        seq: body for seq, wall, crc, body in rows if is_intact(seal, seq, wall, crc=crc, body=body)
+    }
+
+
+def newest_snapshot(connection: sqlite3.Connection, shard: str) -> bytes | None:
+    """Return the newest snapshot that is intact."""
+    return next(reversed(snapshots(connection, shard).values()), None)

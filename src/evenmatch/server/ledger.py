@@ -1,29 +1,8 @@
-"""What one world did for its tickets: a fold of records into sums that can be compared.
-
-The live world and a shadow's are counted by the same code, from the same instant on.
-"""
+"""The sums of one world as figures over the wire."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-
-import msgspec
-
-from evenmatch.engine.records import Record
-from evenmatch.engine.rows import Waiting
-from evenmatch.model.events import (
-    Accepted,
-    Cancelled,
-    Configured,
-    Event,
-    Expired,
-    LeftQueue,
-    Matched,
-    Voided,
-)
-from evenmatch.model.inputs import Configure, Enqueue
-from evenmatch.model.match import Match
+from evenmatch.engine.ledger import Ledger
 from evenmatch.server.statistics import wait_stats
 from evenmatch.wire_operate import WorldFigures
 
@@ -31,134 +10,19 @@ WAITS_MOST = 1_000
 """Percentiles are those of this many players at the most, the last ones."""
 
 
-class _Known(msgspec.Struct, frozen=True, gc=False):
-    queues: tuple[str, ...]
-    enqueued_at: float
-    size: int
-
-
-class _Sums(msgspec.Struct):
-    """The figures of one queue."""
-
-    waiting: int = 0
-    # The sum of the waiting tickets' enqueued_at, so that their mean age costs no walk.
-    entered: float = 0.0
-    matches: int = 0
-    bots: int = 0
-    players: int = 0
-    wait: float = 0.0
-    rated: int = 0
-    quality: float = 0.0
-    expired: int = 0
-    waits: deque[float] = msgspec.field(default_factory=lambda: deque(maxlen=WAITS_MOST))
-
-
-class Ledger:
-    """The sums of all queues of one world.
-
-    Args:
-        rows: The tickets that wait at the start.
-        first_queue: Where a ticket waits that names no queue.
-    """
-
-    def __init__(self, rows: Iterable[Waiting], first_queue: str) -> None:
-        self._queues: dict[str, _Sums] = {}
-        self._known: dict[str, _Known] = {}
-        self._first_queue = first_queue
-        for row in rows:
-            ticket = row.ticket
-            self._enter(ticket.id, _Known(row.queues, ticket.enqueued_at, ticket.size))
-
-    def hear(self, record: Record) -> None:
-        """Fold a record."""
-        for event in record.events:
-            self._fold(record, event)
-
-    def of(self, queue: str, *, since: float, now: float) -> WorldFigures:
-        """Return the figures of a queue; instants are engine time."""
-        sums = self._queues.get(queue) or _Sums()
-        minutes = (now - since) / 60.0
-        return WorldFigures(
-            sums.matches,
-            sums.matches / minutes if minutes > 0.0 else 0.0,
-            sums.players,
-            sums.wait / sums.players if sums.players else None,
-            wait_stats(sums.waits),
-            sums.quality / sums.rated if sums.rated else None,
-            sums.bots,
-            sums.expired,
-            sums.waiting,
-            max(0.0, now - sums.entered / sums.waiting) if sums.waiting else None,
-        )
-
-    def _fold(self, record: Record, event: Event) -> None:
-        if isinstance(event, Accepted):
-            assert isinstance(record.input, Enqueue)
-            new = record.input.tickets[event.item]
-            queues = new.queues or (self._first_queue,)
-            self._enter(event.ticket, _Known(queues, record.input.now, len(new.players)))
-        elif isinstance(event, Matched):
-            self._match(event.match)
-        elif isinstance(event, Expired):
-            for name in self._leave(event.ticket):
-                self._sums(name).expired += 1
-        elif isinstance(event, Cancelled):
-            self._leave(event.ticket)
-        elif isinstance(event, LeftQueue):
-            self._leave_queue(event.ticket, event.queue)
-        elif isinstance(event, Voided):
-            for ticket in event.tickets:
-                known = _Known(ticket.queues, ticket.enqueued_at, ticket.size)
-                self._enter(ticket.id, known)
-        elif isinstance(event, Configured):
-            assert isinstance(record.input, Configure)
-            self._first_queue = record.input.queues[0].name
-
-    def _match(self, match: Match) -> None:
-        sums = self._sums(match.queue)
-        sums.matches += 1
-        sums.bots += match.bots
-        if match.quality is not None:
-            sums.rated += 1
-            sums.quality += match.quality
-        for ticket_id in match.tickets:
-            known = self._known.get(ticket_id)
-            if known is None:
-                continue
-            self._leave(ticket_id)
-            wait = match.at - known.enqueued_at
-            sums.players += known.size
-            sums.wait += wait * known.size
-            sums.waits.extend([wait] * known.size)
-
-    def _enter(self, ticket_id: str, known: _Known) -> None:
-        self._known[ticket_id] = known
-        for name in known.queues:
-            sums = self._sums(name)
-            sums.waiting += 1
-            sums.entered += known.enqueued_at
-
-    def _leave(self, ticket_id: str) -> tuple[str, ...]:
-        known = self._known.pop(ticket_id, None)
-        if known is None:
-            return ()
-        for name in known.queues:
-            sums = self._sums(name)
-            sums.waiting -= 1
-            sums.entered -= known.enqueued_at
-        return known.queues
-
-    def _leave_queue(self, ticket_id: str, queue: str) -> None:
-        known = self._known.get(ticket_id)
-        if known is not None and queue in known.queues:
-            queues = tuple([name for name in known.queues if name != queue])
-            self._known[ticket_id] = msgspec.structs.replace(known, queues=queues)
-            sums = self._sums(queue)
-            sums.waiting -= 1
-            sums.entered -= known.enqueued_at
-
-    def _sums(self, queue: str) -> _Sums:
-        sums = self._queues.get(queue)
-        if sums is None:
-            sums = self._queues[queue] = _Sums()
-        return sums
+def figures_of(ledger: Ledger, queue: str, *, since: float, now: float) -> WorldFigures:
+    """Return the figures of a queue; instants are engine time."""
+    sums = ledger.of(queue)
+    minutes = (now - since) / 60.0
+    return WorldFigures(
+        sums.matches,
+        sums.matches / minutes if minutes > 0.0 else 0.0,
+        sums.players,
+        sums.wait / sums.players if sums.players else None,
+        wait_stats(sums.waits),
+        sums.quality / sums.rated if sums.rated else None,
+        sums.bots,
+        sums.expired,
+        sums.waiting,
+        max(0.0, now - sums.entered / sums.waiting) if sums.waiting else None,
+    )

@@ -1,48 +1,15 @@
-"""A shadow: what the tickets of the live server would have got from another policy.
-
-The shadow is an engine of its own. It starts with the tickets that wait, and is handed the same
-tickets, at the same instants, under the same ids; its matches are only counted. What is
-counterfactual about it:
-
-- A ticket that the live engine matched waits on in the shadow until the shadow matches it, or its
-  deadline there. A player who was matched live cancels nothing afterwards, so the shadow cannot
-  know whether he would have had the patience.
-- Cancels count in both worlds where the ticket still waits.
-- A player who was matched live and comes back while he still waits in the shadow stays there with
-  his first ticket; the second one is counted as `merged`.
-- Ratings are those that the live server knew; nobody plays the shadow's matches.
-- Matches of the shadow are final at once: ready-checks, backfill, exclusive matches and silence are
-  answers to live matches, which the shadow did not make.
-"""
+"""A shadow beside the live server: both worlds' figures, counted from the same records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import msgspec
-
-from evenmatch.cost.objective import Objective
-from evenmatch.engine.admission import fits
-from evenmatch.engine.counters import Counters
-from evenmatch.engine.engine import Engine
-from evenmatch.engine.ratings import with_ratings
+from evenmatch.engine.ledger import Ledger
 from evenmatch.engine.records import Record
-from evenmatch.engine.rows import Waiting
+from evenmatch.engine.shadow import World
 from evenmatch.engine.tables import Tables
-from evenmatch.errors import MatchmakingError, Refusal
-from evenmatch.model.events import Accepted, Existing, Refused
-from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle, Update
-from evenmatch.model.queue import Queue
-from evenmatch.server.ledger import Ledger
+from evenmatch.model.inputs import Configure
+from evenmatch.server.ledger import WAITS_MOST, figures_of
 from evenmatch.server.recovery import resolve
 from evenmatch.wire_operate import ShadowStats
-
-WAITING_MAX = 200_000
-"""Tickets that may wait in a shadow; one that would need more is dropped."""
-
-
-class Dropped(Exception):
-    """A shadow that cannot go on; the text says why."""
 
 
 class Shadow:
@@ -54,13 +21,18 @@ class Shadow:
 
     def __init__(self, start: Tables) -> None:
         self.since = self.now = start.now
-        self.merged = 0
-        self.live = Ledger(start.waiting.values(), next(iter(start.queues)))
+        first = next(iter(start.queues))
+        self.live = Ledger(start.waiting.values(), first, waits_most=WAITS_MOST)
         self._queues = dict(start.queues)
-        self.engine = Engine(resolve, shard="shadow")
-        self.engine.tables = _world(start)
-        self.mine = Ledger(self.engine.tables.waiting.values(), next(iter(start.queues)))
-        self.engine.resume(start.now)
+        self._world = World(start, resolve, self._count)
+        self.engine = self._world.engine
+        rows = self.engine.tables.waiting.values()
+        self.mine = Ledger(rows, first, waits_most=WAITS_MOST)
+
+    @property
+    def merged(self) -> int:
+        """Return how many tickets came for a player who still waits in the shadow."""
+        return self._world.merged
 
     def hear(self, record: Record) -> None:
         """Take a durable record of the live shard.
@@ -68,17 +40,15 @@ class Shadow:
         Raises:
             Dropped: The shadow cannot go on.
         """
-        self.now = record.input.now
+        given = record.input
+        self.now = given.now
         self.live.hear(record)
-        given = self._translated(record)
-        self._catch_up(self.now)
-        if given is not None:
-            self._step(given)
-        faults = self.engine.faults
-        if faults:
-            raise Dropped(str(faults[0]))
-        if len(self.engine.tables.waiting) > WAITING_MAX:
-            raise Dropped(f"more than {WAITING_MAX:,} tickets wait in it")
+        if isinstance(given, Configure):
+            self._queues = {queue.name: queue for queue in given.queues}
+        self._world.hear(record)
+
+    def _count(self, record: Record) -> None:
+        self.mine.hear(record)
 
     def of(self, queue: str) -> ShadowStats | None:
         """Return both worlds' figures of a queue; None if it has no shadow."""
@@ -86,108 +56,7 @@ class Shadow:
         if policy is None:
             return None
         live, mine = (
-            ledger.of(queue, since=self.since, now=self.now) for ledger in (self.live, self.mine)
+            figures_of(ledger, queue, since=self.since, now=self.now)
+            for ledger in (self.live, self.mine)
         )
         return ShadowStats(policy, "running", None, self.since, self.now, self.merged, live, mine)
-
-    def _translated(self, record: Record) -> Input | None:
-        """Return what of a live record is an input of the shadow, too."""
-        given = record.input
-        if isinstance(given, Enqueue):
-            taken = [event for event in record.events if type(event) is Accepted]
-            tickets = tuple(
-                msgspec.structs.replace(
-                    with_ratings(given.tickets[event.item], event.ratings), id=event.ticket
-                )
-                for event in taken
-            )
-            return Enqueue(given.now, tickets) if tickets else None
-        if isinstance(given, Configure):
-            self._queues = {queue.name: queue for queue in given.queues}
-            queues = tuple(map(_shadowed, given.queues))
-            return msgspec.structs.replace(given, queues=queues)
-        if isinstance(given, Cancel):
-            return given
-        return given if isinstance(given, Update) else None
-
-    def _catch_up(self, now: float) -> None:
-        while (at := self.engine.next_wakeup) < now:
-            self._step(Advance(at))
-
-    def _step(self, given: Input) -> None:
-        try:
-            record = self.engine.step(given)
-        except Refusal:
-            # A ticket that waits live and has a match in the shadow: too late there.
-            return
-        except MatchmakingError as error:
-            raise Dropped(str(error)) from error
-        self.merged += sum(type(event) in (Existing, Refused) for event in record.events)
-        self.mine.hear(record)
-        for running in self.engine.take_jobs():
-            self._step(Settle(given.now, running.queue, running.number, running.solve()))
-
-
-def extract(tables: Tables) -> Tables:
-    """Return what a shadow starts with, as a copy."""
-    return Tables(
-        now=tables.now,
-        sequence=tables.sequence,
-        seed=tables.seed,
-        version=tables.version,
-        queues=dict(tables.queues),
-        paused=tables.paused,
-        waiting=dict(tables.waiting),
-        counters=Counters(accepted=tables.counters.accepted),
-        recent={key: recent.copy() for key, recent in tables.recent.items()},
-        met={group: dict(players) for group, players in tables.met.items()},
-        played={group: played.copy() for group, played in tables.played.items()},
-    )
-
-
-def specs_of(queues: Mapping[str, Queue]) -> dict[str, str]:
-    """Return the shadow policies by queue."""
-    return {name: queue.shadow for name, queue in queues.items() if queue.shadow is not None}
-
-
-def _world(start: Tables) -> Tables:
-    """Return the tables of the shadow's engine: everybody waits, under the shadow's policies.
-
-    A proposal goes on under the settings that it began with. Its tickets may have no place in the
-    queues as they are now, and no part in the shadow then.
-    """
-    queues = {name: _shadowed(queue) for name, queue in start.queues.items()}
-    objectives = {name: Objective(queue) for name, queue in queues.items()}
-    waiting: dict[str, Waiting] = {}
-    for row in start.waiting.values():
-        names = row.queues
-        if row.match is not None:
-            known = [name for name in names if name in queues]
-            names = tuple([name for name in known if fits(row.ticket, objectives[name])])
-        if names:
-            waiting[row.ticket.id] = Waiting(row.ticket, names, row.changed)
-    players: dict[str, dict[str, str]] = {}
-    for row in waiting.values():
-        group = players.setdefault(queues[row.queues[0]].group, {})
-        group.update((player.id, row.ticket.id) for player in row.ticket.players)
-    ended = start.counters.accepted - len(waiting)
-    return msgspec.structs.replace(
-        start,
-        queues=queues,
-        waiting=waiting,
-        players=players,
-        counters=Counters(accepted=start.counters.accepted, matched=ended),
-    )
-
-
-def _shadowed(queue: Queue) -> Queue:
-    """Return a queue as the shadow plays it."""
-    return msgspec.structs.replace(
-        queue,
-        policy=queue.policy if queue.shadow is None else queue.shadow,
-        accept=None,
-        exclusive_match=False,
-        silent_after=None,
-        rating=None,
-        rating_period=None,
-    )

@@ -14,9 +14,10 @@ import msgspec
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
+from evenmatch.engine.shadow import Dropped, extract, specs_of
 from evenmatch.model.inputs import Configure
 from evenmatch.server.logs import log
-from evenmatch.server.shadow import Dropped, Shadow, extract, specs_of
+from evenmatch.server.shadow import Shadow
 from evenmatch.wire_operate import ShadowStats
 
 LAG_MAX = 20_000

@@ -1,10 +1,11 @@
 """The sums of one world: who waits where, whatever became of tickets."""
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.ledger import Ledger
 from evenmatch.model.inputs import Advance, Configure, Enqueue, Input, Void
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
-from evenmatch.server.ledger import Ledger
+from evenmatch.server.ledger import figures_of
 from evenmatch.server.recovery import resolve
 
 ALONE = "periodic:rounds_of=1000"
@@ -28,7 +29,7 @@ class World:
 
     def figures(self, queue: str, now: float) -> tuple[int, float | None, int]:
         """Return how many wait, their mean age, and how many expired."""
-        found = self.ledger.of(queue, since=0.0, now=now)
+        found = figures_of(self.ledger, queue, since=0.0, now=now)
         return found.waiting, found.waiting_age, found.expired
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
+from evenmatch.engine.shadow import extract
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input
 from evenmatch.model.match import Match
@@ -21,7 +22,7 @@ from evenmatch.ratings.periods import rate_period
 from evenmatch.server import shadows as shadows_module
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan, resolve
-from evenmatch.server.shadow import Shadow, extract
+from evenmatch.server.shadow import Shadow
 from evenmatch.wire_operate import WorldFigures
 
 CLOSE = Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0))

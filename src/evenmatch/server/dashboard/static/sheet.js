@@ -183,8 +183,35 @@ function story(match) {
       make("tbody", {}, ...rows.map(([name, cost, weighted]) => make("tr", {}, make("th", { scope: "row" }, name),
         make("td", { class: "number" }, cost), make("td", { class: "number" }, weighted)))))));
   }
+  parts.push(make("h3", {}, "From the journal"), ...replayed(match.match));
   parts.push(links(match.match, `/v1/queues/${encodeURIComponent(match.queue)}/matches?after=${match.record - 1}`));
   return parts;
+}
+
+// What to type where the server's data are; the page does not know their folder.
+function replayed(id) {
+  const command = make("code", {}, `evenmatch replay DATA --match ${id}`);
+  const copy = make("button", { type: "button", class: "quiet", "aria-label": "Copy the command" }, "Copy");
+  const copied = make("span", { role: "status", class: "hint" });
+  copy.addEventListener("click", async () => {
+    say(copied, "");
+    say(copied, await copyOf(command) ? "Copied." : "It is selected: copy it with your keyboard.");
+  });
+  return [
+    make("p", { class: "summary" }, "Each record that touched it, told in the folder where the server runs; DATA is its data directory."),
+    make("div", { class: "command" }, command, copy, copied),
+  ];
+}
+
+async function copyOf(element) {
+  getSelection().selectAllChildren(element);
+  try {
+    await navigator.clipboard.writeText(element.textContent);
+    return true;
+  } catch {
+    // Without TLS a browser lends its clipboard to nobody but by the old way, if at all.
+    return document.execCommand("copy");
+  }
 }
 
 function teamTable(teams) {

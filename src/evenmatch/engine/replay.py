@@ -1,0 +1,136 @@
+"""Deciding a record again from its input alone, to compare with what came of it at the time.
+
+The engine is driven as a shard drives it: before each input all timers that were due before it are
+fired. What they give must be the next record of the journal, since an advance with events is one.
+Jobs are not solved: their plans are inputs, which the journal holds.
+
+Two things that a server knew are not in its journal. Its limits on requests are settings, so what
+was refused for a size or a number out of range is refused again without being judged; and how a
+refusal is worded is no decision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
+from evenmatch.engine.admission import UNLIMITED
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record, decode, encode
+from evenmatch.errors import (
+    InvalidTicket,
+    JournalCorrupt,
+    MatchmakingError,
+    Overloaded,
+)
+from evenmatch.model.events import Event, Refused
+from evenmatch.model.inputs import Advance, Enqueue, Input
+from evenmatch.model.ticket import NewTicket
+
+BY_LIMITS = frozenset({InvalidTicket.code, Overloaded.code})
+"""Refusals that may come from a server's limits."""
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The first record that is decided in another way now.
+
+    Args:
+        record: What the journal holds.
+        at: The instant at which something else is decided now, engine time.
+        decided: What is decided then; nothing if the input is refused.
+        refused: Why the input is refused now, empty if it is not.
+    """
+
+    record: Record
+    at: float
+    decided: tuple[Event, ...]
+    refused: str = ""
+
+    @property
+    def first(self) -> int:
+        """Return the index of the first event that differs; 0 where instants differ."""
+        if self.at != self.record.input.now:
+            return 0
+        recorded, decided = map(_comparable, (self.record.events, self.decided))
+        pairs = zip(recorded, decided, strict=False)
+        same = next((n for n, (was, now) in enumerate(pairs) if was != now), None)
+        return min(len(recorded), len(decided)) if same is None else same
+
+
+class Replay:
+    """An engine that decides a journal's inputs again, record by record.
+
+    Args:
+        engine: Resumed where the first record begins; nobody else's.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        engine.limits = UNLIMITED
+
+    def hear(self, record: Record) -> Difference | None:
+        """Decide what comes of the next record's input; return how that differs, if it does.
+
+        After a difference the engine has another past than the journal: ask it no more.
+
+        Raises:
+            JournalCorrupt: The record is not the next one in time.
+        """
+        now, engine = record.input.now, self.engine
+        if not engine.tables.now <= now < math.inf:
+            raise JournalCorrupt(
+                f"record {record.sequence} is of {now} s, and the one before it of "
+                f"{engine.tables.now} s: keep the damaged journal and restore a copy"
+            )
+        is_advance = type(record.input) is Advance
+        while (at := engine.next_wakeup) < now or (is_advance and at == now):
+            decided = self._step(Advance(at)).events
+            if decided and at == now:
+                return self._compared(record, decided)
+            if decided:
+                return Difference(record, at, decided)
+        given = Advance(now) if is_advance else _as_judged(record)
+        try:
+            return self._compared(record, self._step(given).events)
+        except MatchmakingError as error:
+            return Difference(record, now, (), str(error))
+
+    def _step(self, given: Input) -> Record:
+        made = self.engine.step(given)
+        self.engine.take_jobs()
+        return made
+
+    def _compared(self, record: Record, decided: tuple[Event, ...]) -> Difference | None:
+        if _comparable(record.events) == _comparable(decided):
+            return None
+        # Reading back makes floats of whole numbers, as in the journal.
+        read = decode(encode(Record(record.sequence, record.input, decided))).events
+        if _comparable(record.events) == _comparable(read):
+            return None
+        return Difference(record, record.input.now, decided)
+
+
+def _as_judged(record: Record) -> Input:
+    """Return the input without what limits kept out: in its place an item that nobody takes."""
+    given = record.input
+    if not isinstance(given, Enqueue):
+        return given
+    out = {e.item for e in record.events if type(e) is Refused and e.code in BY_LIMITS}
+    if not out:
+        return given
+    nobody = NewTicket(())
+    tickets = [nobody if item in out else new for item, new in enumerate(given.tickets)]
+    return replace(given, tickets=tuple(tickets))
+
+
+def _comparable(events: Iterable[Event]) -> list[Event]:
+    return [_worded(each) if type(each) is Refused else each for each in events]
+
+
+def _worded(event: Refused) -> Refused:
+    """Return a refusal without its words; all that limits may cause are one."""
+    code = "by_limits" if event.code in BY_LIMITS else event.code
+    return replace(event, code=code, message="", where="")

@@ -1,0 +1,179 @@
+"""A shadow world: what the tickets of a journal would have got from another policy.
+
+The shadow is an engine of its own. It starts with the tickets that wait, and is handed the same
+tickets, at the same instants, under the same ids; its matches are only counted. The server's
+shadow hears of records as they become durable, `evenmatch replay --policy` reads them back. What
+is counterfactual about it:
+
+- A ticket that the live engine matched waits on in the shadow until the shadow matches it, or its
+  deadline there. A player who was matched live cancels nothing afterwards, so the shadow cannot
+  know whether he would have had the patience.
+- Cancels count in both worlds where the ticket still waits.
+- A player who was matched live and comes back while he still waits in the shadow stays there with
+  his first ticket; the second one is counted as `merged`.
+- Ratings are those that the live server knew; nobody plays the shadow's matches.
+- Matches of the shadow are final at once: ready-checks, backfill, exclusive matches and silence are
+  answers to live matches, which the shadow did not make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from evenmatch.cost.objective import Objective
+from evenmatch.engine.admission import UNLIMITED, fits
+from evenmatch.engine.counters import Counters
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.house import Resolve
+from evenmatch.engine.ratings import with_ratings
+from evenmatch.engine.records import Record
+from evenmatch.engine.rows import Waiting
+from evenmatch.engine.tables import Tables
+from evenmatch.errors import MatchmakingError, Refusal
+from evenmatch.model.events import Accepted, Existing, Refused
+from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle, Update
+from evenmatch.model.queue import Queue
+
+WAITING_MAX = 200_000
+"""Tickets that may wait in a shadow; one that would need more is dropped."""
+
+
+class Dropped(Exception):
+    """A shadow that cannot go on; the text says why."""
+
+
+class World:
+    """The engine of a shadow, and how it hears of a journal's records.
+
+    Args:
+        start: The tables that it starts with, copied; not touched by anybody else any more.
+        resolve: Makes a queue's policy.
+        tell: Takes the records of the shadow itself.
+    """
+
+    def __init__(self, start: Tables, resolve: Resolve, tell: Callable[[Record], None]) -> None:
+        self.merged = 0
+        self.engine = Engine(resolve, shard="shadow", limits=UNLIMITED)
+        self.engine.tables = _world(start)
+        self.engine.resume(start.now)
+        self._tell = tell
+
+    def hear(self, record: Record) -> None:
+        """Take a durable record of the live shard.
+
+        Raises:
+            Dropped: The shadow cannot go on.
+        """
+        given = _translated(record)
+        self._catch_up(record.input.now)
+        if given is not None:
+            self._step(given)
+        faults = self.engine.faults
+        if faults:
+            raise Dropped(str(faults[0]))
+        if len(self.engine.tables.waiting) > WAITING_MAX:
+            raise Dropped(f"more than {WAITING_MAX:,} tickets wait in it")
+
+    def _catch_up(self, now: float) -> None:
+        while (at := self.engine.next_wakeup) < now:
+            self._step(Advance(at))
+
+    def _step(self, given: Input) -> None:
+        try:
+            record = self.engine.step(given)
+        except Refusal:
+            # A ticket that waits live and has a match in the shadow: too late there.
+            return
+        except MatchmakingError as error:
+            raise Dropped(str(error)) from error
+        self.merged += sum(type(event) in (Existing, Refused) for event in record.events)
+        self._tell(record)
+        for running in self.engine.take_jobs():
+            self._step(Settle(given.now, running.queue, running.number, running.solve()))
+
+
+def extract(tables: Tables) -> Tables:
+    """Return what a shadow starts with, as a copy."""
+    return Tables(
+        now=tables.now,
+        sequence=tables.sequence,
+        seed=tables.seed,
+        version=tables.version,
+        queues=dict(tables.queues),
+        paused=tables.paused,
+        waiting=dict(tables.waiting),
+        counters=Counters(accepted=tables.counters.accepted),
+        recent={key: recent.copy() for key, recent in tables.recent.items()},
+        met={group: dict(players) for group, players in tables.met.items()},
+        played={group: played.copy() for group, played in tables.played.items()},
+    )
+
+
+def specs_of(queues: Mapping[str, Queue]) -> dict[str, str]:
+    """Return the shadow policies by queue."""
+    return {name: queue.shadow for name, queue in queues.items() if queue.shadow is not None}
+
+
+def _translated(record: Record) -> Input | None:
+    """Return what of a live record is an input of the shadow, too."""
+    given = record.input
+    if isinstance(given, Enqueue):
+        taken = [event for event in record.events if type(event) is Accepted]
+        tickets = tuple(
+            msgspec.structs.replace(
+                with_ratings(given.tickets[event.item], event.ratings), id=event.ticket
+            )
+            for event in taken
+        )
+        return Enqueue(given.now, tickets) if tickets else None
+    if isinstance(given, Configure):
+        queues = tuple(map(_shadowed, given.queues))
+        return msgspec.structs.replace(given, queues=queues)
+    if isinstance(given, Cancel):
+        return given
+    return given if isinstance(given, Update) else None
+
+
+def _world(start: Tables) -> Tables:
+    """Return the tables of the shadow's engine: everybody waits, under the shadow's policies.
+
+    A proposal goes on under the settings that it began with. Its tickets may have no place in the
+    queues as they are now, and no part in the shadow then.
+    """
+    queues = {name: _shadowed(queue) for name, queue in start.queues.items()}
+    objectives = {name: Objective(queue) for name, queue in queues.items()}
+    waiting: dict[str, Waiting] = {}
+    for row in start.waiting.values():
+        names = row.queues
+        if row.match is not None:
+            known = [name for name in names if name in queues]
+            names = tuple([name for name in known if fits(row.ticket, objectives[name])])
+        if names:
+            waiting[row.ticket.id] = Waiting(row.ticket, names, row.changed)
+    players: dict[str, dict[str, str]] = {}
+    for row in waiting.values():
+        group = players.setdefault(queues[row.queues[0]].group, {})
+        group.update((player.id, row.ticket.id) for player in row.ticket.players)
+    ended = start.counters.accepted - len(waiting)
+    return msgspec.structs.replace(
+        start,
+        queues=queues,
+        waiting=waiting,
+        players=players,
+        counters=Counters(accepted=start.counters.accepted, matched=ended),
+    )
+
+
+def _shadowed(queue: Queue) -> Queue:
+    """Return a queue as the shadow plays it."""
+    return msgspec.structs.replace(
+        queue,
+        policy=queue.policy if queue.shadow is None else queue.shadow,
+        accept=None,
+        exclusive_match=False,
+        silent_after=None,
+        rating=None,
+        rating_period=None,
+    )

@@ -1,0 +1,197 @@
+"""A journal decided again from its inputs alone, from one start of its server to the next.
+
+At each start the server made its matchers anew: of what they had learnt, they got what was in the
+newest snapshot, and that snapshot is not kept for ever. So where the journal does not tell, each
+possibility is tried: a server that was stopped took a snapshot of all, one that was killed found
+that of an earlier stop, or none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+import evenmatch
+from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
+from evenmatch.engine.replay import Difference, Replay
+from evenmatch.engine.tables import Tables
+from evenmatch.lab.replay.deciding import new_engine
+from evenmatch.lab.replay.source import SAY_EVERY, Say, Source
+from evenmatch.model.events import Accepted, Matched
+from evenmatch.policies.base import Memory
+
+Memories = Mapping[str, Memory]
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A difference, when it was, and what may explain it.
+
+    Args:
+        difference: The first one.
+        wall: When its record was written, Unix seconds.
+        reasons: In sentences; none where nothing but another decision is left.
+    """
+
+    difference: Difference
+    wall: float
+    reasons: tuple[str, ...]
+
+
+class Redecided(msgspec.Struct):
+    """What came of a replay.
+
+    Args:
+        shard: Whose records.
+        first: The first record that was decided again.
+        records: How many were decided the same.
+        inputs: How many of them, by kind.
+        tickets: Tickets accepted in them.
+        matches: Matches made in them.
+        starts: Records before which the server was started again.
+        found: The first difference, if there is one.
+    """
+
+    shard: str
+    first: int
+    records: int = 0
+    inputs: Counter[str] = msgspec.field(default_factory=Counter)
+    tickets: int = 0
+    matches: int = 0
+    starts: list[int] = []
+    found: Found | None = None
+
+
+class _Tried(msgspec.Struct):
+    """A stretch decided with some memories: the engine at its end, or the difference."""
+
+    engine: Engine
+    difference: Difference | None = None
+    wall: float = 0.0
+
+    @property
+    def reached(self) -> float:
+        return float("inf") if self.difference is None else self.difference.record.sequence
+
+
+def redecide(source: Source, say: Say) -> Redecided:
+    """Decide all records again, up to the first difference.
+
+    Args:
+        source: The journal.
+        say: Told of the progress.
+
+    Raises:
+        JournalError: The journal is damaged.
+
+    Complexity:
+        What the server needed to decide; a stretch with a difference is tried up to four times.
+    """
+    return _Again(source, say).run()
+
+
+class _Again:
+    """The work of `redecide`, and what it has to tell so far."""
+
+    def __init__(self, source: Source, say: Say) -> None:
+        self._source = source
+        self._say = say
+        self.told = Redecided(source.shard, source.begin)
+
+    def run(self) -> Redecided:
+        source, told = self._source, self.told
+        kept: Memories = {} if source.start is None else source.start.memories
+        tables, choices = source.tables, [kept]
+        for begin, end in _stretches(source):
+            if begin > source.begin:
+                told.starts.append(begin)
+            best = self._best(begin, end, tables, choices)
+            if best.difference is not None:
+                reasons = tuple(_reasons(source, begin, best))
+                told.found = Found(best.difference, best.wall, reasons)
+                break
+            # As a snapshot holds them.
+            learnt = msgspec.json.decode(msgspec.json.encode(best.engine.memories()))
+            tables = best.engine.tables
+            choices = _unlike(source.memories_before(end + 1), learnt, kept, {})
+            kept = choices[0]
+        return told
+
+    def _best(self, begin: int, end: int, tables: Tables, choices: list[Memories]) -> _Tried:
+        """Return the best of a stretch's tries: one without a difference, or with the latest."""
+        tries: list[_Tried] = []
+        for memories in choices:
+            engine = new_engine(self._source.shard)
+            engine.tables = tables.shallow_copy()
+            engine.resume(tables.now, memories)
+            tries.append(self._decided(begin, end, engine))
+            if tries[-1].difference is None:
+                break
+        return max(tries, key=lambda tried: tried.reached)
+
+    def _decided(self, begin: int, end: int, engine: Engine) -> _Tried:
+        replay = Replay(engine)
+        for entry in self._source.entries(begin, end):
+            if (difference := replay.hear(entry.record)) is not None:
+                return _Tried(engine, difference, entry.wall)
+            self._count(entry.record)
+        return _Tried(engine)
+
+    def _count(self, record: Record) -> None:
+        """Count a record that is decided the same, unless an earlier try came as far."""
+        source, told = self._source, self.told
+        if record.sequence - source.begin < told.records:
+            return
+        told.records += 1
+        told.inputs[kind_of(record)] += 1
+        told.tickets += sum(type(event) is Accepted for event in record.events)
+        told.matches += sum(type(event) is Matched for event in record.events)
+        if told.records % SAY_EVERY == 0:
+            self._say(told.records, source.last - source.begin + 1)
+
+
+def kind_of(record: Record) -> str:
+    """Return the name of a record's input, as the journal writes it."""
+    return type(record.input).__name__.lower()
+
+
+def _stretches(source: Source) -> Iterator[tuple[int, int]]:
+    """Yield the first and last record of each stretch that one process wrote."""
+    starts = [each.first_seq for each in source.segments]
+    bounds = [source.begin, *(at for at in starts if source.begin < at <= source.last)]
+    for begin, end in zip(bounds, [*bounds[1:], source.last + 1], strict=True):
+        if begin < end:
+            yield begin, end - 1
+
+
+def _unlike(*memories: Memories | None) -> list[Memories]:
+    """Return those that are there, each once."""
+    found: list[Memories] = []
+    for each in memories:
+        if each is not None and each not in found:
+            found.append(each)
+    return found
+
+
+def _reasons(source: Source, begin: int, tried: _Tried) -> Iterable[str]:
+    """Yield what else than another decision may be the reason for a difference."""
+    assert tried.difference is not None
+    yield from (str(fault) for fault in tried.engine.faults)
+    package = source.package_of(tried.difference.record.sequence)
+    if package not in (None, evenmatch.__version__):
+        yield (
+            f"evenmatch {package} wrote the record, this is {evenmatch.__version__}: decide it "
+            "again with that version"
+        )
+    if begin > source.begin:
+        yield (
+            f"the server was started again before record {begin}: what its matchers had learnt "
+            "since the last snapshot was lost then, and the journal does not tell how much"
+        )
+    elif source.start is not None:
+        yield (
+            f"older records are deleted, so the replay began after record {begin - 1} with what a "
+            "snapshot knew: tickets that a failed match kept apart are not in it"
+        )

@@ -1,0 +1,252 @@
+"""`replay` as it is called: the same, the first difference, stories, and another policy."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from evenmatch.cli.main import main
+from evenmatch.engine.records import Record
+from evenmatch.model.events import Matched
+from evenmatch.model.inputs import (
+    Accept,
+    Assign,
+    Cancel,
+    Configure,
+    Decline,
+    Enqueue,
+    Outcome,
+    Void,
+)
+from evenmatch.model.queue import Accept as ReadyCheck
+from evenmatch.model.queue import Criterion, Format, Queue, Scale
+from evenmatch.testing import new_ticket
+from tests.unit.lab.journals import Played, delete_before, rewrite
+
+CLOSE = Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0))
+DUEL = Queue(
+    "duel",
+    Format((1, 1)),
+    (CLOSE,),
+    policy="greedy",
+    accept=ReadyCheck(10.0, loss_max=0.5),
+    rating="elo",
+)
+
+
+INPUTS = "4 enqueue, 2 accept, 1 configure, 1 decline, 1 assign, 1 outcome, 1 cancel"
+
+
+def a_story() -> Played:
+    """Return a world in which dan declines, eve takes his seat, and ada beats her."""
+    world = Played().hand_in(Configure(0.0, (DUEL,)))
+    for now, name in ((1.0, "ada"), (3.0, "dan"), (4.0, "eve")):
+        world.hand_in(Enqueue(now, (new_ticket(name, 1500.0 + now, queues=("duel",)),)))
+    world.hand_in(Accept(5.0, "s0-m1", "s0-1"), Decline(6.0, "s0-m1", "s0-2"))
+    world.hand_in(Accept(7.5, "s0-m1", "s0-3"))
+    world.hand_in(Assign(8.0, "s0-m1", {"connect": "10.0.0.7:4000"}))
+    world.hand_in(Outcome(600.0, "s0-m1", ranks=(1.0, 2.0)))
+    world.hand_in(Enqueue(601.0, (new_ticket("fay", 1500.0, queues=("duel",)),)))
+    return world.hand_in(Cancel(602.0, "s0-4"))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return a_story().write(tmp_path / "data")
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 0) -> str:
+    assert main(["replay", *map(str, words)]) == code
+    out, error = capsys.readouterr()
+    return out if code != 2 else error
+
+
+def as_json(
+    capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 0
+) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(told(capsys, *words, "--json", code=code))
+    return found
+
+
+def changed(record: Record) -> Record:
+    (event,) = (each for each in record.events if isinstance(each, Matched))
+    worse = Matched(msgspec.structs.replace(event.match, quality=0.25))
+    events = tuple(worse if each is event else each for each in record.events)
+    return msgspec.structs.replace(record, events=events)
+
+
+def test_a_journal_is_decided_the_same(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = told(capsys, data).splitlines()
+    assert lines == [
+        f"11 records of shard s0 ({INPUTS}): 4 tickets, 1 match",
+        "all of it is decided the same from the inputs alone",
+    ]
+    assert told(capsys, data / "journal.db").splitlines() == lines
+
+
+def test_a_journal_is_only_read(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = [data / name for name in ("journal.db", "journal.db-ends")]
+    before = [path.read_bytes() for path in kept]
+    told(capsys, data)
+    told(capsys, data, "--match", "s0-m1")
+    told(capsys, data, "--policy", "greedy")
+    assert [path.read_bytes() for path in kept] == before
+
+
+def test_json_is_one_object_with_all_figures(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = as_json(capsys, data)
+    assert found["same"] is True
+    assert found["difference"] is None
+    assert (found["first"], found["records"], found["tickets"], found["matches"]) == (1, 11, 4, 1)
+    assert found["inputs"]["enqueue"] == 4
+
+
+def test_a_difference_is_told_in_words_with_exit_code_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = a_story()
+    data = world.write(tmp_path, package="0.0.1")
+    rewrite(data, [changed(world.records[6])])
+    lines = told(capsys, data, code=1).splitlines()
+    assert lines[0].startswith("6 records of shard s0 (3 enqueue")
+    assert lines[1] == (
+        "record 7 is decided in another way now: accept at 7.500 s, 2001-09-09 01:46:40 UTC"
+    )
+    assert lines[2].startswith("  recorded: match s0-m1 in duel: ada against eve; quality 0.250")
+    assert lines[3].startswith("  now: match s0-m1 in duel: ada against eve; quality 0.997")
+    assert lines[4] == "  in detail: quality was 0.25, is 0.997"
+    assert lines[5].startswith("  perhaps because evenmatch 0.0.1 wrote the record")
+    found = as_json(capsys, data, code=1)
+    assert found["same"] is False
+    assert found["difference"]["record"] == 7
+    assert found["difference"]["input"]["kind"] == "accept"
+    assert found["difference"]["recorded"][-1]["match"]["quality"] == 0.25
+    assert found["difference"]["decided"][-1]["match"]["quality"] == 0.997
+
+
+def test_a_match_is_told_from_its_tickets_to_its_outcome(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = told(capsys, data, "--match", "s0-m1")
+    story = [
+        "ticket s0-1 of ada, rated 1,501 begins to wait in duel",
+        "match s0-m1 in duel is proposed: ada against dan; quality 0.998",
+        "waits: s0-1 2.00 s, s0-2 0.00 s",
+        "ada of ticket s0-1 accepted",
+        "s0-2 (dan) declined: 1 seat of s0-m1 to be filled",
+        "match s0-m1 is repaired, s0-3 (eve) joined: ada against eve",
+        "match s0-m1 in duel: ada against eve; quality 0.997",
+        "waits: s0-1 6.50 s, s0-3 3.50 s",
+        "match s0-m1 has a place to be played: connect 10.0.0.7:4000",
+        "the outcome of match s0-m1 counts: its teams came in at place 1, 2",
+    ]
+    at = [text.find(words) for words in story]
+    assert -1 not in at
+    assert at == sorted(at)
+    assert "fay" not in text
+
+
+def test_a_ticket_is_told_to_its_end(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left = told(capsys, data, "--ticket", "s0-2")
+    assert "ticket s0-2 of dan, rated 1,503 begins to wait in duel" in left
+    assert "ticket s0-2 ended cancelled (declined) and left the proposal s0-m1" in left
+    found = as_json(capsys, data, "--ticket", "s0-4")
+    assert found["ticket"] == "s0-4"
+    begins, ends = found["story"]
+    assert (begins["record"], begins["at"], begins["input"]) == (10, 601.0, "enqueue")
+    assert ends["words"] == ["ticket s0-4 ended cancelled (player)", "s0-4 had waited 1.00 s"]
+    assert ends["events"] == [{"event": "cancelled", "ticket": "s0-4", "reason": "player"}]
+
+
+def test_a_match_that_was_called_off_says_who_waits_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = msgspec.structs.replace(DUEL, accept=None, backfill="manual")
+    world = Played().hand_in(Configure(0.0, (plain,)))
+    for now, name in ((1.0, "ada"), (3.0, "bob")):
+        world.hand_in(Enqueue(now, (new_ticket(name, 1500.0, queues=("duel",)),)))
+    world.hand_in(Void(4.0, "s0-m1", "no server"))
+    told_ = told(capsys, world.write(tmp_path), "--ticket", "s0-1")
+    assert "match s0-m1 was called off (no server); waiting again" in told_
+
+
+def test_a_ticket_that_waited_when_the_kept_records_begin_has_its_age(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = Played().hand_in(Configure(0.0, (DUEL,)))
+    world.hand_in(Enqueue(1.0, (new_ticket("ada", 1500.0, queues=("duel",)),))).stop()
+    world.hand_in(Enqueue(21.0, (new_ticket("bob", 1500.0, queues=("duel",)),)))
+    data = world.write(tmp_path)
+    delete_before(data, 3)
+    text = told(capsys, data, "--match", "s0-m1")
+    assert "waits: s0-1 20.0 s, s0-2 0.00 s" in text
+    lines = told(capsys, data).splitlines()
+    assert lines[0] == "records before 3 are deleted; a snapshot holds what came of them"
+
+
+def test_another_policy_is_shown_side_by_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(4)
+    plain = msgspec.structs.replace(DUEL, accept=None)
+    world = Played().hand_in(Configure(0.0, (plain,)))
+    for n in range(40):
+        arrived = new_ticket(f"p{n}", rng.gauss(1500, 100), queues=("duel",))
+        world.hand_in(Enqueue(float(n), (arrived,)))
+    data = world.write(tmp_path)
+    found = as_json(capsys, data, "--policy", "window:limit=20", "--queue", "duel")
+    was, would = found["queues"]["duel"]["journal"], found["queues"]["duel"]["policy"]
+    assert (was["matches"], found["policy"]) == (20, "window:limit=20")
+    assert would["quality"] > was["quality"]
+    text = told(capsys, data, "--policy", "window:limit=20")
+    rows = {line[:28].strip(): line[28:].split() for line in text.splitlines()}
+    assert rows["matches"] == ["20", str(would["matches"])]
+    assert rows["mean quality"] == [f"{was['quality']:.3f}", f"{would['quality']:.3f}"]
+    assert "ready-checks, backfill and exclusive matches" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "name a server's data directory: evenmatch replay DATA (see --help)"),
+        (("nowhere",), "there is no nowhere: name the data directory of a server"),
+        (("DATA", "--shard", "s7"), "the journal has no shard s7; it has s0"),
+        (
+            ("DATA", "--match", "s0-m99"),
+            "no match 's0-m99' in records 1 to 11 of shard s0: give its id, such as s0-m12",
+        ),
+        (
+            ("DATA", "--ticket", "ada"),
+            "no ticket 'ada' in records 1 to 11 of shard s0: give its id, such as s0-7",
+        ),
+        (
+            ("DATA", "--match", "s0-m1", "--policy", "greedy"),
+            "give only one of --match and --policy",
+        ),
+        (("DATA", "--queue", "duel"), "--queue says which queue gets the other policy"),
+        (("DATA", "--policy", "nope"), "no policy is called 'nope'"),
+    ],
+)
+def test_bad_input_is_one_sentence_with_exit_code_2(
+    words: tuple[str, ...], sentence: str, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [str(data) if word == "DATA" else word for word in words]
+    assert sentence in told(capsys, *given, code=2)
+
+
+def test_a_folder_without_a_journal_is_bad_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "there is no journal at" in told(capsys, tmp_path, code=2)
+
+
+def test_damage_is_bad_input(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = a_story()
+    rewrite(data, [msgspec.structs.replace(world.records[4], sequence=5)])
+    delete_before(data, 3)
+    assert "records 1 to 2 of shard 's0' are gone" in told(capsys, data, code=2)
