@@ -457,8 +457,10 @@ def test_what_only_the_engine_finds_wrong_is_said_with_the_files_name(
             "server.tokens.key_files: {folder}/short.key must hold at least 32 bytes of secret",
         ),
         (
-            '[server.allocation.fleet]\nkind = "webhook"\nurl = "http://fleet/find"\n'
-            'secret_file = "none.key"',
+            (
+                '[server.allocation.fleet]\nkind = "webhook"\nurl = "http://fleet/find"\n'
+                'secret_file = "none.key"'
+            ),
             "server.allocation.fleet.secret_file: {folder}/none.key cannot be read",
         ),
         ('[server]\nkeys_file = "none.json"', "{folder}/none.json cannot be read"),
