@@ -67,7 +67,8 @@ class TicketView(
 
     While it is proposed, `accepted` are those of its players who have accepted. Until all of them
     have, `answer_by` is the instant by which it has to answer, and `long_wait` says that it had
-    waited so long when it was asked that its players may have walked away.
+    waited so long when it was asked that its players may have walked away. `size` is the number of
+    its players.
 
     The tag tells it from `Refused` in the answers that idempotency keys keep.
     """
@@ -84,6 +85,7 @@ class TicketView(
     answer_by: float | None = None
     long_wait: bool = False
     accepted: tuple[str, ...] = ()
+    size: int = 1
 
 
 class Key(msgspec.Struct, frozen=True, gc=False):
@@ -137,7 +139,8 @@ class Proposal(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 def live_view(row: Waiting, proposal: Proposal | None) -> TicketView:
     """Return a live ticket as its owner sees it; `proposal` is the one that has it."""
     ticket = row.ticket
-    view = TicketView(ticket.id, "waiting", row.queues, ticket.enqueued_at, row.changed)
+    known = (row.queues, ticket.enqueued_at, row.changed)
+    view = TicketView(ticket.id, "waiting", *known, size=ticket.size)
     if proposal is None:
         return view
     accepted = proposal.accepted.get(ticket.id, ())

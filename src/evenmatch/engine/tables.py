@@ -155,6 +155,7 @@ class Tables(msgspec.Struct):
             end.reason,
             end.match,
             assignment,
+            size=len(end.players),
         )
 
     def knows(self, ticket_id: str) -> bool:

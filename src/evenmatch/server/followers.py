@@ -16,7 +16,6 @@ import msgspec
 from msgspec import UNSET
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.lookup import players_of
 from evenmatch.engine.records import Record
 from evenmatch.engine.rows import TicketView
 from evenmatch.model.accept import Accept
@@ -285,7 +284,7 @@ class TicketFeed:
                 "reason": None,
             }
             for ticket in event.tickets:
-                yield ticket.id, again
+                yield ticket.id, {**again, "size": ticket.size}
         elif isinstance(event, Assigned):
             assert self._engine is not None
             place = event.assignment
@@ -317,11 +316,11 @@ class TicketFeed:
 
     def _accepted(self, event: Confirmed) -> dict[str, object]:
         """Return what changes for a ticket some of whose players accept."""
-        topic, engine = self._topics.get(event.ticket), self._engine
-        if topic is None or engine is None:
+        topic = self._topics.get(event.ticket)
+        if topic is None:
             return {}
         accepted = topic.view.accepted + event.players
-        have_all = len(accepted) == len(players_of(engine.tables, event.ticket))
+        have_all = len(accepted) == topic.view.size
         return {"accepted": accepted, **(NOT_URGED if have_all else {})}
 
 

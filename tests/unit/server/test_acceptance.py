@@ -239,6 +239,21 @@ def test_party_sees_who_has_accepted_and_is_urged_until_all_have() -> None:
     assert sequences == sorted(set(sequences)), "a stream that comes back misses none of them"
 
 
+def test_acceptance_is_told_though_memory_is_far_ahead_of_the_journal() -> None:
+    """A server whose clock runs fast may have forgotten a ticket when its record is durable."""
+    world, follower = Listening(CHECKED), Follower()
+    world.enter(1.0, "a", "b")
+    world.feed.join(world.engine.view("s0-1"), follower)
+    engine = world.engine
+    late = [engine.step(Accept(2.0, "s0-m1", ticket)) for ticket in ("s0-1", "s0-2")]
+    engine.step(Advance(1_000.0))
+    engine.step(Enqueue(1_000.0, (NewTicket((Player("z"),)),)))
+    assert not engine.tables.knows("s0-1")
+    for record in late:
+        world.feed.hear(record)
+    assert [event.name for event in follower._inbox or ()] == ["proposed", "matched"]
+
+
 def test_player_who_has_waited_for_long_is_called_louder() -> None:
     check = Check(seconds=15.0, long_wait=60.0, long_seconds=40.0)
     world, follower = Listening(replace(CHECKED, accept=check)), Follower()
