@@ -42,7 +42,7 @@ def test_an_alarm_is_coloured_and_worded_at_the_top(visit: Visits, server: Serve
         lose_a_player(server, number)
     lost = page.locator("#alarm-lost")
     expect(lost.locator(".state")).to_have_text("alarm", timeout=8_000)
-    expect(lost).to_contain_text("of proposals lost a player in 5 min. Alarm from 30 %.")
+    expect(lost).to_contain_text("of proposals lost a player in 5 min. Alarm from 30\u00a0%.")
     expect(page.locator("#alarm-repairs")).to_contain_text("12 of 12")
     expect(page.locator("#alarm-repairs .state")).to_have_text("fine")
     expect(page.locator("#verdict")).to_have_text("Alarm: failed ready-checks.")
