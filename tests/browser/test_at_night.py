@@ -42,7 +42,7 @@ def test_an_alarm_is_coloured_and_worded_at_the_top(visit: Visits, server: Serve
         lose_a_player(server, number)
     lost = page.locator("#alarm-lost")
     expect(lost.locator(".state")).to_have_text("alarm", timeout=8_000)
-    expect(lost).to_contain_text("of proposals lost a player in 5 min. Alarm from 30 %.")
+    expect(lost).to_contain_text("of proposals lost a player in 5 min. Alarm from 30\u00a0%.")
     expect(page.locator("#alarm-repairs")).to_contain_text("12 of 12")
     expect(page.locator("#alarm-repairs .state")).to_have_text("fine")
     expect(page.locator("#verdict")).to_have_text("Alarm: failed ready-checks.")
@@ -174,3 +174,39 @@ def test_headings_of_the_sheet_are_in_order(visit: Visits, server: Server) -> No
     assert levels[0] == 2
     assert all(below <= above + 1 for above, below in pairwise(levels))
     server.call("DELETE", f"/v1/tickets/{name}")
+
+
+FOCUS = """
+() => {
+  const e = document.activeElement, shown = e.type === 'radio' ? e.nextElementSibling : e;
+  if (e === document.body) return null;
+  const box = shown.getBoundingClientRect();
+  const top = document.elementFromPoint(box.x + Math.min(box.width / 2, 20), box.y + 8);
+  const holder = e.type === 'radio' ? e.parentElement : e;
+  const isSeen = top !== null && (holder.contains(top) || top.contains(holder));
+  const place = [...document.querySelectorAll('*')].indexOf(e);
+  const {outlineStyle: outline} = getComputedStyle(shown);
+  return {place, isSeen, outline, what: e.outerHTML.slice(0, 60)};
+}
+"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_focus_is_in_sight_at_each_stop_and_goes_down_the_page(
+    visit: Visits, server: Server, width: int
+) -> None:
+    for number in range(3):
+        create(server, f"tab{width}-{number}", queue="slow")
+    page = visit(viewport={"width": width, "height": 800}).open("/?queue=slow").page
+    expect(page.locator("#longest tbody tr").first).to_be_visible()
+    places = []
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        stop = page.evaluate(FOCUS)
+        if stop is None:
+            break
+        assert stop["isSeen"], stop
+        assert stop["outline"] != "none", stop
+        places.append(stop["place"])
+    assert len(places) > 25
+    assert places == sorted(places)

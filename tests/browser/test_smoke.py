@@ -15,5 +15,5 @@ def test_page_shows_live_figures(visit: Callable[..., Visit], server: Server) ->
     for number in range(3):
         server.call("POST", "/v1/tickets", ticket(f"smoke{number}", queue="slow"))
     expect(page.locator("#tile-waiting")).to_have_text("3")
-    expect(page.locator("#crowd tbody tr")).to_have_count(1)
+    expect(page.locator("#crowd-summary")).to_have_text("3 tickets wait. They name no region.")
     assert page.locator("canvas").count() >= 5

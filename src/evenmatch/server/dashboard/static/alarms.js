@@ -23,11 +23,11 @@ const CHECKS = [
     },
   },
   {
-    id: "unmatched", title: "Expired",
+    id: "unmatched", title: "Expired tickets",
     look({ sum }) {
       const [expired, arrivals] = [sum("expired"), sum("arrivals")];
       if (arrivals < LEAST) return [number(expired), UNKNOWN, "tickets ended without a match in 5 min."];
-      return [share(expired, arrivals), level(expired / arrivals, 0.05, 0.2), "of arrivals ended without a match in 5 min. Alarm from 20 %."];
+      return [share(expired, arrivals), level(expired / arrivals, 0.05, 0.2), "of arrivals ended without a match in 5 min. Alarm from 20\u00a0%."];
     },
   },
   {
@@ -37,11 +37,11 @@ const CHECKS = [
       // A proposal may be repaired more than once.
       const broken = Math.min(proposed, sum("repaired") + sum("failed"));
       if (proposed < LEAST) return [number(broken), UNKNOWN, "lost a player in 5 min."];
-      return [share(broken, proposed), level(broken / proposed, 0.15, 0.3), "of proposals lost a player in 5 min. Alarm from 30 %."];
+      return [share(broken, proposed), level(broken / proposed, 0.15, 0.3), "of proposals lost a player in 5 min. Alarm from 30\u00a0%."];
     },
   },
   {
-    id: "repairs", title: "Repaired", needsCheck: true,
+    id: "repairs", title: "Repairs", needsCheck: true,
     look({ sum }) {
       const [repaired, failed] = [sum("repaired"), sum("failed")];
       const broken = repaired + failed;
@@ -90,5 +90,6 @@ export function showAlarms(tick, rows, queue, after) {
     wrong[tile.level].push(check.title.toLowerCase());
   }
   const said = [["Alarm", wrong[2]], ["Watch", wrong[1]]].filter(([, names]) => names.length);
+  byId("verdict").dataset.state = STATES[wrong.findLastIndex((names) => names.length)] ?? "fine";
   say(byId("verdict"), said.map(([word, names]) => `${word}: ${names.join(", ")}.`).join(" ") || "Nothing needs a look.");
 }

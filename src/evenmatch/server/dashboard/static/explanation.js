@@ -1,15 +1,15 @@
 // What the server says about why a ticket waits, as sentences first and numbers after them.
-import { make, number, quality, span } from "./words.js";
+import { make, number, quality, reasonOf, span } from "./words.js";
 
 const UNITS = { difference: "", relative: " of its own", percentile: " of all players" };
 
 export function explained(explanation) {
   const several = (explanation.queues ?? []).length > 1;
   // Of several queues each part has its own summary.
-  const parts = several ? [] : [make("p", { class: "lead" }, explanation.summary)];
+  const parts = several ? [] : [make("p", { class: "lead" }, reasonOf(explanation.summary))];
   if (explanation.check) parts.push(...checked(explanation.check, explanation.at));
   for (const part of explanation.queues ?? []) {
-    if (several) parts.push(make("h3", {}, `In queue ${part.queue}`), make("p", { class: "lead" }, part.summary));
+    if (several) parts.push(make("h3", {}, `In queue ${part.queue}`), make("p", { class: "lead" }, reasonOf(part.summary)));
     parts.push(...inQueue(part, explanation.at));
   }
   return parts;
@@ -27,6 +27,7 @@ function until(at, now) {
 
 function inQueue(part, now) {
   const parts = [facts([
+    ["Queue", part.queue],
     ["Others who wait", number(part.others)],
     ["It may play with now", number(part.allowed)],
     ["Players missing", part.seats.players_missing ? number(part.seats.players_missing) : null],
@@ -61,7 +62,7 @@ function prospectOf(prospect, now) {
   return facts([
     ["Legal", until(prospect.at, now)],
     ["Quality", quality(prospect.quality)],
-    ["Cost", number(Math.round(prospect.cost * 1000) / 1000)],
+    ["Cost, waits included", number(Math.round(prospect.cost * 1000) / 1000)],
     ["Tickets", prospect.tickets.join(", ")],
   ]);
 }

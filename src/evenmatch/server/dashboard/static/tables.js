@@ -1,5 +1,5 @@
 // Who waits, who has waited longest, and the last matches.
-import { brief, byId, cell, make, number, quality, say, share, span, spans } from "./words.js";
+import { brief, byId, cell, make, number, quality, reasonOf, say, share, span, spans } from "./words.js";
 
 const SHADES = 5;
 
@@ -49,7 +49,8 @@ const linkTo = (ticket, settings, ...inside) => make("a", { href: `#ticket=${enc
 // `rows` come from the server's list; without it, the one ticket that the stream names is shown.
 export function showLongest(rows, oldest, tick) {
   const table = byId("longest");
-  const shown = rows ?? (oldest ? [oldest] : []);
+  // The list may be of another moment than the figures.
+  const shown = rows?.length || !oldest ? rows ?? [] : [oldest];
   table.hidden = !shown.length;
   if (!shown.length) say(byId("longest-summary"), "Nobody waits. Those who do are listed here, the longest first.");
   else {
@@ -81,12 +82,6 @@ function longLine(row) {
     make("td", { class: "number" }, linkTo(row.ticket, { class: "button", "aria-label": `Why does ${row.ticket} wait?` }, "Why?")));
   fillLong(line, row);
   return line;
-}
-
-// The table says the wait already.
-function reasonOf(summary) {
-  const reason = summary.replace(/^This ticket has waited [^:;]*[:;] /, "");
-  return reason.charAt(0).toUpperCase() + reason.slice(1);
 }
 
 function fillLong(line, row) {

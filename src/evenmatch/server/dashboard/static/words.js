@@ -20,12 +20,18 @@ export function span(seconds) {
   return `${number(seconds / 86400)} days`;
 }
 
+// A summary without its beginning, where the wait and the queue are shown beside it.
+export function reasonOf(summary) {
+  const reason = summary.replace(/^This ticket has waited [^:;]*[:;] /, "");
+  return reason.charAt(0).toUpperCase() + reason.slice(1);
+}
+
 export function spans(least, most) {
   return span(least) === span(most) ? span(most) : `${span(least)} – ${span(most)}`;
 }
 
 export function share(part, all) {
-  return all ? `${Math.round((100 * part) / all)} %` : "0 %";
+  return `${all ? Math.round((100 * part) / all) : 0}\u00a0%`;
 }
 
 export function quality(value) {
