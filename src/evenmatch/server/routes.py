@@ -183,12 +183,7 @@ class Routes:
         match_id = request.path_params["match"]
         principal = principal_of(request.scope)
         if principal.is_player:
-            kept = await self._runtime.look(lambda engine: engine.match(match_id))
-            if (kept.match.hosts or ("",))[0] != principal.name:
-                raise NotHost(
-                    f"player {principal.name!r} is not the first of the hosts of match {match_id}",
-                    match=match_id,
-                )
+            await self._runtime.look(lambda engine: _check_host(engine, match_id, principal.name))
         await self._runtime.ask(Assign(self._runtime.now(), match_id, assignment))
         return await self._match(match_id)
 
@@ -223,6 +218,25 @@ class Routes:
             reason = "the server is about to stop and takes no new tickets"
             return json({"status": "draining", "reason": reason}, 503)
         return json({"status": "ready"})
+
+
+def _check_host(engine: Engine, match_id: str, player: str) -> None:
+    """Refuse a player who may not say where a match is played.
+
+    Raises:
+        NotHost: He is not the first of its hosts, or a hook of the game finds its server.
+    """
+    match = engine.match(match_id).match
+    if (match.hosts or ("",))[0] != player:
+        raise NotHost(
+            f"player {player!r} is not the first of the hosts of match {match_id}", match=match_id
+        )
+    queue = engine.tables.queues.get(match.queue)
+    if queue is not None and queue.allocation is not None:
+        raise NotHost(
+            f"the servers of queue {queue.name} come from its allocation hook, not from players",
+            match=match_id,
+        )
 
 
 def _fault_of(engine: Engine, queue: str) -> str | None:

@@ -206,6 +206,26 @@ def test_first_of_the_hosts_may_assign_the_match_with_his_own_token() -> None:
     play(act, hosted)
 
 
+def test_host_does_not_lead_players_away_from_the_servers_of_a_hook() -> None:
+    criteria = (Criterion("host_options", "host"),)
+    hosted = Queue(name="duel", criteria=criteria, allocation="fleet")
+
+    async def act(scene: Scene) -> None:
+        match = await scene.pair(*(Player(name, attributes={"host": "open"}) for name, _ in HOSTS))
+        host = scene.parts.runtime.engine.tables.matches[match].match.hosts[0]
+        path = f"/v1/matches/{match}/assignment"
+        evil, good = {"connection": "192.0.2.66:1"}, {"connection": "10.0.0.1:7777"}
+
+        for _ in range(2):
+            status, problem = await scene.call("PUT", path, evil, by=host)
+            assert (status, problem["error"]) == (403, "not_host")
+            assert "allocation hook" in problem["message"]
+            status, told = await scene.call("PUT", path, good)
+            assert (status, told["assignment"]) == (200, good)
+
+    play(act, hosted)
+
+
 HOSTS = (("a", "open"), ("b", "open"))
 
 
