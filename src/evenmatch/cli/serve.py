@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -104,17 +105,29 @@ def _games(
 
 
 def _run(games: list[Game], place: Place) -> None:
-    """Run the server; a journal that cannot be used at the start is bad input."""
+    """Run the server; a journal that cannot be used at the start is bad input.
+
+    A full or failing disk is a failure instead: whoever watches the process starts it again.
+    """
     from evenmatch.server import serving
 
     listens = _Announced(is_kept=place.data is not None)
     try:
         serving.serve(games, place, listens)
     except JournalError as error:
-        if listens.done:
+        if listens.done or _is_of_the_disk(error):
             raise
         # Nobody was served yet: what is wrong is what --data names.
         raise ConfigError(str(error)) from error
+
+
+def _is_of_the_disk(error: JournalError) -> bool:
+    """Return whether the disk was full or failed, so that the same start may do later.
+
+    Where there is no space for the shared memory file, SQLite speaks of an I/O error.
+    """
+    code: int = getattr(error.__cause__, "sqlite_errorcode", 0)
+    return code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 def needs_server() -> None:

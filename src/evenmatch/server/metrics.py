@@ -25,6 +25,8 @@ BATCH_BUCKETS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 LOG_PAUSE = 60.0
 """An unexpected error of the same kind is logged once in this many seconds."""
 KINDS_MOST = 100
+TOO_MANY = "too_many_requests"
+"""The reason of refused callers for which there is an alert."""
 
 
 class Commits(Protocol):
@@ -84,6 +86,8 @@ class Metrics:
             ["reason"],
             registry=self.registry,
         )
+        # There from the start: Prometheus sees no increase in a series that begins with its first.
+        self._refused.labels(TOO_MANY)
         self._logged: dict[str, float] = {}
 
     def watch(self, followers: Sized, statistics: Statistics) -> EngineFigures:

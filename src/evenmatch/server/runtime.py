@@ -30,6 +30,7 @@ from evenmatch.errors import (
     JournalError,
     JournalUnavailable,
     MatchmakingError,
+    PolicyError,
     StaleOwner,
 )
 from evenmatch.journals.base import Journal
@@ -103,7 +104,7 @@ class Runtime:
         self._idle = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
         self._timer = Timer(self._fire)
-        self._faults = 0
+        self._faults: list[PolicyError] = []
         self._crashed: JournalError | None = None
         self._workers = Workers(self._settle, self._job_failed, solved)
 
@@ -273,6 +274,8 @@ class Runtime:
 
     def _fire(self) -> None:
         self.handle(Advance(self.now()), ignore)
+        # One that decided nothing leaves no record, and nobody would look until the next commit.
+        self._report_faults()
 
     # Writer
 
@@ -317,12 +320,14 @@ class Runtime:
             self._snapshots.committed(sequence)
 
     def _report_faults(self) -> None:
-        """Log each policy that broke its contract, once."""
-        faults = self.engine.faults
-        if len(faults) != self._faults:
-            for fault in faults[self._faults :]:
-                log.error("policy_fault", fault=str(fault), consequence="its queue makes no match")
-            self._faults = len(faults)
+        """Log each policy that broke its contract, once, and where in its code."""
+        known, self._faults = self._faults, self.engine.faults
+        for fault in self._faults:
+            if fault not in known:
+                what = "its queue makes no match"
+                log.error(
+                    "policy_fault", fault=str(fault), consequence=what, exc_info=fault.__cause__
+                )
 
     # Failure
 
@@ -353,7 +358,7 @@ class Runtime:
         self._epoch = found.epoch
         self._durable = found.engine.tables.sequence
         self._snapshots.follow(self.shard, durable=self._durable, stored=found.snapshot_at)
-        self._faults = 0
+        self._faults = []
         for listener in self.listeners:
             listener.reset(found.engine)
         self.failure = None

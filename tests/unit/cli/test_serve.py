@@ -1,13 +1,16 @@
 """`serve` as it is started: what is refused, with which code, and what people are told."""
 
+import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from evenmatch.cli.main import main
 from evenmatch.errors import JournalUnavailable
+from evenmatch.journals.sqlite_file import advised
 from evenmatch.server import serving
 from evenmatch.server.datadir import DataLock
 from evenmatch.server.games import Game
@@ -81,6 +84,19 @@ def test_shard_given_up_while_running_is_a_failure(
     fake(monkeypatch, fails=True)
     assert main(["serve", config]) == 1
     assert capsys.readouterr().err == "evenmatch: the disk is gone\n"
+
+
+def test_start_on_a_full_disk_is_a_failure_that_may_be_tried_again(
+    capsys: pytest.CaptureFixture[str], config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def serve(games: list[Game], place: Place, announce: Callable[[str], None]) -> None:
+        with closing(sqlite3.connect(":memory:")) as connection, advised(Path("journal.db")):
+            connection.execute("PRAGMA max_page_count = 1")
+            connection.execute("CREATE TABLE records (body BLOB)")
+
+    monkeypatch.setattr(serving, "serve", serve)
+    assert main(["serve", config]) == 1
+    assert "free some space" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("given", [True, False])

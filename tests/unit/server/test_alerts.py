@@ -149,7 +149,9 @@ def test_commands_of_the_runbook_exist() -> None:
     assert len(paths) > 10
     for path in paths:
         assert re.sub(r"\b(TICKET|QUEUE)\b", "*", path) in known
-    assert {"serve", "backup", "check", "export", "compare"} == set(commands) <= set(COMMANDS)
+    assert (
+        {"serve", "backup", "check", "export", "compare", "keys"} == set(commands) <= set(COMMANDS)
+    )
 
 
 def test_metrics_that_alerts_look_at_exist(tmp_path: Path) -> None:
@@ -276,6 +278,15 @@ def test_requests_that_are_turned_away() -> None:
         assert set(statuses) <= {429, 503}
 
     happened("EvenmatchOverloaded", scene, Plan((apart,), settings=ServerSettings(limits=limits)))
+
+
+def test_caller_that_loops() -> None:
+    async def scene(world: World) -> None:
+        # The gate counts these; they reach no route.
+        for _ in range(51):
+            world.parts.metrics.turned_away("too_many_requests")
+
+    happened("EvenmatchCallerLimited", scene)
 
 
 def test_disk_that_is_slow() -> None:

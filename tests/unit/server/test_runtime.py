@@ -170,6 +170,54 @@ def test_policy_that_breaks_its_contract_makes_the_server_not_ready() -> None:
     play(scene)
 
 
+def test_policy_that_fails_by_its_own_timer_is_logged_at_once_and_with_its_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    logged: list[tuple[str, BaseException | None]] = []
+
+    class Log:
+        def error(
+            self,
+            event: str,
+            fault: str,
+            consequence: str,
+            exc_info: BaseException | None = None,
+        ) -> None:
+            logged.append((fault.split()[4], exc_info))
+
+    class Failing:
+        """Decides nothing for 50 ms, and then fails."""
+
+        def enter(self, entry: object, now: float) -> None: ...
+
+        def leave(self, entry_id: str, now: float) -> None: ...
+
+        def decide(self, now: float, fired: bool = False) -> Decision:
+            if fired:
+                raise KeyError("no such key")
+            return Decision(wake_at=now + 0.05)
+
+        def memory(self) -> dict[str, float]:
+            return {}
+
+    async def scene() -> None:
+        queues = (Queue(name="first", policy="greedy"), Queue(name="second", policy="greedy"))
+        runtime = Runtime(Plan(queues), MemoryJournal())
+        await runtime.start()
+        # The later queue first: what was logged already must not stand for what is new.
+        for name in ("second", "first"):
+            runtime.engine.pools[name].matcher = Failing()  # type: ignore[assignment]
+            await runtime.ask(Enqueue(runtime.now(), (NewTicket((Player(name),), (name,)),)))
+            await until(lambda name=name: runtime.engine.pools[name].fault is not None)
+            await asyncio.sleep(0)
+        assert [name for name, _ in logged] == ["second", "first"]
+        assert all(isinstance(error, KeyError) for _, error in logged)
+        await runtime.stop()
+
+    monkeypatch.setattr(runtime_module, "log", Log())
+    play(scene)
+
+
 def test_shard_that_another_owner_took_is_given_up() -> None:
     async def scene() -> None:
         journal = FailingJournal()

@@ -2,7 +2,8 @@
 
 One file of the data directory, `audit.jsonl`; when it is full it becomes `audit.1.jsonl`, and the
 oldest of them is deleted. It names keys by their ids and never holds a key or a token. Failed
-authentications come in floods, so an address and reason is written once a minute, with a count.
+authentications and keys that ask too often come in floods, so an address and reason, or a key, is
+written once a minute, with a count.
 """
 
 from __future__ import annotations
@@ -74,6 +75,16 @@ class AuditPage(msgspec.Struct, frozen=True):
     next: int
 
 
+class Often(msgspec.Struct, frozen=True):
+    """What comes in floods and is written once a minute; the fields are those of `AuditEntry`."""
+
+    who: str
+    action: str
+    kind: str
+    key: str = ""
+    detail: str = ""
+
+
 class AuditLog:
     """The audit log of one game.
 
@@ -96,7 +107,7 @@ class AuditLog:
         self._recent: deque[AuditEntry] = deque(maxlen=KEPT_IN_MEMORY)
         # Pages are read in threads; what is held under the lock is short, for the loop takes it.
         self._lock = threading.Lock()
-        self._failures: dict[tuple[str, str], int] = {}
+        self._failures: dict[Often, int] = {}
         self._failures_since = 0.0
         self._is_broken = False
         # Found at the first entry: until then another server may still write.
@@ -112,28 +123,33 @@ class AuditLog:
 
     def note_failure(self, address: str, reason: str) -> None:
         """Write down that an address showed a credential that is not valid."""
+        self._gather(Often(address, "authentication failed", "nobody", detail=reason))
+
+    def note_limited(self, principal: Principal) -> None:
+        """Write down that a key asked more often than it may."""
+        self._gather(Often(principal.name, "asked too often", principal.kind, principal.key))
+
+    def _gather(self, seen: Often) -> None:
+        """Write down what comes in floods: at once, and then once a minute with a count."""
         now = self._wall()
         if not 0.0 <= now - self._failures_since < FAILURE_PAUSE:
             self.flush()
             self._failures_since = now
-        seen = (address, reason)
         if seen in self._failures:
             self._failures[seen] += 1
             return
         if len(self._failures) >= FAILURES_MAX:
-            others = ("others", "various")
+            others = Often("others", seen.action, "nobody", detail="various")
             self._failures[others] = self._failures.get(others, 0) + 1
             return
         self._failures[seen] = 0
-        self._write(address, "authentication failed", kind="nobody", detail=reason)
+        self._write(**msgspec.structs.asdict(seen))
 
     def flush(self) -> None:
         """Write down how often the failures of the last minute came again."""
-        for (address, reason), count in self._failures.items():
+        for seen, count in self._failures.items():
             if count:
-                self._write(
-                    address, "authentication failed", kind="nobody", detail=reason, count=count
-                )
+                self._write(**msgspec.structs.asdict(seen), count=count)
         self._failures.clear()
 
     def page(self, after: int | None, most: int = PAGE_MAX) -> AuditPage:

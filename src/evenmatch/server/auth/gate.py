@@ -18,6 +18,7 @@ import msgspec
 from evenmatch.errors import ConfigError
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.address import Network, caller_address, household_of, networks_of
+from evenmatch.server.auth.audit import AuditLog
 from evenmatch.server.auth.keys import PREFIX
 from evenmatch.server.auth.limits import Buckets
 from evenmatch.server.auth.principal import LOCAL, NOBODY, Principal
@@ -79,6 +80,7 @@ class Known(msgspec.Struct, frozen=True, gc=False):
     bucket: str
     buckets: Buckets
     app: Asgi
+    audit: AuditLog
 
 
 class Gate:
@@ -168,6 +170,8 @@ class Gate:
         if known is None or known.until <= self._wall():
             known = self._verify(given, digest, scope)
         if wait := known.buckets.take(known.bucket, self._clock()):
+            if known.principal.kind == "service":
+                known.audit.note_limited(known.principal)
             raise TooManyRequests("this is more often than you may ask; wait a little", wait)
         scope["principal"] = known.principal
         if scope["type"] == "websocket":
@@ -215,15 +219,19 @@ class Gate:
             text = credential.decode("latin-1")
             for each in self._entrances:
                 if (principal := each.accounts.ring.principal(text, now)) is not None:
-                    buckets = each.accounts.service_buckets
-                    return Known(principal, principal.until, principal.key, buckets, each.app)
+                    buckets, audit = each.accounts.service_buckets, each.accounts.audit
+                    return Known(
+                        principal, principal.until, principal.key, buckets, each.app, audit
+                    )
             raise unknown_credential("unknown_key")
         for audience in audiences_of(credential):
             for each in self._entrances:
                 if (verifier := each.accounts.verifiers.get(audience)) is not None:
                     principal = verifier.principal(credential, now)
-                    buckets = each.accounts.player_buckets
-                    return Known(principal, principal.until, principal.name, buckets, each.app)
+                    buckets, audit = each.accounts.player_buckets, each.accounts.audit
+                    return Known(
+                        principal, principal.until, principal.name, buckets, each.app, audit
+                    )
         if credential.count(b".") != 2:
             raise unknown_credential("malformed")
         # Of several games, nobody learns which there are.

@@ -113,6 +113,21 @@ def test_flood_of_failures_is_a_few_lines_with_counts(tmp_path: Path) -> None:
     assert counts == {("192.0.2.1", 499), ("others", 401)}
 
 
+def test_key_that_asks_too_often_is_named_once_a_minute(tmp_path: Path) -> None:
+    looping, operator = add_key(tmp_path, "looping"), add_key(tmp_path, "night shift")
+
+    async def scene(site: Site) -> None:
+        statuses = [(await site.call("GET", "/v1/queues", key=looping)).status for _ in range(8)]
+        assert statuses == [200] * 3 + [429] * 5
+        (entry,) = (await site.call("GET", "/v1/audit", key=operator)).body["entries"]
+        assert (entry["who"], entry["action"]) == ("looping", "asked too often")
+        text = site.parts.metrics.text().decode()
+        assert 'evenmatch_refused_callers_total{reason="too_many_requests"} 5.0' in text
+
+    limits = Limits(key_requests_max=0.01, key_burst_max=3)
+    with_site(tmp_path, scene, limits=limits)
+
+
 def test_full_disk_stops_no_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     audit = AuditLog(tmp_path)
 
