@@ -9,8 +9,8 @@ Three kinds of text are rewritten in README.md and in the pages of docs/:
 - the ```text block that follows a ```python block: what the program prints.
 
 With --check nothing is written, and the exit code is 1 if a page is out of date. Instants and waits
-of a server differ from run to run, so that in blocks that ask a server, or read its journal, numbers
-with a decimal point count as equal.
+of a server differ from run to run, so that in blocks that ask a server, or read its journal,
+numbers with a decimal point count as equal.
 """
 
 from __future__ import annotations
