@@ -17,6 +17,7 @@ from tests.bench import (
     compiled,
     engine,
     explain,
+    fills,
     followers,
     forecast,
     idle,
@@ -43,6 +44,7 @@ from tests.bench.report import (
 BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "engine": engine.run,
     "explain": explain.run,
+    "fills": fills.run,
     "rules": rules.run,
     "compiled": compiled.run,
     "orders": orders.run,

@@ -142,3 +142,24 @@ def test_no_legal_match_waits_and_the_next_one_is_known(
             assert world.wake_at == world.first_legal_at(), (seed, number)
             if seed % 3 == 0:
                 world.restart(now)
+
+
+def test_search_that_gives_up_wakes_late_but_never_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenmatch.policies.greedy.SEATINGS_MAX", 1)
+    late = 0
+    for seed in range(4):
+        rng = random.Random(seed)
+        world = World(Queue("main", Format((2, 2, 2)), (), RULES[3]))
+        now = 0.0
+        for number in range(1, 12):
+            now += rng.choice((0, 1, 2, 5))
+            while world.wake_at < now:
+                world.decide(world.wake_at, fired=True)
+            each = newcomer(rng, world.queue, number, now)
+            world.waiting[each.id] = each
+            world.matcher.enter(each, now)
+            world.decide(now, fired=False)
+            first = world.first_legal_at()
+            assert world.wake_at >= first
+            late += world.wake_at > first
+    assert late

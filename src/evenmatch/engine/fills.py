@@ -42,10 +42,8 @@ from evenmatch.model.ticket import Ticket
 
 LOOKS_MOST = 8
 """Matches of one queue that look at all who wait at the same instant."""
-BUDGET = 48
+BUDGET = 32
 """Divisions that one input may evaluate; the search that reaches it is finished."""
-LATER = 0.25
-"""Seconds after which those look that had no turn."""
 LOOK_AGAIN = 1.0
 """Seconds between two such looks for the same match."""
 
@@ -109,7 +107,7 @@ class Fills:
     def fire(self, now: float) -> None:
         """Let the matches whose time it is look at all who wait."""
         for queue, screen in self._screens.items():
-            if screen.take_due(now, LOOKS_MOST, now + LATER) and queue in self._house.pools:
+            if screen.take_due(now, LOOKS_MOST) and queue in self._house.pools:
                 self._house.dirty[queue] = None
 
     def _put(self, screen: Screen, match_id: str) -> None:
@@ -253,14 +251,14 @@ class Fills:
 
     def _look(self, screen: Screen, match_id: str) -> bool:
         """Let a match look at all who wait; return whether somebody joined it."""
-        screen.end_look(match_id)
         opening = self._still_open(screen.pool, match_id)
         if opening is None:
             return False
         now = self._house.now
         if self._evaluations_left <= 0:
-            screen.look_soon(match_id, now + LATER, owed_since=now)
+            screen.skip(match_id, now)
             return False
+        screen.end_look(match_id)
         ready, next_at = screen.look(match_id, opening, now)
         search = seat_newcomers(screen.pool, opening, ready, now, next_at)
         return self._conclude(screen, match_id, search, now + LOOK_AGAIN)
@@ -274,7 +272,7 @@ class Fills:
             return False
         now = self._house.now
         if self._evaluations_left <= 0:
-            screen.look_soon(match_id, now + LATER, owed_since=now)
+            screen.skip(match_id, now)
             return False
         search = screen.search(opening, newcomers, ready, now)
         return self._conclude(screen, match_id, search, now)

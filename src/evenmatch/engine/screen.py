@@ -29,6 +29,8 @@ its criteria, and since when seats are free."""
 
 NUMBERS_MOST = 100_000
 """Pairs of tickets that one pass compares, so that a create of many takes little memory."""
+LATER = 0.25
+"""Seconds after which those look that had no turn."""
 FEW = 16
 """Rows that there is room for at first; the room doubles when it is full."""
 
@@ -48,6 +50,7 @@ class Screen:
         self._rows: dict[str, int] = {}
         self._priorities: dict[str, Priority] = {}
         self._unused: list[int] = []
+        self._turn_at = -math.inf
         self._by_priority: dict[Priority, tuple[list[str], Rows]] = {}
         self._tickets: list[Ticket] = []
         self._waiting: Floats = np.empty((self.pairs.columns, 0))
@@ -229,25 +232,26 @@ class Screen:
 
     # When each looks
 
-    def look_soon(self, match_id: str, at: float, owed_since: float = math.inf) -> None:
-        """Let a match look at all who wait at an instant, unless it does so before.
-
-        Args:
-            match_id: The match.
-            at: The instant.
-            owed_since: Since when it has waited for its turn.
-        """
+    def look_soon(self, match_id: str, at: float) -> None:
+        """Let a match look at all who wait at an instant, unless it does so before."""
         row = self._rows[match_id]
         self.look_at[row] = min(self.look_at[row], at)
-        self.owed_since[row] = min(self.owed_since[row], owed_since)
 
     def look_at_of(self, match_id: str) -> float:
         """Return when a match looks at all who wait."""
         return float(self.look_at[self._rows[match_id]])
 
     def end_look(self, match_id: str) -> None:
-        """Note that a match has had its turn."""
-        self.is_due[self._rows[match_id]] = False
+        """Note that a match has its turn."""
+        row = self._rows[match_id]
+        self.is_due[row], self.owed_since[row] = False, math.inf
+
+    def skip(self, match_id: str, now: float) -> None:
+        """Let a match look at the next turn, for which it waits from now on, or longer already."""
+        row = self._rows[match_id]
+        self.is_due[row] = False
+        self.owed_since[row] = min(self.owed_since[row], now)
+        self.look_soon(match_id, self._next_turn(now))
 
     def put_off(self, later: float) -> None:
         """Let those look later that were due and had no turn."""
@@ -255,17 +259,22 @@ class Screen:
         self.look_at[rows] = np.minimum(self.look_at[rows], later)
         self.is_due[rows] = False
 
+    def _next_turn(self, now: float) -> float:
+        """Return when those look that had no turn: all at the same instant."""
+        if self._turn_at <= now:
+            self._turn_at = now + LATER
+        return self._turn_at
+
     def next_look(self) -> float:
         """Return the instant of the next look."""
         return float(self.look_at.min())
 
-    def take_due(self, now: float, most: int, later: float) -> bool:
+    def take_due(self, now: float, most: int) -> bool:
         """Let those matches look now whose time has come, the most overdue first.
 
         Args:
             now: The present instant.
-            most: How many may look now.
-            later: When the others may.
+            most: How many may look now; the others have to wait for the next turn.
 
         Returns:
             Whether there are any.
@@ -274,12 +283,13 @@ class Screen:
         rows = rows[self.look_at[rows] <= now]
         if not len(rows):
             return False
-        np.minimum.at(self.owed_since, rows, self.look_at[rows])
+        self.owed_since[rows] = np.minimum(self.owed_since[rows], self.look_at[rows])
         rows = rows[np.argsort(self.owed_since[rows], kind="stable")]
         chosen, rest = rows[:most], rows[most:]
-        self.look_at[rest] = later
-        self.look_at[chosen] = self.owed_since[chosen] = math.inf
+        self.look_at[chosen] = math.inf
         self.is_due[chosen] = True
+        if len(rest):
+            self.look_at[rest] = self._next_turn(now)
         return True
 
     def _make_room(self, rows: int) -> None:

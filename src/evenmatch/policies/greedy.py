@@ -54,7 +54,8 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         searched exactly, and so are roles of single players. Where rules compare more than two
         players, or parties have roles, a search looks at no more than `solvers.fill.STEPS_MAX`
         pairs and `SEATINGS_MAX` groups, and is made again when one of the tickets that it looked
-        at leaves.
+        at leaves. Such a search may miss the group that is legal first: then the policy wakes up
+        later than it could, never earlier, and what it makes is legal all the same.
     """
 
     fills = False

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from evenmatch.cost.objective import Objective
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.engine.rosters import OPENS_PER_MINUTE, Roster
@@ -45,7 +46,7 @@ from evenmatch.model.inputs import (
     Void,
 )
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule
@@ -421,6 +422,47 @@ class TestFill:
         house.hand(Open(2.0, "s0-m2", 0, ("d",)))
         found = fills(house.enter(3.0, "e", "f"))
         assert {match.extends for match in found} == {"s0-m1", "s0-m2"}
+
+    def test_comes_to_all_matches_that_look_at_the_same_instant(self) -> None:
+        house = House(filled(1, 1, rules=(rule(limit=10.0, rate=10.0),)))
+        house.enter(1.0, *(new_ticket(n, r) for n, r in zip("abcd", (0, 0, 900, 900), strict=True)))
+        house.enter(3.0, new_ticket("e", 80), new_ticket("f", 980))
+        house.open(4.0, "b", lease=60.0)
+        house.hand(Open(4.0, "s0-m2", 0, ("d",), lease=60.0))
+        found = fills(house.pass_to(20.0))
+        assert [(match.extends, match.at) for match in found] == [("s0-m1", 10.0), ("s0-m2", 10.0)]
+
+    def test_that_one_input_has_no_room_for_comes_a_little_later(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("evenmatch.engine.fills.BUDGET", 2)
+        monkeypatch.setattr("evenmatch.engine.fills.LOOKS_MOST", 2)
+        judged = []
+        judge = Objective.judge
+        monkeypatch.setattr(
+            Objective, "judge", lambda self, teams: (judged.append(1), judge(self, teams))[1]
+        )
+        # Newcomers may sit with those who play, but teams are too uneven until the rule widens.
+        even = Rule("imbalance", "rating", 10.0, expand=Expansion(rate=20.0))
+        house = House(filled(2, 2, rules=(even,)))
+        for match in range(8):
+            house.enter(1.0, *(f"m{match}{seat}" for seat in range(4)))
+        for match in range(1, 9):
+            house.hand(Open(2.0, f"s0-m{match}", 0, (f"m{match - 1}0",), lease=60.0))
+        found = []
+        for number in range(3):
+            judged.clear()
+            found += fills(house.enter(3.0, new_ticket(f"n{number}", 1_700)))
+            # Two steps at most: what was due before, and the create.
+            assert len(judged) <= 4
+        while house.engine.next_wakeup < 30.0:
+            judged.clear()
+            found += fills(house.hand(Advance(house.engine.next_wakeup)))
+            # One look at all who wait may end what it has begun.
+            assert len(judged) <= 10
+        # The rule is wide enough from 7.5 s on.
+        assert [match.players for match in found] == [(("n0",), ()), (("n1",), ()), (("n2",), ())]
+        assert all(7.5 <= match.at < 12.0 for match in found)
 
     def test_finishes_with_the_running_match(self) -> None:
         house = running(House(filled(2, 2, exclusive_match=True)))
