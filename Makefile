@@ -15,7 +15,7 @@ STAMP_DEMO := $(VENV)/.stamp-demo
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint docs bench client-ts results serve lock load fault fuzz mutants test-browser clean
+.PHONY: help setup demo test lint docs bench client-ts results serve lock load fault fuzz bounds mutants test-browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -54,6 +54,9 @@ fault: $(STAMP_DEV) ## kill a real server at random under load: make fault SEEDS
 
 fuzz: $(STAMP_DEV) ## send 20,000 requests made from the OpenAPI document: make fuzz EXAMPLES=1000
 	@EVENMATCH_FUZZ=$(or $(EXAMPLES),500) $(BIN)/python -m pytest tests/fuzz -q -s $(ARGS)
+
+bounds: $(STAMP_DEV) ## run the tests of solvers and policies with every index of the kernels checked
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest tests/unit/solvers tests/unit/policies tests/unit/lab tests/property $(ARGS)
 
 load: $(STAMP_DEV) ## put a real server under load: make load ARGS="--rate 300 --minutes 30 --json out.json"
 	@$(BIN)/python -m tests.load $(ARGS)

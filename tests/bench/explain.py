@@ -21,8 +21,8 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.server.parts import Parts, assemble
+from evenmatch.server.process import calm_collector, share_interpreter
 from evenmatch.server.recovery import Plan
-from evenmatch.server.serving import calm_collector, share_interpreter
 from tests.bench.report import Row, Setting
 
 WAITING = 5_000

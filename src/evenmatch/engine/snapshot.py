@@ -13,14 +13,11 @@ from typing import Any
 import msgspec
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.ratings import Period
 from evenmatch.engine.records import FORMAT
 from evenmatch.engine.tables import COPIED_BY_GROUP, Tables
 from evenmatch.errors import JournalCorrupt
 from evenmatch.policies.base import Memory
 
-LARGE = ("waiting", "ended", "matches", "keys", "rosters")
-"""Tables with a row for each ticket, match or key."""
 SLICE = 1_000
 """Rows encoded at a time: about a millisecond."""
 
@@ -61,45 +58,54 @@ def take(engine: Engine) -> Snapshot:
 def encode_snapshot(snapshot: Snapshot) -> bytes:
     """Return the snapshot as bytes.
 
-    Rows are encoded in slices, so that a thread that does this lets others run in between.
+    Rows are encoded in slices, so that a thread that does this lets others run in between, and all
+    into one buffer, so that a state of many megabytes is not there several times over.
     """
     tables = snapshot.tables
-    fields: dict[str, object] = {name: getattr(tables, name) for name in tables.__struct_fields__}
-    for name in LARGE:
-        fields[name] = msgspec.Raw(_in_slices(getattr(tables, name)))
+    parts = _parts(tables)
     for name in COPIED_BY_GROUP:
-        groups: dict[str, dict[str, object]] = getattr(tables, name)
-        fields[name] = {group: msgspec.Raw(_in_slices(of)) for group, of in groups.items()}
-    for name in ("periods", "closing"):
-        periods: dict[str, Period] = getattr(tables, name)
-        fields[name] = {ladder: _period_in_slices(period) for ladder, period in periods.items()}
-    fields["played"] = {
-        group: {
-            "rows": msgspec.Raw(_in_slices(played.rows)),
-            "of": msgspec.Raw(_in_slices(played.of)),
-            "first": played.first,
-            "seats": played.seats,
-        }
-        for group, played in tables.played.items()
-    }
-    whole = {name: getattr(snapshot, name) for name in snapshot.__struct_fields__}
-    return msgspec.json.encode({**whole, "tables": fields})
+        parts[name] = _Parts(getattr(tables, name))
+    for name in ("periods", "closing", "played"):
+        groups: dict[str, msgspec.Struct] = getattr(tables, name)
+        parts[name] = _Parts({group: _parts(of) for group, of in groups.items()})
+    buffer = bytearray()
+    _write(buffer, _Parts({**_parts(snapshot), "tables": parts}))
+    return bytes(buffer)
 
 
-def _period_in_slices(period: Period) -> dict[str, object]:
-    fields: dict[str, object] = {name: getattr(period, name) for name in period.__struct_fields__}
-    for name in ("results", "played", "before"):
-        fields[name] = msgspec.Raw(_in_slices(getattr(period, name)))
-    return fields
+class _Parts(dict[str, object]):
+    """An object of few fields, some of which may have many rows."""
 
 
-def _in_slices(rows: Mapping[str, object]) -> bytes:
-    """Return a JSON object, made a slice at a time."""
+def _parts(struct: msgspec.Struct) -> _Parts:
+    return _Parts({name: getattr(struct, name) for name in struct.__struct_fields__})
+
+
+def _write(buffer: bytearray, value: object) -> None:
+    """Append a value as JSON."""
+    if isinstance(value, _Parts):
+        buffer += b"{"
+        for number, (name, part) in enumerate(value.items()):
+            buffer += b"," * (number > 0) + msgspec.json.encode(name) + b":"
+            _write(buffer, part)
+        buffer += b"}"
+    elif isinstance(value, dict):
+        _write_rows(buffer, value)
+    else:
+        buffer += msgspec.json.encode(value)
+
+
+def _write_rows(buffer: bytearray, rows: dict[str, object]) -> None:
     items = iter(rows.items())
-    slices = []
+    buffer += b"{"
     while part := dict(islice(items, SLICE)):
-        slices.append(msgspec.json.encode(part)[1:-1])
-    return b"{" + b",".join(slices) + b"}"
+        # Slices become one object: its comma, or its end, stands where a slice ended.
+        buffer += msgspec.json.encode(part)[1:]
+        buffer[-1] = ord(",")
+    if rows:
+        buffer[-1] = ord("}")
+    else:
+        buffer += b"}"
 
 
 def decode_snapshot(state: bytes) -> Snapshot:

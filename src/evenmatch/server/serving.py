@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import ipaddress
 import os
 import signal
 import socket
 import ssl
-import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -26,6 +24,12 @@ from evenmatch.server.datadir import DataLock
 from evenmatch.server.games import Game, Games
 from evenmatch.server.logs import log
 from evenmatch.server.patience import http_protocol
+from evenmatch.server.process import (
+    calm_collector,
+    raise_file_limit,
+    return_large_buffers,
+    share_interpreter,
+)
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan, pools_of
 
 BACKLOG = 2_048
@@ -37,9 +41,6 @@ MESSAGE_BYTES_MAX = 65_536
 """Bytes of one message of a client: a thousand ids of tickets."""
 UNHEARD_SECONDS = 30
 """A connection is given up when the other side has confirmed nothing for so long."""
-COLLECT_AFTER = (50_000, 20, 50)
-SWITCH_INTERVAL = 0.0005
-"""Seconds for which a thread may keep the interpreter while another one waits for it."""
 SNAPSHOT_EVERY_NAME = "EVENMATCH_SNAPSHOT_EVERY"
 
 
@@ -73,6 +74,7 @@ def serve(games: Sequence[Game], place: Place, announce: Callable[[str], None]) 
     check_host(place.host, is_keyed=any(each.accounts.is_keyed for each in games))
     check_certificate(place)
     raise_file_limit()
+    return_large_buffers()
     if place.wait:
         for each in games:
             warm_up(each.plan)
@@ -158,17 +160,6 @@ def listen(place: Place) -> socket.socket:
     return listening
 
 
-def raise_file_limit() -> None:
-    """Let the process have as many connections as the system allows it."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def snapshot_every(environment: Mapping[str, str]) -> int:
     """Return the records between two snapshots; tests set fewer than there usually are.
 
@@ -179,25 +170,6 @@ def snapshot_every(environment: Mapping[str, str]) -> int:
     if not (text.isascii() and text.isdigit() and int(text) >= 1):
         raise ConfigError(f"{SNAPSHOT_EVERY_NAME} must be a whole number >= 1, got {text[:64]!r}")
     return int(text)
-
-
-def calm_collector() -> None:
-    """Keep the garbage collector from walking over all tickets again and again.
-
-    Tickets form no cycles, so there is little for it to find; a full walk over 100,000 of them
-    would stop the server for 0.4 s.
-    """
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
-
-
-def share_interpreter() -> None:
-    """Let the event loop have its turn soon where jobs run Python code in other threads.
-
-    With the usual 5 ms, a loop beside two busy threads of Python was seen to wait up to 160 ms,
-    with 0.5 ms 14 ms.
-    """
-    sys.setswitchinterval(SWITCH_INTERVAL)
 
 
 async def _serve(

@@ -6,7 +6,8 @@ no parallel reductions: the same numbers come out on every run.
 
 What was compiled is kept on disk. numba notices when the kernel's own file changes, but not when
 a kernel of another file that was compiled into it does; so the folder's name contains a hash of
-all solvers, of numba's version and of the processor. Without numba kernels are plain functions.
+all solvers, of numba's version, of the processor and of whether indices are checked, as numba does
+under `NUMBA_BOUNDSCHECK=1`. Without numba kernels are plain functions.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def cache_folder() -> str | None:
 
 @cache
 def cache_key() -> str:
-    """Return the hash of all solvers, numba's version and the processor."""
+    """Return the hash of all solvers and of all else that compiled code depends on."""
     import numba
     from numba.core import codegen
 
@@ -136,6 +137,7 @@ def cache_key() -> str:
     for path in sorted(folder.rglob("*.py")):
         name = path.relative_to(folder).as_posix()
         digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
-    for fact in (numba.__version__, platform.machine(), cpu.get_host_cpu_features()):
+    is_checked = bool(numba.config.BOUNDSCHECK)  # type: ignore[attr-defined]
+    for fact in (numba.__version__, platform.machine(), cpu.get_host_cpu_features(), is_checked):
         digest.update(str(fact).encode() + b"\0")
     return digest.hexdigest()[:16]

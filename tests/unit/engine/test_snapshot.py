@@ -64,6 +64,16 @@ def test_snapshot_survives_the_round_trip() -> None:
     assert found.memories == before.memories()
 
 
+@pytest.mark.parametrize("rows", [1, 2, 1_000])
+def test_slices_are_put_together_as_if_encoded_at_once(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SLICE", rows)
+    taken = take(busy())
+
+    assert encode_snapshot(taken) == msgspec.json.encode(taken)
+
+
 def test_region_and_hosts_of_a_match_survive_the_round_trip() -> None:
     asks = (Criterion("latency", "latency", pairs="region"), Criterion("host_options", "connect"))
     near, far = {"eu": 20.5}, {"eu": 30.0, "us": 20.0}

@@ -19,7 +19,7 @@ def floors_of(costs: Singles, seats: Sequence[int]) -> Singles:
     The pairs of a full match cost at least the sum over its players, whatever its division.
 
     Args:
-        costs: `Pairs.costs`, or shape (0, 0, 2): nothing is known, and floors are 0.
+        costs: `Pairs.costs`, shape (n, n, 2).
         seats: Seats by team.
 
     Complexity:

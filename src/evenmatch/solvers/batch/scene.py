@@ -153,6 +153,7 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
     trio = np.zeros((0, 0), dtype=np.float32)
     if plain is not None and seats == (3, 3) and len(batch.facts.values):
         trio = trio_parity(largest, batch.parity)
+    has_floors = is_fixed and pairs is not None
     return Scene(
         measures_of(batch.facts),
         shares_of(batch.facts, batch.seats),
@@ -173,7 +174,7 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
         numbers,
         *options,
         trio,
-        floors_of(costs, seats) if is_fixed else np.zeros(batch.players, dtype=np.float32),
+        floors_of(costs, seats) if has_floors else np.zeros(batch.players, dtype=np.float32),
     )
 
 

@@ -247,6 +247,7 @@ def test_without_a_table_of_pairs_matches_are_worth_the_same(
             patched.setattr("evenmatch.solvers.batch.scene.PLAYERS_IN_TABLE", 10)
             free = prepare(batch)
         assert not len(free.scene.costs)
+        assert np.array_equal(free.scene.floor, np.zeros(batch.players))
         one = Annealing(table.scene, table.seated, table.candidates, seed=1)
         two = Annealing(free.scene, free.seated, free.candidates, seed=1)
         assert two.walk.energies == pytest.approx(one.walk.energies, abs=1e-5)

@@ -1,0 +1,59 @@
+"""What a process needs that serves for months: its memory, its threads and its files."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+
+COLLECT_AFTER = (50_000, 20, 50)
+SWITCH_INTERVAL = 0.0005
+"""Seconds for which a thread may keep the interpreter while another one waits for it."""
+M_MMAP_THRESHOLD = -3
+"""The name of the setting in glibc's `malloc.h`."""
+LARGE_BUFFER = 1 << 18
+"""Bytes from which a buffer is a mapping of its own."""
+
+
+def raise_file_limit() -> None:
+    """Let the process have as many connections as the system allows it."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def calm_collector() -> None:
+    """Keep the garbage collector from walking over all tickets again and again.
+
+    Tickets form no cycles, so there is little for it to find; a full walk over 100,000 of them
+    would stop the server for 0.4 s.
+    """
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
+
+
+def share_interpreter() -> None:
+    """Let the event loop have its turn soon where jobs run Python code in other threads.
+
+    With the usual 5 ms, a loop beside two busy threads of Python was seen to wait up to 160 ms,
+    with 0.5 ms 14 ms.
+    """
+    sys.setswitchinterval(SWITCH_INTERVAL)
+
+
+def return_large_buffers() -> bool:
+    """Have the memory of large buffers go back to the system as soon as they are freed.
+
+    glibc raises its threshold for that with every large buffer that is freed, up to 32 MB; from
+    then on the next one grows the heap, which small things that stay keep from shrinking again:
+    each snapshot of the tables could leave its size behind. A threshold that is set stays.
+
+    Returns:
+        Whether it was set; other C libraries have no such setting.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    return mallopt is not None and bool(mallopt(M_MMAP_THRESHOLD, LARGE_BUFFER))
