@@ -165,7 +165,7 @@ def print_comparison(out: Console, found: Compared) -> None:
     from rich.text import Text
 
     out.print(
-        f"{counted(found.records, 'record')} over {found.seconds:,.0f} s of the server's time",
+        f"{counted(found.records, 'record')} over {found.seconds:,.1f} s of the server's time",
         soft_wrap=True,
     )
     for queue, journal in found.journal.items():

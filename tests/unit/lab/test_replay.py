@@ -1,5 +1,6 @@
 """A journal decided again: the same where nothing changed, else the first difference."""
 
+import asyncio
 import random
 import sqlite3
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from evenmatch.engine.records import Record
 from evenmatch.errors import ConfigError, JournalCorrupt
+from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.lab.replay.other import Compared, with_other_policy
 from evenmatch.lab.replay.redecide import Redecided, redecide
 from evenmatch.lab.replay.source import opened
@@ -349,6 +351,25 @@ def test_a_record_that_fails_its_checksum_is_damage(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="record 5 of shard 's0' fails its checksum") as error:
         redecided(data)
     assert isinstance(error.value.__cause__, JournalCorrupt)
+
+
+def test_a_server_may_write_meanwhile(tmp_path: Path) -> None:
+    world = a_duel()
+    data = world.write(tmp_path)
+
+    async def write_on() -> Redecided:
+        journal = SqliteJournal.open(data, wall=lambda: 1e9)
+        epoch = await journal.lease("s0", "me", 1e8)
+        with opened(data, "s0") as source:
+            # Replay looks at what was there when it began.
+            next_one = Record(len(world.records) + 1, Cancel(1e6, "nobody"), ())
+            await journal.append("s0", "me", epoch, next_one.sequence, [next_one])
+            told = redecide(source, lambda done, total: None)
+        await journal.close()
+        return told
+
+    told = asyncio.run(write_on())
+    assert (told.found, told.records) == (None, len(world.records))
 
 
 def test_the_same_policy_does_the_same_in_the_other_world(tmp_path: Path) -> None:
