@@ -20,6 +20,7 @@ from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import NOTHING, Decision
 from evenmatch.ratings.periods import rate_period
 from evenmatch.server import shadows as shadows_module
+from evenmatch.server.ledger import figures_of
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan, resolve
 from evenmatch.server.shadow import Shadow
@@ -97,7 +98,7 @@ def test_shadow_begins_without_proposed_tickets_whose_queue_is_gone_or_another()
 
     assert live.shadow is not None
     assert list(live.shadow.engine.tables.ended) == ["s0-5", "s0-6"]
-    assert live.shadow.mine.of("other", since=4.0, now=6.0).waiting == 0
+    assert figures_of(live.shadow.mine, "other", since=4.0, now=6.0).waiting == 0
     live.shadow.engine.tables._check()
 
 
