@@ -51,6 +51,7 @@ export interface ItemProblem {
   where?: string;
   ticket?: string | null;
   match?: string | null;
+  seconds?: number | null;
 }
 
 /** A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds. */
@@ -64,6 +65,7 @@ export interface TicketState {
   estimate?: Estimate | null;
   answer_within?: number;
   long_wait?: boolean;
+  accepted?: Array<string>;
 }
 
 /** How long a waiting ticket will probably wait, seconds from now. */
@@ -408,7 +410,7 @@ export interface Prospect {
   is_exact: boolean;
 }
 
-/** Why no match is made now: a code for programs, a sentence, and until when if that is known. */
+/** Why no match is made now: a code for programs, a clause, and until when if that is known. */
 export interface Reason {
   code: string;
   text: string;
@@ -453,6 +455,8 @@ export interface Problem {
   match?: string | null;
   next?: number | null;
   roster_version?: number | null;
+  version?: number | null;
+  seconds?: number | null;
 }
 
 /** New facts of a waiting ticket; what is left out stays as it is. */
@@ -497,6 +501,7 @@ export interface ConfigChanged {
   queues: Array<string>;
   expired: number;
   left: number;
+  at_restart?: Array<string>;
 }
 
 /** Whether a queue is paused now. */
