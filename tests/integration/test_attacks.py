@@ -4,11 +4,14 @@ Each test ends with `still_serves`: the server takes a ticket, answers at once, 
 error that nobody foresaw.
 """
 
+import json
 import socket
 import struct
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -257,3 +260,24 @@ def test_pings_whose_answers_nobody_reads_are_not_answered(server: Server) -> No
 def test_flood_of_pings_is_survived(server: Server) -> None:
     heard(server, (b"\x89\xfd" + bytes(4 + 125)) * 20_000, seconds=1.0)
     still_serves(server, "pings")
+
+
+def test_what_is_no_http_is_a_line_of_the_log_and_no_flood(server: Server) -> None:
+    text = "Invalid HTTP request received."
+    before = server.log.read_text().count(text)
+    for _ in range(20):
+        said(server, b"this is no HTTP\r\n\r\n")
+    lines = server.log.read_text().splitlines()
+
+    assert before <= sum(text in line for line in lines) <= before + 1
+    assert all(isinstance(json.loads(line), dict) for line in lines)
+    still_serves(server, "no http")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes of files")
+def test_nobody_else_reads_what_a_server_writes(tmp_path: Path) -> None:
+    with running(tmp_path) as started:
+        started.create("ada")
+        data = tmp_path / "data"
+        for path in (data, *data.iterdir()):
+            assert path.stat().st_mode & 0o077 == 0, path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import sys
 
 COLLECT_AFTER = (50_000, 20, 50)
@@ -13,6 +14,11 @@ M_MMAP_THRESHOLD = -3
 """The name of the setting in glibc's `malloc.h`."""
 LARGE_BUFFER = 1 << 18
 """Bytes from which a buffer is a mapping of its own."""
+
+
+def keep_files_private() -> None:
+    """Let nobody but the server's own user read what it writes: journals name players."""
+    os.umask(0o077)
 
 
 def raise_file_limit() -> None:

@@ -22,10 +22,12 @@ from evenmatch.server.auth.gate import check_apart
 from evenmatch.server.cors import with_cors
 from evenmatch.server.datadir import DataLock
 from evenmatch.server.games import Game, Games
+from evenmatch.server.library_logs import relay_libraries
 from evenmatch.server.logs import log
 from evenmatch.server.patience import http_protocol, websocket_protocol
 from evenmatch.server.process import (
     calm_collector,
+    keep_files_private,
     raise_file_limit,
     return_large_buffers,
     share_interpreter,
@@ -73,6 +75,8 @@ def serve(games: Sequence[Game], place: Place, announce: Callable[[str], None]) 
     check_apart([each.accounts for each in games])
     check_host(place.host, is_keyed=any(each.accounts.is_keyed for each in games))
     check_certificate(place)
+    relay_libraries()
+    keep_files_private()
     raise_file_limit()
     return_large_buffers()
     if place.wait:
