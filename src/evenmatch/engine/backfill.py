@@ -191,7 +191,12 @@ class Backfill:
             )
         roster = house.tables.rosters.get(match_id)
         queue = house.tables.queues.get(kept.match.queue)
-        if queue is None or queue.backfill is None:
+        if queue is None:
+            raise NoBackfill(
+                f"queue {kept.match.queue} is gone: nobody can join its match {match_id}",
+                match=match_id,
+            )
+        if queue.backfill is None:
             raise NoBackfill(
                 f"queue {kept.match.queue} has no backfill; set backfill to manual or automatic",
                 match=match_id,

@@ -70,6 +70,7 @@ def back_up(data: Path, out: Path, say: Say) -> Copied:
     source = journal_of(data)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(f"{out} is not empty: name a directory that is not there yet")
+    was_there = out.exists()
     make_directory(out)
     part = out / PART
     try:
@@ -85,6 +86,8 @@ def back_up(data: Path, out: Path, say: Say) -> Copied:
             left.unlink()
         for left in out.iterdir():
             left.rmdir()
+        if not was_there:
+            out.rmdir()
         raise
     return copied
 

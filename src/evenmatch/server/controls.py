@@ -199,7 +199,13 @@ class Controls:
             expired, _ = _counts(await self._hand_in(given))
         runtime.plan = plan
         later = list(found.at_restart)
-        log.info("configuration_reloaded", file=str(plan.file), expired=expired, at_restart=later)
+        log.info(
+            "configuration_reloaded",
+            file=str(plan.file),
+            version=runtime.engine.tables.version,
+            expired=expired,
+            at_restart=later,
+        )
 
     async def _bring(
         self,

@@ -115,6 +115,10 @@ async def recover(
     # Not later: deadlines that passed meanwhile are met at their own instants.
     await asyncio.to_thread(engine.resume, engine.tables.now, memories)
     await journal.begin(plan.shard, _segment(plan, last_seq + 1, wall()))
+    if last_seq:
+        waiting = len(engine.tables.waiting)
+        read = last_seq - snapshot_at
+        log.info("recovered", shard=plan.shard, record=last_seq, read=read, waiting=waiting)
     return Recovered(engine, epoch, last_wall, snapshot_at)
 
 

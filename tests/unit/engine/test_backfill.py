@@ -757,6 +757,12 @@ class TestRecovery:
         events = house.hand(Configure(6.0, (queue("main", 2, 2),)))
         assert Closed("s0-m1", "queue_changed") in events
 
+    def test_says_when_the_queue_of_a_match_is_gone(self) -> None:
+        house = running(House())
+        house.hand(Configure(6.0, (queue("other", 2, 2),)))
+        with pytest.raises(NoBackfill, match="queue main is gone"):
+            house.open(7.0, "b")
+
     def test_closes_matches_whose_players_lack_what_the_queue_compares_now(self) -> None:
         house = running(House())
         house.open(5.0, "b")

@@ -128,7 +128,7 @@ def test_damaged_journal_gives_no_backup(tmp_path: Path, harm: str) -> None:
 
     with pytest.raises(JournalCorrupt):
         back_up(tmp_path / "data", tmp_path / "out", quiet)
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "out").exists()
 
 
 def test_journal_whose_old_records_are_gone_can_be_copied(tmp_path: Path) -> None:
