@@ -80,9 +80,9 @@ func _sign_in() -> void:  ## The same device is the same player, until its token
 
 
 func _follow(ticket: String) -> void:
-	var state := "waiting"
+	var known := ["waiting", null]
 	while ticket and ticket == _ticket:
-		var now := await _ask("poll", [ticket, state])
+		var now := await _ask("poll", [ticket, known[0]])
 		if now.get("error", "") in ["unknown_ticket", "forgotten"]:
 			now = {"state": "cancelled", "reason": now["error"]}
 		if not now.has("state"):
@@ -90,15 +90,15 @@ func _follow(ticket: String) -> void:
 		elif now["state"] in ["cancelled", "expired"]:
 			_ticket = ""
 			ended.emit(now["reason"])
-		elif now["state"] != state:
-			state = now["state"]
-			if state == "proposed" and now.has("answer_within"):
+		elif [now["state"], now.get("match")] != known:
+			known = [now["state"], now.get("match")]
+			if known[0] == "proposed" and now.has("answer_within"):
 				proposed.emit(now["match"], now["answer_within"])
-			elif state == "matched":
+			elif known[0] == "matched":
 				var hosts: Array = (await _ask("match", [now["match"]])).get("hosts", [])
 				if hosts and hosts[0] == player:
 					host_wanted.emit(now["match"])
-			elif state == "assigned":
+			elif known[0] == "assigned":
 				_ticket = ""
 				assigned.emit(now["assignment"]["connection"])
 

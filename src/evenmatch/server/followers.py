@@ -49,12 +49,13 @@ FINAL = frozenset({"cancelled", "expired"})
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """A change: its sequence, its name, its body as JSON."""
+    """A change: its sequence, its name, its body as JSON; of a ticket, the match it is in."""
 
     sequence: int
     name: str
     body: bytes
     is_final: bool = False
+    match: str | None = None
 
     def frame(self) -> bytes:
         """Return the event as server-sent events have it."""
@@ -346,7 +347,7 @@ def ticket_state(view: TicketView, now: float, estimate: Estimate | None = None)
 def event_of(view: TicketView, now: float = 0.0, estimate: Estimate | None = None) -> Event:
     """Return the event that tells of a ticket's state; `now` matters while it waits."""
     body = encode(ticket_state(view, now, estimate))
-    return Event(view.changed, view.state, body, view.state in FINAL)
+    return Event(view.changed, view.state, body, view.state in FINAL, view.match)
 
 
 async def stream(

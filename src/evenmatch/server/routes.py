@@ -95,7 +95,7 @@ class Routes:
             view = await join_ticket(parts, ticket_id, follower)
             if view.state in FINAL or (known is not None and known != view.state):
                 return self._ticket(view)
-            event = await _next_state(follower, wait, view.state)
+            event = await _next_state(follower, wait, view)
         finally:
             parts.tickets.part(ticket_id, follower)
             parts.followers.dismiss(follower)
@@ -254,12 +254,16 @@ def later(feature: str) -> Callable[[Request], Any]:
     return handler
 
 
-async def _next_state(follower: Follower, wait: float, known: str) -> Event | None:
-    """Return the next change of state; leaving one of several queues, or new facts, is none."""
+async def _next_state(follower: Follower, wait: float, known: TicketView) -> Event | None:
+    """Return the next change of state; leaving one of several queues, or new facts, is none.
+
+    Another match in the same state is one: the ticket may lose a proposal and gain the next in one
+    record, and its players must hear that they are asked anew.
+    """
     until = perf_counter() + wait
     while True:
         event = await follower.next(max(0.0, until - perf_counter()))
-        if event is None or event.name != known:
+        if event is None or (event.name, event.match) != (known.state, known.match):
             return event
 
 

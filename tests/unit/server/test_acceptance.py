@@ -1,10 +1,14 @@
 """Ready-checks over HTTP, on a journal in memory."""
 
+import asyncio
+
 import msgspec
 from msgspec.structs import replace
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.records import Record
 from evenmatch.model.accept import Accept as Check
+from evenmatch.model.events import Dissolved, Proposed
 from evenmatch.model.inputs import Accept, Advance, Cancel, Configure, Decline, Enqueue, Input
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import NewTicket, Player
@@ -128,6 +132,26 @@ def test_player_on_cooldown_and_a_paused_queue_say_when_to_come_again() -> None:
         status, headers, problem = await exchange(parts, *create, body(players=[{"id": "d"}]))
         assert (status, problem["error"], headers["retry-after"]) == (429, "paused", "5")
         assert "seconds" not in problem
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_long_poll_ends_when_one_proposal_follows_another_at_once() -> None:
+    async def scene() -> None:
+        parts = await started(CHECKED)
+        for name in "ab":
+            await call(parts, "POST", "/v1/tickets", body(players=[{"id": name}]))
+        known = "wait=8&state=proposed"
+        polled = asyncio.create_task(call(parts, "GET", "/v1/tickets/s0-1", query=known))
+        while not parts.tickets.is_followed("s0-1"):
+            await asyncio.sleep(0)
+        following = replace(parts.runtime.engine.tables.proposals["s0-m1"].match, id="s0-m2")
+        failed = Dissolved("s0-m1", "no_replacement", ("s0-1",))
+        asked = Proposed(following, {"s0-1": 30.0})
+        parts.tickets.hear(Record(9, Advance(12.0), (failed, asked)))
+        status, told = await asyncio.wait_for(polled, 2.0)
+        assert (status, told["state"], told["match"]) == (200, "proposed", "s0-m2")
         await parts.runtime.stop()
 
     play(scene)
