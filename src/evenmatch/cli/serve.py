@@ -126,7 +126,10 @@ def _is_of_the_disk(error: JournalError) -> bool:
 
     Where there is no space for the shared memory file, SQLite speaks of an I/O error.
     """
-    code: int = getattr(error.__cause__, "sqlite_errorcode", 0)
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, sqlite3.Error):
+        cause = cause.__cause__
+    code: int = getattr(cause, "sqlite_errorcode", 0)
     return code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 

@@ -142,16 +142,20 @@ class Shard:
         self._durable = sequence
         return self._released()
 
-    def fail(self) -> list[Answer]:
+    def fail(self, cause: Exception | None = None) -> list[Answer]:
         """Give the shard up because an append failed: memory is ahead of the journal.
 
         Undelivered effects are dropped; the shard must be rebuilt from the journal.
+
+        Args:
+            cause: What the append failed with, for whoever looks behind the answers' error.
 
         Returns:
             The answers owed, each with an error.
         """
         self.is_given_up = True
         error = JournalUnavailable("the journal could not be written; try again later")
+        error.__cause__ = cause
         owed = [Answer(e.to, error=error) for _, e in self._effects if isinstance(e, Answer)]
         self._effects.clear()
         self._records.clear()

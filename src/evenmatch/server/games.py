@@ -86,7 +86,7 @@ class Games:
                 others = (*self.parts[:number], *self.parts[number + 1 :])
                 await asyncio.gather(*(each.runtime.stop() for each in others))
                 with _naming(parts.runtime.plan):
-                    raise error from None
+                    raise error from error.__cause__
         self._turns = [asyncio.create_task(each.controls.watch_turns()) for each in self.parts]
 
     async def stop(self) -> None:

@@ -375,7 +375,7 @@ class Runtime:
         self.failure = str(error)
         self._timer.disarm()
         log.error("shard_failed", error=str(error), consequence="requests are answered with 503")
-        self._execute(self.shard.fail())
+        self._execute(self.shard.fail(error))
         self._idle.set()
         await self._snapshots.forget()
         tries = 0

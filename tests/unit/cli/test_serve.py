@@ -10,6 +10,7 @@ import pytest
 
 from evenmatch.cli.main import main
 from evenmatch.errors import JournalUnavailable
+from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.journals.sqlite_file import advised
 from evenmatch.server import serving
 from evenmatch.server.datadir import DataLock
@@ -97,6 +98,20 @@ def test_start_on_a_full_disk_is_a_failure_that_may_be_tried_again(
     monkeypatch.setattr(serving, "serve", serve)
     assert main(["serve", config]) == 1
     assert "free some space" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("step", ["lease", "append"])
+def test_disk_that_is_full_at_any_step_of_a_start_is_a_failure(
+    step: str, config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fill_the_disk(*_: object) -> int:
+        with closing(sqlite3.connect(":memory:")) as connection, advised(Path("journal.db")):
+            connection.execute("PRAGMA max_page_count = 1")
+            connection.execute("CREATE TABLE records (body BLOB)")
+        return 0
+
+    monkeypatch.setattr(SqliteJournal, step, fill_the_disk)
+    assert main(["serve", config, "--data", str(tmp_path / "data"), "--port", "0"]) == 1
 
 
 @pytest.mark.parametrize("given", [True, False])
