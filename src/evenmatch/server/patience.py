@@ -31,13 +31,21 @@ def websocket_protocol() -> type[asyncio.Protocol]:
     from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
     class Unechoing(WebSocketsSansIOProtocol):
-        """WebSockets that answer no pings while the client reads nothing."""
+        """WebSockets that answer no pings while the client reads nothing, then the newest."""
+
+        _owed = b""
 
         def handle_ping(self) -> None:
             if self.writable.is_set():
                 super().handle_ping()
-            else:
-                self.conn.data_to_send()
+            elif pongs := self.conn.data_to_send():
+                self._owed = pongs[-1]
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            owed, self._owed = self._owed, b""
+            if owed and not self.close_sent:
+                self.transport.write(owed)
 
     return Unechoing
 
