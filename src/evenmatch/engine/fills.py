@@ -254,15 +254,20 @@ class Fills:
         self.close(match_id, pool.name)
         return None
 
+    def _in_turn(self, screen: Screen, match_id: str) -> Opening | None:
+        """Return the free seats of a match; None if it is over, or has to wait for its turn."""
+        opening = self._still_open(screen.pool, match_id)
+        if opening is not None and self._is_spent(screen.pool.name):
+            screen.skip(match_id, self._house.now)
+            return None
+        return opening
+
     def _look(self, screen: Screen, match_id: str) -> bool:
         """Let a match look at all who wait; return whether somebody joined it."""
-        opening = self._still_open(screen.pool, match_id)
+        opening = self._in_turn(screen, match_id)
         if opening is None:
             return False
         now = self._house.now
-        if self._is_spent(screen.pool.name):
-            screen.skip(match_id, now)
-            return False
         screen.end_look(match_id)
         ready, next_at = screen.look(match_id, opening, now)
         search = seat_newcomers(screen.pool, opening, ready, now, next_at)
@@ -272,13 +277,10 @@ class Fills:
         self, screen: Screen, match_id: str, newcomers: list[Ticket], ready: Floats
     ) -> bool:
         """Let a match look at newcomers; return whether one of them joined it."""
-        opening = self._still_open(screen.pool, match_id)
+        opening = self._in_turn(screen, match_id)
         if opening is None:
             return False
         now = self._house.now
-        if self._is_spent(screen.pool.name):
-            screen.skip(match_id, now)
-            return False
         search = screen.search(opening, newcomers, ready, now)
         return self._conclude(screen, match_id, search, now)
 
