@@ -23,6 +23,7 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.guard import guarded
 from evenmatch.server.auth.own import principal_of
 from evenmatch.server.auth.principal import LOCAL
+from evenmatch.server.auth.refusals import TooManyRequests
 from evenmatch.server.auth.routes import AccountRoutes
 from evenmatch.server.backfill_routes import BackfillRoutes
 from evenmatch.server.dashboard.routes import dashboard_routes
@@ -57,6 +58,8 @@ STREAM_PATH = "/v1/stream"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 HOSTS_MAX = 64
 """Host headers that are remembered as welcome."""
+TURNED_AWAY = "turned_away"
+"""The key of a request's scope that says that its caller asked for too much."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 CODES = {404: "not_found", 405: "method_not_allowed"}
 
@@ -80,6 +83,7 @@ class App:
         self._starlette = Starlette(
             routes=routes,
             exception_handlers={
+                TooManyRequests: self._on_too_many,
                 MatchmakingError: _on_known_error,
                 HTTPException: _on_http_error,
                 Exception: _on_unexpected_error,
@@ -131,6 +135,8 @@ class App:
         try:
             await route.app(scope, receive, send)
         except MatchmakingError as error:
+            if isinstance(error, TooManyRequests):
+                self._parts.metrics.turned_away(error.code)
             status, problem = problem_of(error)
             await send_body(denying(send), status, encode(problem), headers_of(error))
         except Exception as error:  # noqa: BLE001
@@ -154,9 +160,16 @@ class App:
         except Exception as error:  # noqa: BLE001
             # The client has its answer already, or will see a cut stream.
             self._parts.metrics.unexpected(error, _route_name(scope))
-        if not waits and b"wait=" not in scope.get("query_string", b""):
+        is_left_out = waits or scope.get(TURNED_AWAY, False)
+        if not is_left_out and b"wait=" not in scope.get("query_string", b""):
             seconds = perf_counter() - began
             self._parts.metrics.requested(_route_name(scope), status, seconds)
+
+    async def _on_too_many(self, request: Request, error: Exception) -> Response:
+        """Refuse one caller; it says nothing of how busy the server is, so it is counted apart."""
+        request.scope[TURNED_AWAY] = True
+        self._parts.metrics.turned_away(TooManyRequests.code)
+        return await _on_known_error(request, error)
 
     def _is_welcome(self, scope: Scope) -> bool:
         """Return whether a request may come from the web page that sends it, if one does."""

@@ -29,6 +29,8 @@ from evenmatch.server.sockets import CUT
 WEBSOCKET = "WS"
 STAYING = frozenset({"GET", "HEAD", WEBSOCKET})
 """Methods of routes that a client may stay at; they change nothing, so they can end at any time."""
+HELD = ("/events", "/stream")
+"""Ends of patterns of streams: only these and long polls take one of a player's places."""
 OWNED = frozenset({"ticket", "match"})
 """Parameters of patterns that name what belongs to somebody."""
 ENDS: dict[str, Message] = {
@@ -94,7 +96,8 @@ class Guard:
 
     async def _stay(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a client that may stay, if it is not in too many places already."""
-        if not principal.is_player:
+        is_held = self._pattern.endswith(HELD) or "wait" in _query_of(scope)
+        if not (principal.is_player and is_held):
             await self._until_expired(principal, scope, receive, send)
             return
         places = self._accounts.places
@@ -155,8 +158,13 @@ class Guard:
 
 def _asked_for(scope: Scope) -> list[str]:
     """Return the queues that a request names as `?queue=`; whoever names none gets his own."""
+    return _query_of(scope).get("queue", [])
+
+
+def _query_of(scope: Scope) -> dict[str, list[str]]:
+    """Return the parameters of a request as the routes will read them."""
     query = scope.get("query_string", b"").decode("latin-1")
-    return parse_qs(query, keep_blank_values=True, errors="replace").get("queue", [])
+    return parse_qs(query, keep_blank_values=True, errors="replace")
 
 
 def guarded(route: BaseRoute, runtime: Runtime, accounts: Accounts) -> BaseRoute:

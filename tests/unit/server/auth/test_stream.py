@@ -135,6 +135,13 @@ def test_player_stays_in_so_many_places(tmp_path: Path) -> None:
         polled = await site.call("GET", path + "?wait=1", key=ann)
         assert (polled.status, polled.body["error"]) == (429, "too_many_requests")
         assert polled.headers["retry-after"] == "1"
+        streamed = await site.call("GET", path + "/events", key=ann)
+        assert (streamed.status, streamed.body["error"]) == (429, "too_many_requests")
+        looked = await site.call("GET", path, key=ann)
+        assert looked.status == 200, "a look takes no place"
+        told = site.parts.metrics.text().decode()
+        assert 'evenmatch_refused_callers_total{reason="too_many_requests"} 3.0' in told
+        assert 'status="429"' not in told, "a busy player is no busy server"
         assert (await site.call("DELETE", path, key=ann)).status == 200, "what ends is not counted"
         other = Socket(site, f"bearer.{bob}")
         assert (await other.next())["type"] == "websocket.accept"
