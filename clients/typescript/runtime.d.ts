@@ -30,6 +30,8 @@ export interface ProblemBody {
   ticket?: string | null;
   match?: string | null;
   next?: number | null;
+  /** After which the same may be asked again, where that is known. */
+  seconds?: number | null;
 }
 
 export class ServerRefused extends Error {

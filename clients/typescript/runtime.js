@@ -2,6 +2,7 @@
 
 const PASSING = new Set([429, 503]);
 const OVER = new Set(["cancelled", "expired"]);
+const PAUSED = "paused";
 const PAUSE_MOST = 10_000;
 
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -32,7 +33,8 @@ export class Connection {
 
   // A request that may be done twice is repeated after a lost connection, and while the server is
   // overloaded (429) or cannot write (503). Pauses double and are drawn, so that the clients of a
-  // server that comes back do not come together.
+  // server that comes back do not come together. A queue that an operator paused may stay so for
+  // long: that is said at once.
   async request(method, path, { query = {}, body, key, mayRepeat = true } = {}) {
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
     const search = given.length ? `?${new URLSearchParams(given)}` : "";
@@ -47,7 +49,8 @@ export class Connection {
         if (answer.ok) return await contentOf(answer);
         const refusal = await refusalOf(answer);
         const isSafe = mayRepeat || answer.status === 429;
-        if (!refusal.isPassing || !isSafe || tried >= this.tries) throw refusal;
+        const isRepeated = refusal.isPassing && refusal.code !== PAUSED && isSafe;
+        if (!isRepeated || tried >= this.tries) throw refusal;
         asked_to_wait = refusal.retryAfter * 1000;
       } catch (error) {
         if (error instanceof ServerRefused || !mayRepeat || tried >= this.tries) throw error;

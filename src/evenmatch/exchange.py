@@ -3,7 +3,8 @@
 A request is repeated where that can do no harm: it changes nothing, it has an idempotency key, or
 doing it twice is doing it once. It is repeated after a lost connection and after the answers 429
 and 503, with pauses that double and are drawn by chance, so that a thousand clients of a server
-that comes back do not all come at once.
+that comes back do not all come at once. A queue that an operator paused is no overload: it may stay
+so for long, and the caller is told at once.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evenmatch.connection import RESUME_SECONDS, Answer, Connection, retry_after
-from evenmatch.errors import ConfigError, MatchmakingError
+from evenmatch.errors import ConfigError, MatchmakingError, Paused
 from evenmatch.wire import Problem
 
 HEAD_MAX = 65_536
@@ -176,9 +177,7 @@ class Exchange:
                 if tried >= tries or not request.may_repeat:
                     raise
             else:
-                # A server that has too much to do has done nothing.
-                may_repeat = request.may_repeat or answer.status == 429
-                if answer.status not in PASSING or tried >= tries or not may_repeat:
+                if tried >= tries or not _is_repeated(request, answer):
                     return answer
                 asked = retry_after(answer.headers)
             await asyncio.sleep(self.retry.pause(tried, asked, self.chance))
@@ -251,6 +250,13 @@ class Exchange:
                 return connection
             connection.writer.close()
         return await self.connect()
+
+
+def _is_repeated(request: Request, answer: Answer) -> bool:
+    """Return whether a request may be tried again right after this answer."""
+    # A server that has too much to do has done nothing.
+    may_repeat = request.may_repeat or answer.status == 429
+    return answer.status in PASSING and may_repeat and refused(answer).code != Paused.code
 
 
 def refused(answer: Answer) -> ServerRefused:

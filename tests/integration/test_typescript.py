@@ -29,6 +29,23 @@ for await (const now of server.followTicket(ticket.id)) if (now.match) console.l
 await server.createTickets({});
 """
 
+ASK_PAUSED = """
+const { Connection } = await import(process.argv.at(-1));
+const asked = [];
+const answers = (code) => async () => {
+  asked.push(code);
+  return Response.json({ error: code, message: "later" }, { status: 429,
+    headers: { "retry-after": "0" } });
+};
+const server = new Connection("http://127.0.0.1:1", { tries: 3, chance: () => 0 });
+for (const code of ["overloaded", "paused"]) {
+  globalThis.fetch = answers(code);
+  await server.request("POST", "/v1/tickets", { body: {}, key: "k" }).catch(
+    (refusal) => asked.push(refusal.name));
+}
+console.log(asked.join(" "));
+"""
+
 
 def node_version() -> int:
     """Return the major version of Node, 0 without it."""
@@ -62,6 +79,18 @@ def test_client_plays_in_node(tmp_path: Path) -> None:
         "waiting", 201, "invalid_ticket", "matched", "assigned", "10.0.0.1:7777", "s0-1+s0-2",
         True, 409, "too_late", "waiting", "problem", "cancelled", "player", True,
     ]  # fmt: skip
+
+
+def test_overload_is_tried_again_and_a_pause_is_told_at_once() -> None:
+    version = node_version()
+    if version < NODE_MIN:
+        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", ASK_PAUSED, (CLIENT / "runtime.js").as_uri()],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [*["overloaded"] * 3, "ServerRefused", "paused", "ServerRefused"]
 
 
 def test_types_are_those_of_the_interface(tmp_path: Path) -> None:

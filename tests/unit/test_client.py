@@ -14,6 +14,7 @@ from evenmatch.wire import CreateTicket
 CREATED = (201, b'{"id":"s0-1","state":"waiting","queues":["duel"],"enqueued_at":1.0}')
 STATE = (200, b'{"id":"s0-1","state":"waiting","wait":1.0}')
 BUSY = (429, b'{"error":"overloaded","message":"later"}')
+PAUSED = (429, b'{"error":"paused","message":"the queue is paused","seconds":5.0}')
 AWAY = (503, b'{"error":"unavailable","message":"later"}')
 GONE = (0, b"")
 """The server closes the connection without an answer."""
@@ -131,6 +132,19 @@ def test_patience_has_an_end_and_says_what_the_server_said() -> None:
 
     play(script, scene, Retry(tries=3, first=0.0))
     assert len(script.asked) == 3
+
+
+def test_create_for_a_paused_queue_is_refused_at_once() -> None:
+    script = Script(PAUSED, CREATED)
+
+    async def scene(client: AsyncClient) -> None:
+        with pytest.raises(ServerRefused) as caught:
+            await client.create(ADA)
+        assert (caught.value.code, caught.value.seconds) == ("paused", 5.0)
+        assert caught.value.is_passing, "a later create may succeed"
+
+    play(script, scene)
+    assert len(script.asked) == 1
 
 
 def test_lost_connections_end_as_unreachable() -> None:
