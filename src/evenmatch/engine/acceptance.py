@@ -130,11 +130,6 @@ class Acceptance:
         if proposal is not None:
             if given.ticket in proposal.tickets:
                 return proposal
-            ended = tables.ended.get(given.ticket)
-            if ended is not None and ended.match == given.match:
-                raise ProposalOver(
-                    f"ticket {given.ticket} has left match {given.match}", ticket=given.ticket
-                )
         else:
             made = find_match(tables, house.shard, given.match).match
             if given.ticket in made.tickets:
@@ -142,6 +137,11 @@ class Acceptance:
                 everybody = tuple([player for team in made.players for player in team])
                 _check_named(given, players_of(tables, given.ticket) if known else everybody)
                 return None
+        ended = tables.ended.get(given.ticket)
+        if ended is not None and ended.match == given.match:
+            raise ProposalOver(
+                f"ticket {given.ticket} has left match {given.match}", ticket=given.ticket
+            )
         raise NotInMatch(
             f"ticket {given.ticket[:64]!r} has no seat in match {given.match}", where="/ticket"
         )

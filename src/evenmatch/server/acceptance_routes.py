@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from evenmatch.engine.engine import Engine
 from evenmatch.model.inputs import Accept, Decline
-from evenmatch.server.auth.own import principal_of, speaks_for
+from evenmatch.server.auth.own import check_answer, principal_of, speaks_for
 from evenmatch.server.followers import ticket_state
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import json, read_body
@@ -38,6 +38,7 @@ class AcceptanceRoutes:
         match_id, runtime = request.path_params["match"], self._runtime
         caller = principal_of(request.scope)
         players = speaks_for(caller, runtime.engine, given.ticket, given.players)
+        check_answer(caller, runtime.engine, match_id, given.ticket)
         await runtime.ask(kind(runtime.now(), match_id, given.ticket, players))
         view = await runtime.look(lambda engine: engine.view(given.ticket))
         return json(ticket_state(view, runtime.now()))

@@ -31,6 +31,8 @@ STAYING = frozenset({"GET", "HEAD", WEBSOCKET})
 """Methods of routes that a client may stay at; they change nothing, so they can end at any time."""
 HELD = ("/events", "/stream")
 """Ends of patterns of streams: only these and long polls take one of a player's places."""
+ANSWERS = ("/accept", "/decline")
+"""Ends of patterns of answers to ready-checks; their handler sees by the ticket whose it was."""
 OWNED = frozenset({"ticket", "match"})
 """Parameters of patterns that name what belongs to somebody."""
 ENDS: dict[str, Message] = {
@@ -145,7 +147,7 @@ class Guard:
             raise JournalUnavailable(f"the server is not ready: {self._runtime.failure}")
         if "ticket" in parameters:
             check_ticket(principal, engine, parameters["ticket"])
-        elif "match" in parameters:
+        elif "match" in parameters and not self._pattern.endswith(ANSWERS):
             check_match(principal, engine, parameters["match"])
         elif "queue" in parameters:
             check_queue(principal, (parameters["queue"],))

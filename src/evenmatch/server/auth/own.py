@@ -64,6 +64,25 @@ def check_match(principal: Principal, engine: Engine, match_id: str) -> None:
         raise UnknownMatch(f"no match has the id {match_id[:64]!r}")
 
 
+def check_answer(principal: Principal, engine: Engine, match_id: str, ticket_id: str) -> None:
+    """Refuse an answer to a ready-check for a match that neither is nor was the caller's.
+
+    Whoever declined or was silent has left the match, and may say so again without harm.
+
+    Args:
+        principal: The caller.
+        engine: Knows whose the match is.
+        match_id: The match.
+        ticket_id: The ticket that the answer is for; it is the caller's.
+
+    Raises:
+        UnknownMatch, Forgotten, ProposalOver: As `check_match` says.
+    """
+    ended = engine.tables.ended.get(ticket_id)
+    if ended is None or ended.match != match_id:
+        check_match(principal, engine, match_id)
+
+
 def speaks_for(
     principal: Principal, engine: Engine, ticket_id: str, players: tuple[str, ...]
 ) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from evenmatch.model.accept import Accept
 from evenmatch.model.queue import Queue
 from evenmatch.server.auth.own import speaks_for
 from evenmatch.server.auth.principal import Principal
@@ -223,6 +224,42 @@ def test_player_answers_for_himself_only(tmp_path: Path) -> None:
         assert speaks_for(service, engine, ticket, ()) == ()
 
     with_site(tmp_path, scene)
+
+
+@pytest.mark.parametrize("fate", ["repaired", "made", "failed"])
+def test_player_who_left_a_match_may_decline_it_again(tmp_path: Path, fate: str) -> None:
+    repair = 0.0 if fate == "failed" else 10.0
+    queues = (Queue(name="duel", policy="greedy", accept=Accept(seconds=15.0, repair=repair)),)
+    cleo, path = token("cleo"), "/v1/matches/s0-m1/decline"
+
+    async def scene(site: Site) -> None:
+        await site.call("POST", "/v1/tickets", duel("ann"), key=ANN)
+        await site.call("POST", "/v1/tickets", duel("bob"), key=BOB)
+        said = {"ticket": "s0-2", "players": ["bob"]}
+        told = await site.call("POST", path, said, key=BOB)
+        assert (told.status, told.body["reason"]) == (200, "declined")
+        await site.call("POST", "/v1/tickets", duel("cleo"), key=cleo)
+        if fate == "made":
+            for ticket, key in (("s0-1", ANN), ("s0-3", cleo)):
+                accepted = "/v1/matches/s0-m1/accept"
+                await site.call("POST", accepted, {"ticket": ticket}, key=key)
+        tables = site.parts.runtime.engine.tables
+        assert [name for name, rows in (
+            ("repaired", tables.proposals), ("made", tables.matches), ("failed", tables.failed),
+        ) if "s0-m1" in rows] == [fate]  # fmt: skip
+        again = await site.call("POST", path, said, key=BOB)
+        assert (again.status, again.body) == (200, told.body)
+        late = await site.call("POST", path.replace("decline", "accept"), said, key=BOB)
+        assert (late.status, late.body["error"]) == (410, "proposal_over")
+        stranger = token("eve")
+        await site.call("POST", "/v1/tickets", duel("eve"), key=stranger)
+        foreign = await site.call("POST", path, {"ticket": "s0-4"}, key=stranger)
+        expected = (410, "proposal_over") if fate == "failed" else (404, "unknown_match")
+        assert (foreign.status, foreign.body["error"]) == expected
+        stolen = await site.call("POST", path, said, key=stranger)
+        assert (stolen.status, stolen.body["error"]) == (404, "unknown_ticket")
+
+    with_site(tmp_path, scene, queues=queues)
 
 
 def test_owner_of_an_expired_ticket_survives_a_restart(tmp_path: Path) -> None:
