@@ -24,7 +24,7 @@ from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
 from evenmatch.server.foreign import check_files, check_foreign, specs_in, specs_of_queues
 from evenmatch.server.logs import log
-from evenmatch.server.recovery import check_waiting, pools_of
+from evenmatch.server.recovery import Plan, check_waiting, pools_of
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.turns import as_played, next_turn
 from evenmatch.server.unknown_queues import unknown_queue
@@ -218,11 +218,19 @@ class Controls:
     ) -> ConfigChanged:
         names = tuple(queue.name for queue in given.queues)
         foreseen = await self._try_out(given, tables)
-        if dry_run or not _changes(given, tables):
-            return ConfigChanged(tables.version, dry_run, names, foreseen.expire, foreseen.leave)
-        versions, plan = self._runtime.versions, self._runtime.plan
+        same = ConfigChanged(tables.version, dry_run, names, foreseen.expire, foreseen.leave)
+        if dry_run:
+            return same
+        versions, plan = self._runtime.versions, await self._with_file(document)
+        base = digest(plan.document)
+        if not _changes(given, tables):
+            stored = versions.read(tables.version)
+            if stored is not None and document is not None and document == plan.document:
+                stored = msgspec.structs.replace(stored, base=base, config=document)
+                await asyncio.to_thread(versions.write, stored)
+            self._runtime.plan = plan
+            return same
         if document is not None:
-            base = digest(plan.document)
             stored = Stored(given.version, time.time(), by, base, document)
             await asyncio.to_thread(versions.write, stored)
         try:
@@ -233,12 +241,19 @@ class Controls:
         except MatchmakingError:
             versions.set_aside(given.version)
             raise
-        if document is not None and document == await asyncio.to_thread(self._in_file):
-            # The file was edited before this change and came with it, so it is not edited since.
-            plan = msgspec.structs.replace(plan, document=document)
         self._runtime.plan = msgspec.structs.replace(plan, queues=given.queues, seed=given.seed)
         log.warning("configuration_changed", version=given.version, by=by, expired=expired)
         return ConfigChanged(given.version, False, names, expired, left)
+
+    async def _with_file(self, document: dict[str, Any] | None) -> Plan:
+        """Return the plan; if a change is the edited CONFIG file, with the file as it is now.
+
+        It was edited before the change and came with it, so it is not edited since.
+        """
+        plan = self._runtime.plan
+        if document is None or document != await asyncio.to_thread(self._in_file):
+            return plan
+        return msgspec.structs.replace(plan, document=document)
 
     async def _try_out(self, given: Configure, tables: Tables) -> Foreseen:
         """Return what a change would do.

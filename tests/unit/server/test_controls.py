@@ -493,6 +493,58 @@ def test_file_that_came_over_http_is_not_edited_since(tmp_path: Path) -> None:
     play(scene)
 
 
+def test_edit_that_changes_nothing_and_came_over_http_is_not_edited_since(tmp_path: Path) -> None:
+    worded = WIDER.replace('name = "duel"', 'name = "duel"\nteams = 2')
+
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        assert (await call(parts, "PUT", "/v1/config", WIDER))[1]["version"] == 2
+        plan = plan_of(worded, tmp_path)
+        query = "dry_run=true"
+        assert (await call(parts, "PUT", "/v1/config", worded, query=query))[1]["version"] == 2
+        with pytest.raises(ConfigError, match="was edited since"):
+            await started(plan, journal.reopen())
+        assert (await call(parts, "PUT", "/v1/config", worded))[1]["version"] == 2
+        await parts.runtime.stop()
+        parts = await started(plan, journal.reopen())
+        assert policies(parts)[0] == "window:limit=300"
+        assert (await call(parts, "GET", "/v1/config"))[1]["source"] == "file"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_change_builds_on_the_edit_that_changed_nothing(tmp_path: Path) -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        worded = CONFIG.replace('name = "duel"', 'name = "duel"\nteams = 2')
+        plan = plan_of(worded, tmp_path)
+        assert (await call(parts, "PUT", "/v1/config", worded))[1]["version"] == 1
+        body = '{"policy": "greedy"}'
+        assert (await call(parts, "PUT", "/v1/queues/duel/policy", body))[1]["version"] == 2
+        await parts.runtime.stop()
+        parts = await started(plan, journal.reopen())
+        assert policies(parts)[0] == "greedy"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_file_that_is_put_back_after_it_was_handed_in_is_edited_since(tmp_path: Path) -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        plan_of(WIDER, tmp_path)
+        assert (await call(parts, "PUT", "/v1/config", WIDER))[1]["version"] == 2
+        await parts.runtime.stop()
+        with pytest.raises(ConfigError, match="was edited since"):
+            await started(plan_of(CONFIG, tmp_path), journal.reopen())
+
+    play(scene)
+
+
 def test_copy_of_the_journal_alone_does_not_undo_a_change_silently(tmp_path: Path) -> None:
     async def scene() -> None:
         journal = MemoryJournal()
