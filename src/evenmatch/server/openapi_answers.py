@@ -42,16 +42,16 @@ POST   /v1/matches/{match}/outcome       400 404 409 410 413 503
 
 GET    /v1/players/{player}/rating       400 404 503
 GET    /v1/allocations                   400
-POST   /v1/allocations/{match}/retry     404 409
+POST   /v1/allocations/{match}/retry     404 409 410 503
 POST   /v1/guests                        501
-GET    /v1/config                        400
+GET    /v1/config                        400 503
 PUT    /v1/config                        400 409 413 501 503
 GET    /v1/audit                         400
 GET    /v1/drain                         400
 POST   /v1/drain                         400
 DELETE /v1/drain                         400
 GET    /v1/dashboard/events              400 404 503
-GET    /v1/dashboard/matches/{match}     404
+GET    /v1/dashboard/matches/{match}     404 410 503
 
 POST   /                                 501
 GET    /
