@@ -18,7 +18,7 @@ MatchmakingError
 |   |-- NotInMatch                     the ticket or player has no seat in the match
 |   |-- InvalidOpening                 free seats, or a lease, that the match cannot have
 |   |-- NoBackfill                     the match is not one that can be filled
-|   |-- StaleRoster                    the match was filled since; `version` is the present one
+|   |-- StaleRoster                    the match was filled since; `roster_version` says how often
 |   |-- InvalidOutcome                 what is said of a match does not fit it
 |   |-- NotHost                        a player assigns a match that he is not the first host of
 |   |-- OutcomeDiffers                 another outcome of the match was said before, and stays
@@ -168,13 +168,13 @@ class NoBackfill(Refusal):
 
 
 class StaleRoster(Refusal):
-    """The match was filled since the caller last looked; `version` is its roster's version now."""
+    """The match was filled since the caller last looked; `roster_version` is the present one."""
 
     code = "stale_roster"
 
-    def __init__(self, message: str, *, match: str, version: int) -> None:
+    def __init__(self, message: str, *, match: str, roster_version: int) -> None:
         super().__init__(message, where="/roster_version", match=match)
-        self.version = version
+        self.roster_version = roster_version
 
 
 class Cooldown(Refusal):

@@ -200,7 +200,7 @@ class BackfillMachine(RuleBasedStateMachine):
         if found is not None and found[1].version:
             with pytest.raises(StaleRoster) as refused:
                 self.engine.step(Open(self.now, found[0], found[1].version - 1))
-            assert refused.value.version == found[1].version
+            assert refused.value.roster_version == found[1].version
 
     @rule(later=LATER, place=FEW, kind=st.sampled_from(("close", "finish", "assign", "void")))
     def act(self, later: float, place: int, kind: str) -> None:

@@ -79,7 +79,7 @@ class Backfill:
                 f"match {given.match} was filled since version {given.roster_version}: its "
                 f"roster has version {roster.version} now; look at it, then open it with that",
                 match=given.match,
-                version=roster.version,
+                roster_version=roster.version,
             )
         left = self._left(given, roster)
         opened = self._opened(given, roster, left)

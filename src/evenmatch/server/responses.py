@@ -107,9 +107,9 @@ def problem_of(error: MatchmakingError) -> tuple[int, Problem]:
     if isinstance(error, Refusal):
         status = STATUS.get(error.code, 400)
         following = error.next if isinstance(error, FeedForgotten) else None
-        roster = error.version if isinstance(error, StaleRoster) else None
+        roster = error.roster_version if isinstance(error, StaleRoster) else None
         version = error.version if isinstance(error, StaleVersion) else None
-        known = (error.where, error.ticket, error.match, following, roster, version)
+        known = (error.where, error.ticket, error.match, following, roster, version, wait_of(error))
         return status, Problem(error.code, error.message, *known)
     if isinstance(error, JournalError):
         return 503, Problem("unavailable", str(error))
@@ -125,6 +125,12 @@ def internal_problem() -> bytes:
     return encode(Problem("internal", "the server failed; its log says more"))
 
 
+def wait_of(error: MatchmakingError) -> float | None:
+    """Return the whole seconds after which the same may be asked again, where they are known."""
+    seconds = getattr(error, "seconds", None)
+    return None if seconds is None else float(_whole(seconds))
+
+
 def headers_for(status: int, seconds: float | None = None) -> Headers:
     """Return the headers of a JSON answer with this status.
 
@@ -133,10 +139,14 @@ def headers_for(status: int, seconds: float | None = None) -> Headers:
         seconds: After which the same may be asked again, where that is known.
     """
     if seconds is not None:
-        return [*JSON, (b"retry-after", str(max(1, math.ceil(seconds))).encode())]
+        return [*JSON, (b"retry-after", str(_whole(seconds)).encode())]
     if status == 401:
         return [*JSON, AUTHENTICATE]
     return [*JSON, RETRY_AFTER] if status in (429, 503) else JSON
+
+
+def _whole(seconds: float) -> int:
+    return max(1, math.ceil(seconds))
 
 
 def headers_of(error: MatchmakingError) -> Headers:

@@ -589,7 +589,7 @@ class TestIncidents:
         house.enter(6.0, "e")
         with pytest.raises(StaleRoster) as refused:
             house.open(7.0, "b")
-        assert refused.value.version == 1
+        assert refused.value.roster_version == 1
         assert not fills(house.enter(8.0, "f"))
         house.open(9.0, "c", version=1)
         (match,) = fills(house.pass_to(9.0))

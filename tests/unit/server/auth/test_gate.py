@@ -372,6 +372,7 @@ def test_who_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
         assert [reply.status for reply in replies] == [200, 200, 200, 429]
         assert replies[-1].body["error"] == "too_many_requests"
         assert int(replies[-1].headers["retry-after"]) >= 1
+        assert replies[-1].body["seconds"] == float(replies[-1].headers["retry-after"])
         again = token("ann", iat=int(time.time()) - 1)
         assert (await site.call("GET", "/v1/queues", key=again)).status == 429, "a new token"
         assert (await site.call("GET", "/v1/queues", key=token("bob"))).status == 200
