@@ -373,7 +373,7 @@ _OTHER_CODES = (
     (
         "origin_not_allowed",
         403,
-        "A web page of an origin that is not configured sent a change to a server without keys.",
+        "A web page may not call the server, or not so; the message names what is refused.",
     ),
     ("config_error", 400, "A configuration cannot be used as written."),
     ("upgrade_required", 426, "The stream is a WebSocket, and this was a plain request."),

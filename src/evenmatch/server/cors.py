@@ -11,6 +11,8 @@ from evenmatch.wire import Problem
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 HEADERS = ("authorization", "content-type", "idempotency-key", "last-event-id")
+TOLD = 128
+"""Characters of what a browser asked that are told back."""
 
 
 def with_cors(app: Asgi, origins: tuple[str, ...]) -> Asgi:
@@ -34,13 +36,7 @@ class _Cors(CORSMiddleware):
         response = super().preflight_response(request_headers)
         if response.status_code < 400:
             return response
-        if not self.is_allowed_origin(origin=request_headers["origin"]):
-            sentence = "this web page may not call the server; see [server] origins"
-        else:
-            sentence = (
-                f"a web page may send {', '.join(METHODS)} with the headers {', '.join(HEADERS)}"
-            )
-        refusal = json(Problem("origin_not_allowed", sentence), response.status_code)
+        refusal = json(Problem("origin_not_allowed", self._refused(request_headers)), 403)
         kept = {
             name: value
             for name, value in response.headers.items()
@@ -48,3 +44,20 @@ class _Cors(CORSMiddleware):
         }
         refusal.headers.update(kept)
         return refusal
+
+    def _refused(self, asked: Headers) -> str:
+        """Return which of the page, its method and its headers is refused, and what is allowed."""
+        origin, method = asked["origin"], asked["access-control-request-method"]
+        if not self.is_allowed_origin(origin=origin):
+            return f"the web page {origin[:TOLD]!r} may not call the server; see [server] origins"
+        if method not in METHODS:
+            return f"a web page may not send {method[:TOLD]!r}, only {', '.join(METHODS)}"
+        given = asked.get("access-control-request-headers")
+        names = [] if given is None else [each.strip() for each in given.split(",")]
+        foreign = [name for name in names if name.lower() not in self.allow_headers]
+        if foreign:
+            return (
+                f"a web page may not send the header {foreign[0][:TOLD]!r}, of those that need "
+                f"leave only {', '.join(HEADERS)}"
+            )
+        return "a web page from elsewhere may not call a server of a private network"

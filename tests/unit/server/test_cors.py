@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from evenmatch.server.cors import with_cors
+from evenmatch.server.cors import HEADERS, with_cors
 from evenmatch.server.responses import Message, Receive, Scope, Send
 
 PAGE = "https://game.example"
@@ -45,16 +45,30 @@ def test_page_of_a_known_origin_may_go_on() -> None:
 @pytest.mark.parametrize(
     ("asks", "words"),
     [
-        ({"origin": "https://evil.example"}, "this web page may not call the server"),
-        ({"access_control_request_method": "TRACE"}, "a web page may send GET, POST"),
-        ({"access_control_request_headers": "x-odd"}, "with the headers authorization"),
+        (
+            {"origin": "https://evil.example"},
+            "the web page 'https://evil.example' may not call the server; see [server] origins",
+        ),
+        (
+            {"access_control_request_method": "TRACE"},
+            "a web page may not send 'TRACE', only GET, POST, PUT, PATCH, DELETE",
+        ),
+        (
+            {"access_control_request_headers": "Content-Type, X-Odd"},
+            "a web page may not send the header 'X-Odd', of those that need leave only "
+            + ", ".join(HEADERS),
+        ),
+        (
+            {"access_control_request_private_network": "true"},
+            "a web page from elsewhere may not call a server of a private network",
+        ),
     ],
 )
 def test_refusal_is_a_problem_as_all_others(asks: dict[str, str], words: str) -> None:
     status, headers, body = asked(**asks)
     problem = msgspec.json.decode(body)
-    assert (status, problem["error"]) == (400, "origin_not_allowed")
-    assert words in problem["message"]
+    assert (status, problem["error"]) == (403, "origin_not_allowed")
+    assert problem["message"] == words
     assert headers["content-type"] == "application/json"
     assert headers["content-length"] == str(len(body))
     is_known = "origin" not in asks
