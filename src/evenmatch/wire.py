@@ -72,7 +72,7 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         next: Where a feed goes on whose older matches are no longer kept.
         roster_version: That of a match which was filled since the caller looked.
         version: That of the configuration in force, which was changed since the caller looked.
-        seconds: After which the same may be taken, where that is known.
+        seconds: After which the same may be asked again, where that is known.
     """
 
     error: str

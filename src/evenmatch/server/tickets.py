@@ -161,9 +161,8 @@ def _well_formed(created: CreateTicket | Refusal) -> NewTicket:
 
 def _one(result: Result, born: float) -> Answer:
     if isinstance(result, Refused):
-        status = STATUS.get(result.code, 400)
-        seconds = PAUSED_SECONDS if result.code == Paused.code else result.seconds
-        return status, encode(_problem(result)), headers_for(status, seconds)
+        status, problem = STATUS.get(result.code, 400), _problem(result)
+        return status, encode(problem), headers_for(status, problem.seconds)
     status = 201 if result.enqueued_at == born else 200
     made = TicketCreated(result.id, result.state, result.queues, result.enqueued_at)
     return status, encode(made), None
@@ -186,4 +185,5 @@ def _refused_item(at: int, status: int, problem: Problem) -> ItemProblem:
 
 def _problem(refused: Refused) -> Problem:
     known = (refused.where, refused.ticket, refused.match)
-    return Problem(refused.code, refused.message, *known, seconds=refused.seconds)
+    seconds = PAUSED_SECONDS if refused.code == Paused.code else refused.seconds
+    return Problem(refused.code, refused.message, *known, seconds=seconds)

@@ -131,7 +131,10 @@ def test_player_on_cooldown_and_a_paused_queue_say_when_to_come_again() -> None:
         await call(parts, "POST", "/v1/queues/duel/pause")
         status, headers, problem = await exchange(parts, *create, body(players=[{"id": "d"}]))
         assert (status, problem["error"], headers["retry-after"]) == (429, "paused", "5")
-        assert "seconds" not in problem
+        assert problem["seconds"] == 5.0
+        many = msgspec.json.encode([{"players": [{"id": name}]} for name in "de"])
+        status, headers, items = await exchange(parts, *create, many)
+        assert [(item["error"], item["seconds"]) for item in items] == [("paused", 5.0)] * 2
         await parts.runtime.stop()
 
     play(scene)
