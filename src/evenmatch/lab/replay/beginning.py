@@ -14,6 +14,7 @@ import msgspec
 
 from evenmatch.engine.admission import UNLIMITED
 from evenmatch.engine.records import Record
+from evenmatch.engine.replay import as_judged
 from evenmatch.engine.snapshot import Snapshot
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import MatchmakingError
@@ -62,7 +63,7 @@ def _memories_after(snapshot: Snapshot, records: Iterable[Record]) -> Mapping[st
     engine.tables = snapshot.tables.shallow_copy()
     engine.resume(snapshot.tables.now, snapshot.memories)
     for record in records:
-        given = record.input
+        given = as_judged(record)
         while (at := engine.next_wakeup) < given.now:
             engine.step(Advance(at))
         if isinstance(given, Settle):
