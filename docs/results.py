@@ -9,8 +9,8 @@ Three kinds of text are rewritten in README.md and in the pages of docs/:
 - the ```text block that follows a ```python block: what the program prints.
 
 With --check nothing is written, and the exit code is 1 if a page is out of date. Instants and waits
-of a server differ from run to run, so that in blocks that ask a server, or read its journal, dates
-and numbers with a decimal point count as equal.
+of a server differ from run to run, so that in blocks that ask a server, or read its journal, dates,
+numbers with a decimal point and "waited 0 s" count as equal.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ COLUMNS = {
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 FILE = re.compile(r"^<!-- file: (\S+) -->\n\n```\w+\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.M | re.S)
-VARYING = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\d+\.\d+(?:e-?\d+)?")
+VARYING = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\d+\.\d+(?:e-?\d+)?|(?<=waited )\d+(?= s)")
 VARIES = re.compile(r"^\$ .*(?:curl|sqlite3|evenmatch (?:export|replay))", re.M)
 PORT = "8080"
 START_SECONDS = 20.0

@@ -87,7 +87,7 @@ def add_key(folder: Path, name: str = "backend", *rights: str, queues: tuple[str
 def token(player: str, *, secret: bytes = SECRET, algorithm: str = "HS256", **claims: Any) -> str:
     """Return a player's token; `claims` go over the usual ones, None leaves one out."""
     now = int(time.time())
-    usual = {"sub": player, "aud": AUDIENCE, "iat": now, "exp": now + 600}
+    usual = {"sub": player, "aud": AUDIENCE, "iat": now, "exp": now + 7_200}
     chosen = {name: value for name, value in {**usual, **claims}.items() if value is not None}
     return jwt.encode(chosen, secret, algorithm=algorithm)
 

@@ -7,6 +7,7 @@ their next wake-ups are the same, as long as nothing reaches the budget.
 
 import math
 import random
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -18,6 +19,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.fills import Fills
 from evenmatch.engine.newcomers import Join, Opening, Search, find_newcomers
 from evenmatch.engine.pool import Pool
+from evenmatch.engine.screen import Screen
 from evenmatch.errors import Refusal
 from evenmatch.model.events import Matched
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Finish, Input, Open
@@ -65,7 +67,7 @@ class Plain(Fills):
         screen, now = self._screens.get(pool.name), self._house.now
         if pool.fault is not None or screen is None:
             return
-        for match_id in screen.of(priority)[0]:
+        for match_id in sorted(screen.of(priority)[0], key=self.turn_in(screen)):
             opening = self._still_open(pool, match_id)
             if opening is None:
                 continue
@@ -80,6 +82,11 @@ class Plain(Fills):
                 self._join(pool, match_id, search.joins[-1])
             elif search.again_at < math.inf:
                 screen.look_soon(match_id, max(search.again_at, soonest))
+
+    def turn_in(self, screen: Screen) -> Callable[[str], float]:
+        """Return what matches are sorted by: since when each that is due was owed a look."""
+        rows = screen._rows
+        return lambda name: screen.owed_since[rows[name]] if screen.is_due[rows[name]] else math.inf
 
     def _best_rival(
         self, pool: Pool, tickets: list[Ticket], worth: float

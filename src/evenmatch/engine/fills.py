@@ -4,7 +4,7 @@ A search looks at tickets that have just entered, at those of a new match that i
 and, when time alone may have changed something, at all who wait. Who might join which match is told
 for all of them in one pass (`screen`), and only who is left is looked at closely. What one input
 may cost is bounded in divisions that are evaluated (`BUDGET`), never by the clock: matches that it
-leaves out look at all who wait a little later.
+leaves out look at all who wait a little later, those first that have been left out longest.
 
 - `high`: a running match is filled before the policy decides.
 - `normal`: the policy decides, and each of its matches has to be worth more to its players than a
@@ -43,7 +43,7 @@ from evenmatch.model.ticket import Ticket
 LOOKS_MOST = 8
 """Matches of one queue that look at all who wait at the same instant."""
 BUDGET = 32
-"""Divisions that one input may evaluate; the search that reaches it is finished."""
+"""Divisions that one input may evaluate in a queue; the search that reaches it is finished."""
 LOOK_AGAIN = 1.0
 """Seconds between two such looks for the same match."""
 
@@ -57,12 +57,13 @@ class Fills:
         self._arrived: dict[str, list[str]] = {}
         # What a roster's free seats are worth, as long as it stays what it is.
         self._openings: dict[str, tuple[Roster, Opening | None]] = {}
-        self._evaluations_left = BUDGET
+        # What the present input may still evaluate in each queue that has begun to.
+        self._left: dict[str, int] = {}
         house.timers.append(self)
 
     def begin(self) -> None:
         """Begin with an input."""
-        self._evaluations_left = BUDGET
+        self._left.clear()
 
     # Who is open
 
@@ -196,13 +197,13 @@ class Fills:
         # Those come first that might be worth most, so that the search may end early.
         for place in np.argsort(bounds, kind="stable").tolist():
             most = worth if best is None else best[0]
-            if bounds[place] > most or bounds[place] == math.inf or self._evaluations_left <= 0:
+            if bounds[place] > most or bounds[place] == math.inf or self._is_spent(pool.name):
                 break
             opening = self._still_open(pool, ids[place])
             if opening is None:
                 continue
             search = screen.search(opening, tickets, ready[:, place], now)
-            self._evaluations_left -= search.evaluations
+            self._spend(pool.name, search)
             for join in search.joins:
                 net = join.net(price)
                 if net <= worth and (best is None or (net, place) < best[:2]):
@@ -224,7 +225,10 @@ class Fills:
             ready = screen.ready_at(newcomers, rows)
             first_at = ready.min(axis=0)
         now = self._house.now
-        for place in np.flatnonzero(is_due | (first_at <= now)).tolist():
+        # Whoever was left out longest comes first, or the budget would always end before him.
+        turns = np.argsort(np.where(is_due, screen.owed_since[rows], math.inf), kind="stable")
+        for turn in np.flatnonzero((is_due | (first_at <= now))[turns]).tolist():
+            place = turns[turn]
             if is_due[place]:
                 joined = self._look(screen, ids[place])
             elif first_at[place] <= now:
@@ -235,8 +239,9 @@ class Fills:
                 continue
             gone = [at for at, ticket in enumerate(newcomers) if ticket.id not in pool.tickets]
             if joined and gone:
-                ready[gone, place + 1 :] = math.inf
-                first_at[place + 1 :] = ready[:, place + 1 :].min(axis=0)
+                later = turns[turn + 1 :]
+                ready[np.array(gone)[:, None], later] = math.inf
+                first_at[later] = ready[:, later].min(axis=0)
         first_at[is_due] = math.inf
         for place in np.flatnonzero(first_at < screen.look_at[rows]).tolist():
             self._hope(screen, ids[place], newcomers, ready[:, place])
@@ -249,15 +254,20 @@ class Fills:
         self.close(match_id, pool.name)
         return None
 
+    def _in_turn(self, screen: Screen, match_id: str) -> Opening | None:
+        """Return the free seats of a match; None if it is over, or has to wait for its turn."""
+        opening = self._still_open(screen.pool, match_id)
+        if opening is not None and self._is_spent(screen.pool.name):
+            screen.skip(match_id, self._house.now)
+            return None
+        return opening
+
     def _look(self, screen: Screen, match_id: str) -> bool:
         """Let a match look at all who wait; return whether somebody joined it."""
-        opening = self._still_open(screen.pool, match_id)
+        opening = self._in_turn(screen, match_id)
         if opening is None:
             return False
         now = self._house.now
-        if self._evaluations_left <= 0:
-            screen.skip(match_id, now)
-            return False
         screen.end_look(match_id)
         ready, next_at = screen.look(match_id, opening, now)
         search = seat_newcomers(screen.pool, opening, ready, now, next_at)
@@ -267,24 +277,27 @@ class Fills:
         self, screen: Screen, match_id: str, newcomers: list[Ticket], ready: Floats
     ) -> bool:
         """Let a match look at newcomers; return whether one of them joined it."""
-        opening = self._still_open(screen.pool, match_id)
+        opening = self._in_turn(screen, match_id)
         if opening is None:
             return False
         now = self._house.now
-        if self._evaluations_left <= 0:
-            screen.skip(match_id, now)
-            return False
         search = screen.search(opening, newcomers, ready, now)
         return self._conclude(screen, match_id, search, now)
 
     def _conclude(self, screen: Screen, match_id: str, search: Search, soonest: float) -> bool:
-        self._evaluations_left -= search.evaluations
+        self._spend(screen.pool.name, search)
         if search.joins:
             self._join(screen.pool, match_id, search.joins[-1])
             return True
         if search.again_at < math.inf:
             screen.look_soon(match_id, max(search.again_at, soonest))
         return False
+
+    def _is_spent(self, queue: str) -> bool:
+        return self._left.get(queue, BUDGET) <= 0
+
+    def _spend(self, queue: str, search: Search) -> None:
+        self._left[queue] = self._left.get(queue, BUDGET) - search.evaluations
 
     def _hope(self, screen: Screen, match_id: str, newcomers: list[Ticket], ready: Floats) -> None:
         """Let a match look again when the first of some newcomers is ready."""

@@ -153,11 +153,8 @@ def find_newcomers(
         at = may_join_at(pool, opening, ticket, known)
         if at > now:
             again_at = min(again_at, at)
-            continue
-        ready.append(ticket)
-        # Whoever comes after those who are looked at changes nothing when he is ready too.
-        if len(ready) == SEATINGS_MOST:
-            break
+        elif len(ready) < SEATINGS_MOST:
+            ready.append(ticket)
     return seat_newcomers(pool, opening, ready, now, again_at)
 
 

@@ -163,20 +163,17 @@ class Screen:
         if not tickets:
             return [], math.inf
         at = self._ready_to_join(self._rows[match_id], opening)
-        row = self._rows[match_id]
-        at = self._ready_to_join(row, opening)
         ready: list[Ticket] = []
-        next_at, end = math.inf, len(tickets)
+        next_at = math.inf
         for place in np.flatnonzero(at <= now).tolist():
+            if len(ready) == SEATINGS_MOST and self.pairs.is_exact:
+                break
             true = self.exactly(opening, tickets[place], at[place])
             if true > now:
                 next_at = min(next_at, true)
-                continue
-            ready.append(tickets[place])
-            if len(ready) == SEATINGS_MOST:
-                end = place
-                break
-        early = np.where(at[:end] > now, at[:end], math.inf)
+            elif len(ready) < SEATINGS_MOST:
+                ready.append(tickets[place])
+        early = np.where(at > now, at, math.inf)
         for place in np.argsort(early, kind="stable").tolist():
             if early[place] >= next_at:
                 break

@@ -6,9 +6,11 @@ import math
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, TypeVar
 
 import msgspec
@@ -129,7 +131,7 @@ def map_all(
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts) as pool:
         try:
-            with _interrupts_blocked():
+            with _interrupts_deferred():
                 results = pool.map(function, items)
             return list(_ticked(results, on_done))
         except BaseException:
@@ -138,19 +140,28 @@ def map_all(
 
 
 @contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Start processes with Ctrl-C blocked: one that came while they import would be a traceback.
+def _interrupts_deferred() -> Iterator[None]:
+    """Start processes with Ctrl-C put off: one that came meanwhile would be a traceback of theirs.
 
-    They inherit it, and the terminal sends Ctrl-C to all; the one that was meant ends the others.
+    They inherit that it is blocked, and the terminal sends Ctrl-C to all; the one that was meant
+    ends the others. Blocked alone does not do here: any other thread of this process can take the
+    signal, and would break off in the middle of what a process that starts is being told.
     """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
+    handler = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not (is_main and callable(handler) and hasattr(signal, "pthread_sigmask")):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    caught: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *given: caught.append(given))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+    if caught:
+        handler(*caught[0])
 
 
 def _ignore_interrupts() -> None:

@@ -1,5 +1,9 @@
 """Many runs: children of the seed, means, half-widths."""
 
+import os
+import signal
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -7,7 +11,7 @@ import pytest
 
 from evenmatch import simulate
 from evenmatch.errors import ConfigError
-from evenmatch.lab.study import T_975, Task, averages, execute_all, student_t
+from evenmatch.lab.study import T_975, Task, _interrupts_deferred, averages, execute_all, student_t
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals, Scenario
 
@@ -41,6 +45,28 @@ def test_error_in_another_process_is_the_same_error() -> None:
     tasks = [Task(WORLD, policy="nope"), Task(WORLD, policy="greedy")]
     with pytest.raises(ConfigError, match="no policy is called 'nope'"):
         execute_all(tasks)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no masks of signals")
+def test_interrupt_that_another_thread_takes_waits_until_all_processes_have_started() -> None:
+    is_over, started = threading.Event(), []
+
+    def start() -> None:
+        with _interrupts_deferred():
+            os.kill(os.getpid(), signal.SIGINT)
+            started.extend([str(number) for number in range(10_000)])
+
+    thread = threading.Thread(target=is_over.wait)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start()
+    finally:
+        is_over.set()
+        thread.join()
+    assert len(started) == 10_000
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_averages_are_means_with_half_widths_under_the_same_keys() -> None:

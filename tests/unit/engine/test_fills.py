@@ -1,0 +1,80 @@
+"""Which running match gets a look when many of them ask for players."""
+
+import pytest
+from msgspec.structs import replace
+
+from evenmatch.engine.pool import FunctionPolicy
+from evenmatch.model.inputs import Cancel, Configure, Open
+from evenmatch.model.queue import Criterion, Format, Queue, Scale
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.policies.registry import parse_policy
+from evenmatch.testing import new_ticket, rule
+from tests.unit.engine import test_backfill
+from tests.unit.engine.test_backfill import House, filled, fills
+
+EVEN = Criterion("imbalance", "rating", scale=Scale("linear", 1000.0, 3000.0))
+ROLES = (("tank", 1), ("dps", 1))
+OPEN = 60
+
+
+@pytest.fixture
+def _nobody_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = FunctionPolicy(lambda pool, now: ())
+    monkeypatch.setattr(
+        test_backfill, "parse_policy", lambda spec: idle if spec == "none" else parse_policy(spec)
+    )
+
+
+def test_who_is_ready_later_is_not_forgotten_behind_many_who_are_ready() -> None:
+    def person(name: str, role: str, rating: float) -> NewTicket:
+        return NewTicket((Player(name, roles=(role,), attributes={"rating": rating}),))
+
+    form = Format((2, 2), roles=ROLES)
+    widens = rule(limit=100, rate=10)
+    house = House(Queue("main", form, rules=(widens,), backfill="manual"))
+    for name, role in (("a", "tank"), ("b", "dps"), ("c", "tank"), ("d", "dps")):
+        house.enter(1.0, person(name, role, 1500.0))
+    for number in range(16):
+        house.enter(1.25, person(f"tank {number}", "tank", 1500.0))
+    house.enter(1.5, person("late", "dps", 1650.0))
+    house.open(2.0, "b", lease=60.0)
+    house.pass_to(3.0)
+    for number in range(16):
+        house.hand(Cancel(4.0, f"s0-{5 + number}"))
+
+    (fill,) = fills(house.pass_to(61.0))
+    assert (fill.at, fill.players) == (6.5, (("late",), ()))
+
+
+@pytest.mark.usefixtures("_nobody_decides")
+@pytest.mark.parametrize(("queues", "within"), [(("main", "side"), 0.0), (("main",), 30.0)])
+def test_no_match_and_no_queue_starves_while_others_search(
+    queues: tuple[str, ...], within: float
+) -> None:
+    # Somebody comes each second whom no open match may take, whom all look at, and who soon leaves.
+    # The one whom only the last match takes comes at 30 s.
+    main = filled(2, 2, criteria=(EVEN,))
+    side = replace(main, name="side")
+    house = House(main, side)
+    last = queues[-1]
+    for number in range(OPEN):
+        house.enter(1.0, *(new_ticket(f"m{number}.{seat}", 1500) for seat in range(4)))
+    house.enter(1.25, *(new_ticket(f"last.{seat}", 1500, queues=(last,)) for seat in range(4)))
+    house.hand(Configure(1.5, tuple(replace(each, policy="none") for each in (main, side))))
+    for number in range(OPEN):
+        left, floor = (f"m{number}.0",), 0.9999
+        house.hand(Open(3.0, f"s0-m{number + 1}", 0, left, lease=600.0, quality_floor=floor))
+    last_match = f"s0-m{OPEN + 1}"
+    house.hand(Open(6.0, last_match, 0, ("last.0",), lease=600.0, quality_floor=0.99))
+    found, here = [], []
+    for second in range(10, 61):
+        rating = 1505 if second == 30 else 1700 + second
+        found += fills(house.enter(float(second), new_ticket(f"w{second}", rating, queues=queues)))
+        if second != 30:
+            here.append(house.engine.tables.counters.accepted)
+        if len(here) > 10:
+            house.hand(Cancel(float(second), f"s0-{here.pop(0)}"))
+        found += fills(house.pass_to(second + 0.99))
+
+    assert [fill.extends for fill in found] == [last_match]
+    assert 30.0 <= found[0].at <= 30.0 + within
