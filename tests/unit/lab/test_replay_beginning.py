@@ -1,9 +1,16 @@
 """Where a replay begins whose first records are deleted."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from evenmatch.engine.admission import Limits
 from evenmatch.engine.snapshot import decode_snapshot
+from evenmatch.errors import ConfigError
+from evenmatch.journals.reading import first_of
+from evenmatch.lab.replay import source as replay_source
 from evenmatch.lab.replay.beginning import beginning
 from evenmatch.lab.replay.redecide import Redecided, redecide
 from evenmatch.lab.replay.source import opened
@@ -100,3 +107,23 @@ def test_a_match_that_stays_open_is_named_as_the_reason_of_a_difference(tmp_path
         "s0-m1, s0-m2 had seats to fill when the replay began, and when a match looks for "
         "players again is in no snapshot"
     )
+
+
+def test_what_is_deleted_while_a_replay_is_opened_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = with_an_open_match().stop()
+    data = world.hand_in(enter(12.0, "fay", 1000.0)).stop().write(tmp_path)
+    delete_before(data, 3)
+
+    def deleting(connection: sqlite3.Connection, shard: str) -> int | None:
+        """Let the server delete, just before this is read: its snapshots are of later records."""
+        delete_before(data, len(world.records))
+        with closing(sqlite3.connect(data / "journal.db")) as other, other:
+            other.execute("DELETE FROM snapshots")
+        return first_of(connection, shard)
+
+    monkeypatch.setattr(replay_source, "first_of", deleting)
+    told = "oldest records of shard 's0' while they were read"
+    with pytest.raises(ConfigError, match=told), opened(data, "s0") as source:
+        redecide(source, lambda done, total: None)
