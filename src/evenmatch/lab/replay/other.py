@@ -33,7 +33,8 @@ class Compared(msgspec.Struct):
     Args:
         policy: The other one.
         records: How many were read.
-        seconds: Engine time from the first record to the last.
+        seconds: Engine time from where the replay began, 0 or a snapshot's instant, to the last
+            record.
         merged: Tickets of players who still waited in the other world.
         journal: What happened, by queue.
         other: What would have.
