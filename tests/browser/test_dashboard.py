@@ -246,7 +246,7 @@ def crowded(server: Server) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 768, 1440])
+@pytest.mark.parametrize("width", [360, 768, 1220, 1440])
 @pytest.mark.usefixtures("crowded")
 def test_page_fits_light_and_dark_narrow_and_wide(visit: Visits, scheme: str, width: int) -> None:
     seen = visit(viewport={"width": width, "height": 800}, color_scheme=scheme).open("/?queue=slow")
@@ -255,6 +255,8 @@ def test_page_fits_light_and_dark_narrow_and_wide(visit: Visits, scheme: str, wi
     page.wait_for_timeout(1_200)
     assert not is_wider_than_the_window(page)
     seen.shot(f"page-{width}-{scheme}")
+    cut = page.evaluate("(e => e.scrollWidth - e.clientWidth)(document.getElementById('crowd'))")
+    assert width < 768 or cut == 0, "all columns of the heat map are seen at once"
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, paper[4:-1].split(","))) > 384) == (scheme == "light")
     page.locator("#longest a").first.click()

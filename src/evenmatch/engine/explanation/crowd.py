@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
+from itertools import compress, filterfalse
+from operator import is_not
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,14 +106,13 @@ class Crowd:
         """
         known = self._known
         self._shared_row = -1
-        gone = [each for each, ticket in known.items() if present.get(each) is not ticket]
-        for ticket_id in gone:
+        is_gone = map(is_not, map(present.get, known), known.values())
+        for ticket_id in list(compress(known, is_gone)):
             self._leave(ticket_id)
         if len(known) == len(present):
             return
-        for ticket_id, ticket in present.items():
-            if ticket_id not in known:
-                self._enter(ticket)
+        for ticket_id in filterfalse(known.__contains__, present):
+            self._enter(present[ticket_id])
         for trait, place in self._slices:
             if isinstance(trait, Places) and trait.grown:
                 for ticket_id in trait.grown:

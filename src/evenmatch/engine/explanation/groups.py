@@ -85,7 +85,7 @@ class _Circle:
     def __init__(self, watcher: Watcher, row: int, candidates: Sequence[int], now: float) -> None:
         self._watcher = watcher.among([row, *candidates])
         self._now = now
-        self._ready_at: dict[int, Floats] = {}
+        self._ready_at: dict[int, list[float]] = {}
         crowd = self._watcher.crowd
         self._kinds = [crowd.kind(place) for place in range(len(crowd))]
 
@@ -101,7 +101,7 @@ class _Circle:
         found: list[Prospect] = []
 
         def fits(one: int, two: int) -> bool:
-            return bool(self._of(one)[two] <= until)
+            return self._of(one)[two] <= until
 
         def accepts(chosen: list[int]) -> bool:
             prospect = prospect_of(crowd, chosen, at, is_exact=False)
@@ -114,11 +114,11 @@ class _Circle:
         complete(problem, budget)
         return found[-1] if found else None
 
-    def _of(self, place: int) -> Floats:
+    def _of(self, place: int) -> list[float]:
         """Return from when on somebody may play with each."""
         known = self._ready_at.get(place)
         if known is None:
-            known = self._ready_at[place] = self._watcher.look(place, self._now).ready_at
+            known = self._ready_at[place] = self._watcher.look(place, self._now).ready_at.tolist()
         return known
 
 
