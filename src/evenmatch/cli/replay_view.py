@@ -12,7 +12,7 @@ from evenmatch.engine.replay import Difference
 from evenmatch.lab.replay.redecide import Found, Redecided, kind_of
 from evenmatch.lab.replay.words import Cast, counted, told
 from evenmatch.model.events import Event
-from evenmatch.model.inputs import Input
+from evenmatch.model.inputs import Advance, Input
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,15 +62,17 @@ def _difference(found: Found) -> Iterable[str]:
     record = it.record
     yield (
         f"record {record.sequence:,} is decided in another way now: {kind_of(record)} at "
-        f"{record.input.now:.3f} s, {_date(found.wall)}"
+        f"{record.input.now:,.3f} s, {_date(found.wall)}"
     )
     yield from _side("recorded", record.events[it.first :], record.input)
     if it.refused:
         yield f"  now: refused, {it.refused}"
+    elif it.at == record.input.now:
+        yield from _side("now", it.decided[it.first :], record.input)
     else:
-        now = "now" if it.at == record.input.now else f"now, at {it.at:.3f} s already"
-        yield from _side(now, it.decided[it.first :], record.input)
-        yield from _fields(it)
+        # Only a timer fires where the journal has no input.
+        yield from _side(f"now, at {it.at:,.3f} s already", it.decided, Advance(it.at))
+    yield from _fields(it)
     yield from (f"  perhaps because {reason}" for reason in found.reasons)
 
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from evenmatch.cost.objective import Objective, weights_of
+from evenmatch.cost.objective import Objective
 from evenmatch.cost.scale import Floats, scale_gaps
 from evenmatch.cost.values import scaled_numbers
 from evenmatch.model.ticket import Ticket
@@ -27,15 +27,10 @@ class LeastCost:
     """
 
     def __init__(self, objective: Objective) -> None:
-        queue = objective.queue
-        pairs = zip(queue.criteria, weights_of(queue), strict=True)
+        queue, self._objective = objective.queue, objective
+        pairs = zip(queue.criteria, objective.weights, strict=True)
         self._queue = queue.name
         self._terms = [(each, weight) for each, weight in pairs if each.kind == "spread"]
-        self._scaled_weight = math.fsum(
-            weight
-            for each, weight in zip(queue.criteria, weights_of(queue), strict=True)
-            if each.scale.kind != "none"
-        )
         self.columns = 2 * len(self._terms)
         self.nobody = (math.inf, -math.inf) * len(self._terms)
 
@@ -76,5 +71,6 @@ class LeastCost:
             cost += least
             if criterion.scale.kind != "none":
                 scaled += least
-        quality = 1.0 - scaled / self._scaled_weight if self._scaled_weight else scaled + 1.0
+        known = self._objective.quality(scaled)
+        quality: Floats = np.full(shape, 1.0 if known is None else known)
         return cost - SLACK * (1.0 + cost), quality + SLACK

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -29,6 +30,7 @@ from evenmatch.cost.venue import Venues
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Ticket, Value, attribute_of
 
+Cost = TypeVar("Cost", float, Floats)
 COST_SLACK = 1e-12
 """Divisions whose costs differ by less are equal; the first of them is taken."""
 DESCENTS_MAX = 50
@@ -225,13 +227,13 @@ class Objective:
             if counts:
                 scaled += cost
         ready_at = self.rules.duel_ready_at(one, two)
-        return Seating(((one,), (two,)), total, self._quality(scaled), ready_at)
+        return Seating(((one,), (two,)), total, self.quality(scaled), ready_at)
 
     def _evaluate(self, teams: Teams, bots: int) -> Seating:
         ready_at = self.rules.ready_at(teams)
         roles = self._divider.roles(teams)
         if bots:
-            worst = self._quality(self._scaled_weight)
+            worst = self.quality(self._scaled_weight)
             return Seating(teams, math.fsum(self.weights), worst, ready_at, roles)
         total = scaled = 0.0
         for compared, weight, counts in self._terms:
@@ -239,9 +241,14 @@ class Objective:
             total += cost
             if counts:
                 scaled += cost
-        return Seating(teams, total, self._quality(scaled), ready_at, roles)
+        return Seating(teams, total, self.quality(scaled), ready_at, roles)
 
-    def _quality(self, scaled: float) -> float | None:
+    def quality(self, scaled: Cost) -> Cost | float | None:
+        """Return what a match is worth, or many are, whose scaled criteria cost so much.
+
+        Returns:
+            In [0, 1]; None if no criterion is scaled to [0, 1].
+        """
         if self._scaled_weight:
             return 1.0 - scaled / self._scaled_weight
         return self._quality_of_nothing

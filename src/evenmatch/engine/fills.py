@@ -6,6 +6,11 @@ for all of them in one pass (`screen`), and only who is left is looked at closel
 may cost is bounded in divisions that are evaluated (`BUDGET`), never by the clock: matches that it
 leaves out look at all who wait a little later, those first that have been left out longest.
 
+Such a look does not quite make up for the one at a ticket that has just entered. Of those who are
+ready it takes the `SEATINGS_MOST` oldest; where as many older ones are ready and none of them may
+join, it does not see the newcomer, as his own look would have. He is seen at a later look at all
+who wait that has room for him: when somebody else becomes ready, or the match is opened anew.
+
 - `high`: a running match is filled before the policy decides.
 - `normal`: the policy decides, and each of its matches has to be worth more to its players than a
   seat in a running match is to those who could take it; cost that a newcomer adds, less what the
@@ -45,7 +50,11 @@ LOOKS_MOST = 8
 BUDGET = 32
 """Divisions that one input may evaluate in a queue; the search that reaches it is finished."""
 LOOK_AGAIN = 1.0
-"""Seconds between two such looks for the same match."""
+"""Seconds between two such looks for the same match.
+
+Repairs look twice as often (`replacements.LOOK_AGAIN`): they have `Accept.repair` seconds and
+nobody in them plays yet, while a running match is played on with free seats.
+"""
 
 
 class Fills:

@@ -1,6 +1,11 @@
 """What each of the rarer events changes in the tables; `Tables.fold` does the frequent ones itself.
 
 A fold stores what the event says and computes nothing that a later version might compute otherwise.
+One thing is its own to say: which record last `changed` a ticket, that is, after which its owner is
+to be told. A later version may tell of more, as it did of acceptances, so older records folded by
+it may leave a higher number, and a client hears once more how its ticket is. No decision reads it.
+Digests of states (`state_hash`) differ by it between versions; no journal and no snapshot holds
+one.
 """
 
 from __future__ import annotations

@@ -180,6 +180,20 @@ class Pool:
                 self._fail("memory", error)
         return {}
 
+    def starts(self) -> dict[str, float]:
+        """Return when the policy means to start matches, by the tickets in them.
+
+        Nothing of one that failed, does not say, or fails in saying it: that is no reason to stop
+        its matches.
+        """
+        starts = getattr(self.matcher, "starts", None)
+        if not callable(starts) or self.fault is not None:
+            return {}
+        try:
+            return dict(starts())
+        except (Exception, SystemExit):  # noqa: BLE001 - a policy may be anybody's code
+            return {}
+
     def _fail(self, verb: str, error: BaseException) -> None:
         """Stop asking the policy.
 

@@ -26,7 +26,10 @@ SEATINGS_MOST = 16
 """Divisions into teams that one search evaluates, and candidates that may come next."""
 
 LOOK_AGAIN = 0.5
-"""Seconds between two looks at all who wait, and where it is too dear to say when one may help."""
+"""Seconds between two looks at all who wait, and where it is too dear to say when one may help.
+
+A repair lasts seconds; running matches, which may be many, look half as often (`fills.LOOK_AGAIN`).
+"""
 CLOSELY_MOST = 100
 """Candidates of whom one search asks the rules when they may join."""
 

@@ -92,7 +92,7 @@ class Replay:
                 return self._compared(record, decided)
             if decided:
                 return Difference(record, at, decided)
-        given = Advance(now) if is_advance else _as_judged(record)
+        given = Advance(now) if is_advance else as_judged(record)
         try:
             return self._compared(record, self._step(given).events)
         except MatchmakingError as error:
@@ -113,7 +113,7 @@ class Replay:
         return Difference(record, record.input.now, decided)
 
 
-def _as_judged(record: Record) -> Input:
+def as_judged(record: Record) -> Input:
     """Return the input without what limits kept out: in its place an item that nobody takes."""
     given = record.input
     if not isinstance(given, Enqueue):
@@ -131,6 +131,9 @@ def _comparable(events: Iterable[Event]) -> list[Event]:
 
 
 def _worded(event: Refused) -> Refused:
-    """Return a refusal without its words; all that limits may cause are one."""
+    """Return a refusal without its words; all that limits may cause are one.
+
+    How long it lasts is worded too, and older journals do not say it in seconds.
+    """
     code = "by_limits" if event.code in BY_LIMITS else event.code
-    return replace(event, code=code, message="", where="")
+    return replace(event, code=code, message="", where="", seconds=None)

@@ -143,7 +143,10 @@ def restore(engine: Engine, snapshot: Snapshot) -> Mapping[str, Memory]:
 
 
 def state_hash(engine: Engine) -> str:
-    """Return a digest of the tables (I19): equal journals give equal digests anywhere."""
+    """Return a digest of the tables (I19): equal journals give equal digests anywhere.
+
+    That is, anywhere with the same version of evenmatch; see `folds`.
+    """
     # Decoding once makes whole numbers that Python callers gave the floats that journals hold.
     tables = msgspec.json.decode(msgspec.json.encode(engine.tables), type=Tables)
     return hashlib.sha256(msgspec.json.encode(tables, order="sorted")).hexdigest()

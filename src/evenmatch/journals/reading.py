@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from evenmatch.engine.records import Record
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, JournalError, JournalUnavailable
 from evenmatch.journals.base import Entry, Segment
 from evenmatch.journals.head import Opener, is_intact, missing, sealer
 from evenmatch.journals.sqlite import FILE_NAME
@@ -81,6 +81,7 @@ def entries(connection: sqlite3.Connection, shard: str, first: int, last: int) -
 
     Raises:
         JournalCorrupt: A checksum fails, or a record is missing.
+        JournalUnavailable: The server has deleted old records meanwhile, these among them.
     """
     opener = Opener(shard, first, last)
     while first <= last:
@@ -89,11 +90,22 @@ def entries(connection: sqlite3.Connection, shard: str, first: int, last: int) -
             " ORDER BY seq LIMIT ?",
             (shard, first, last, SLICE),
         ).fetchall()
+        if not rows or rows[0][0] != first:
+            raise _gone(connection, shard, first, last)
         for seq, wall, crc, body in rows:
             yield opener.open(seq, wall, crc, body)
-        if not rows:
-            raise missing(shard, first, last)
         first += len(rows)
+
+
+def _gone(connection: sqlite3.Connection, shard: str, first: int, last: int) -> JournalError:
+    """Return the error for a record that is not there: all before it may be gone as well."""
+    kept = first_of(connection, shard)
+    if kept is not None and kept <= first:
+        return missing(shard, first, last)
+    return JournalUnavailable(
+        f"the server deleted the oldest records of shard {shard!r} while they were read "
+        "(keep_days): run the command again"
+    )
 
 
 def segments(connection: sqlite3.Connection, shard: str) -> list[Segment]:

@@ -154,13 +154,17 @@ class RollingMatcher(NoJobs):
         return Decision(tuple(groups), min(self._look_at(), self._start_at()))
 
     def starts(self) -> dict[str, float]:
-        """Return when each tentative match is to start, by the tickets in it."""
+        """Return when each tentative match is to start, by the tickets in it.
+
+        After a restart a match may name who has ended since: it falls apart in the next decision.
+        """
+        from evenmatch.policies.parts.tentative import members
+
         found = {}
         for match, (at, _) in zip(self._division.matches, self._starts, strict=True):
-            if at < math.inf:
-                for team in match:
-                    for sequence in team:
-                        found[self._roster.tickets[sequence].id] = at
+            tickets = [self._roster.tickets.get(sequence) for sequence in members(match)]
+            if at < math.inf and None not in tickets:
+                found.update({ticket.id: at for ticket in tickets if ticket is not None})
         return found
 
     def memory(self) -> Memory:

@@ -162,12 +162,18 @@ class ThresholdMatcher(NoJobs):
         return Decision(tuple(groups), min(self._look_at(), self._next_start()[0]))
 
     def starts(self) -> dict[str, float]:
-        """Return when the first match is good enough that each ticket is in."""
+        """Return when the first match is good enough that each ticket is in.
+
+        After a restart a match may name who has ended since: the next decision forgets it.
+        """
         found: dict[str, float] = {}
+        tickets = self._roster.tickets
         for sequence, (partners, _, _) in self._best.items():
+            if sequence not in tickets or any(each not in tickets for each in partners):
+                continue
             at = self._ready_at(sequence)
             for each in partners:
-                name = self._roster.tickets[each].id
+                name = tickets[each].id
                 found[name] = min(at, found.get(name, math.inf))
         return found
 

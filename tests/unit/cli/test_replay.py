@@ -10,7 +10,7 @@ import pytest
 
 from evenmatch.cli.main import main
 from evenmatch.engine.records import Record
-from evenmatch.model.events import Matched
+from evenmatch.model.events import Matched, Proposed
 from evenmatch.model.inputs import (
     Accept,
     Assign,
@@ -22,7 +22,7 @@ from evenmatch.model.inputs import (
     Void,
 )
 from evenmatch.model.queue import Accept as ReadyCheck
-from evenmatch.model.queue import Criterion, Format, Queue, Scale
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.testing import new_ticket
 from tests.unit.lab.journals import Played, delete_before, rewrite
 
@@ -104,6 +104,23 @@ def test_json_is_one_object_with_all_figures(
     assert found["difference"] is None
     assert (found["first"], found["records"], found["tickets"], found["matches"]) == (1, 11, 4, 1)
     assert found["inputs"]["enqueue"] == 4
+
+
+def test_what_a_timer_decides_is_told_at_its_own_instant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    widens = Rule("spread", "rating", 50.0, expand=Expansion(rate=10.0))
+    world = Played().hand_in(Configure(0.0, (msgspec.structs.replace(DUEL, rules=(widens,)),)))
+    for now, name, rating in ((1001.0, "ada", 1500), (1002.0, "bob", 1600), (1030.0, "far", 9000)):
+        world.hand_in(Enqueue(now, (new_ticket(name, rating, queues=("duel",)),)))
+    proposed, *_, last = world.records[3:]
+    assert isinstance(proposed.events[0], Proposed)
+    # As if neither the proposal nor its end had ever been written.
+    world.records[3:] = [msgspec.structs.replace(last, sequence=4)]
+    lines = told(capsys, world.write(tmp_path), code=1).splitlines()
+    assert "enqueue at 1,030.000 s, 2001-09-09 01:46:40 UTC" in lines[1]
+    now = next(line for line in lines if "now, at 1,007.000 s already" in line)
+    assert "they have 10.0 s to accept" in now
 
 
 def test_a_difference_is_told_in_words_with_exit_code_1(

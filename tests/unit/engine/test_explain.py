@@ -329,3 +329,39 @@ def test_an_explanation_goes_over_the_wire_and_back() -> None:
     one, _ = enter(engine, 0.0, new_ticket("a", 1500), new_ticket("b", 1700))
     found = explain(engine, one, 1.0)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Explanation) == found
+
+
+@pytest.mark.parametrize("policy", ["rolling", "threshold"])
+def test_tickets_that_ended_after_the_snapshot_do_not_stop_explanations(policy: str) -> None:
+    criteria = (Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0)),)
+    teams = Queue("main", Format((2, 2)), criteria, policy=policy)
+    engine = engine_of(teams)
+    for n in range(9):
+        enter(engine, 1.0 + n / 64, new_ticket(f"t{n}", 1300 + n * 60))
+    starts = engine.pools["main"].matcher.starts()  # type: ignore[attr-defined]
+    memories = engine.memories()
+    ended = next(iter(starts))
+    hand_in(engine, Cancel(1.25, ended))
+    hand_in(engine, Configure(1.5, (teams,), pause=("main",)))
+    restarted = Engine(lambda queue: parse_policy(queue.policy))
+    restarted.tables = engine.tables
+    # The queue is paused, so its matcher decides nothing, and forgets nobody.
+    restarted.resume(2.0, memories)
+    kept = restarted.pools["main"].matcher.starts()  # type: ignore[attr-defined]
+    assert ended not in kept
+    assert set() < kept.keys() < starts.keys()
+    assert explain(restarted, next(iter(restarted.tables.waiting)), 2.0).queues
+
+
+def test_a_policy_whose_starts_fail_is_explained_as_one_that_says_nothing() -> None:
+    engine = engine_of(Queue("main", policy="greedy"))
+    (one,) = enter(engine, 1.0, new_ticket("a", 1500))
+    pool = engine.pools["main"]
+    before = told(engine, one, 2.0)
+
+    def fail() -> dict[str, float]:
+        raise KeyError("a user's mistake")
+
+    pool.matcher.starts = fail  # type: ignore[attr-defined]
+    assert told(engine, one, 2.0) == before
+    assert pool.fault is None, "what only explains stops no matches"

@@ -115,16 +115,10 @@ def scene_of(engine: Engine, queue: str, now: float) -> Scene:
         pool.slot.running is not None,
         None if pool.fault is None else str(pool.fault),
         frozenset(pool.delayed),
-        _starts_of(pool),
+        pool.starts(),
         _serves_after(pool.policy, pool.queue),
         frozenset([each for each in pool.tickets if len(waiting[each].queues) > 1]),
     )
-
-
-def _starts_of(pool: Pool) -> dict[str, float]:
-    """Return when a policy means to start matches; nothing of one that failed or does not say."""
-    starts = getattr(pool.matcher, "starts", None)
-    return dict(starts()) if callable(starts) and pool.fault is None else {}
 
 
 def _serves_after(chosen: Policy, queue: Queue) -> float:

@@ -33,7 +33,8 @@ class Compared(msgspec.Struct):
     Args:
         policy: The other one.
         records: How many were read.
-        seconds: Engine time from the first record to the last.
+        seconds: Engine time from where the replay began, 0 or a snapshot's instant, to the last
+            record.
         merged: Tickets of players who still waited in the other world.
         journal: What happened, by queue.
         other: What would have.
@@ -64,11 +65,13 @@ def with_other_policy(source: Source, spec: str, say: Say, *, queue: str | None 
     tables = source.tables
     under = partial(_under, spec, queue)
     tables.queues = {name: under(each) for name, each in tables.queues.items()}
-    rows, first = tuple(tables.waiting.values()), next(iter(tables.queues), "")
-    journal, other = Ledger(rows, first), Ledger(rows, first)
+    first = next(iter(tables.queues), "")
+    journal = Ledger(tables.waiting.values(), first)
     names, since, now, count = dict.fromkeys(tables.queues), tables.now, tables.now, 0
     try:
-        world = World(extract(tables), resolve, other.hear)
+        world = World(extract(tables), resolve, lambda record: other.hear(record))
+        # Not all who waited in a proposal have a place in that world.
+        other = Ledger(world.engine.tables.waiting.values(), first)
         for entry in source.entries(source.begin):
             record = entry.record
             journal.hear(record)

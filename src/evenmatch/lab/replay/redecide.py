@@ -24,6 +24,8 @@ from evenmatch.model.events import Accepted, Matched
 from evenmatch.policies.base import Memory
 
 Memories = Mapping[str, Memory]
+SEEKING_SHOWN = 5
+"""Matches that are named which had seats to fill when a replay began."""
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -195,3 +197,9 @@ def _reasons(source: Source, begin: int, tried: _Tried) -> Iterable[str]:
             f"older records are deleted, so the replay began after record {begin - 1} with what a "
             "snapshot knew: tickets that a failed match kept apart are not in it"
         )
+        if seeking := source.start.seeking:
+            yield (
+                f"{', '.join(seeking[:SEEKING_SHOWN])}"
+                f"{' and others' if len(seeking) > SEEKING_SHOWN else ''} had seats to fill when "
+                "the replay began, and when a match looks for players again is in no snapshot"
+            )

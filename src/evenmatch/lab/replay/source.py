@@ -25,6 +25,7 @@ from evenmatch.journals.reading import (
     shards_of,
     snapshots,
 )
+from evenmatch.journals.sqlite_file import transaction
 from evenmatch.lab.replay.beginning import Beginning, beginning
 from evenmatch.policies.base import Memory
 
@@ -105,11 +106,14 @@ def opened(path: Path, shard: str) -> Iterator[Source]:
     """
     try:
         with read_only(journal_of(path)) as connection:
-            shards = shards_of(connection)
-            if shard not in shards:
-                has = f"it has {', '.join(shards)}" if shards else "it has none"
-                raise ConfigError(f"the journal has no shard {shard}; {has}")
-            yield Source(connection, shard, shards[shard])
+            # The server may delete old records and snapshots between two of these reads.
+            with transaction(connection, "DEFERRED"):
+                shards = shards_of(connection)
+                if shard not in shards:
+                    has = f"it has {', '.join(shards)}" if shards else "it has none"
+                    raise ConfigError(f"the journal has no shard {shard}; {has}")
+                source = Source(connection, shard, shards[shard])
+            yield source
     except JournalError as error:
         # What cannot be read is bad input here, as everywhere in commands that only read.
         raise ConfigError(str(error)) from error

@@ -1,0 +1,30 @@
+"""The other world of a replay where it begins in the middle."""
+
+from pathlib import Path
+
+import msgspec
+
+from evenmatch.lab.replay.other import with_other_policy
+from evenmatch.lab.replay.source import opened
+from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.queue import Accept, Criterion, Queue, Scale
+from evenmatch.testing import new_ticket
+from tests.unit.lab.journals import Played, delete_before
+
+DUEL = Queue("duel", policy="greedy", accept=Accept(4.0))
+
+
+def test_who_has_no_place_in_the_other_world_is_not_counted_in_it(tmp_path: Path) -> None:
+    world = Played().hand_in(Configure(0.0, (DUEL,)))
+    world.hand_in(Enqueue(1.0, (new_ticket("ada", 1500.0), new_ticket("bob", 1500.0))))
+    # They are in a proposal, and fit no queue any more: only the proposal's settings have a place.
+    by_elo = Criterion("spread", "elo", scale=Scale(min=0.0, max=1.0))
+    world.hand_in(Configure(2.0, (msgspec.structs.replace(DUEL, criteria=(by_elo,)),), 0, 2))
+    taken = world.stop().engine.tables.sequence
+    world.hand_in(Enqueue(3.0, (new_ticket("eve", 1500.0, elo=1.0),)))
+    data = world.wait(20.0).write(tmp_path)
+    delete_before(data, taken + 1)
+    with opened(data, "s0") as source:
+        found = with_other_policy(source, "greedy", lambda done, total: None)
+    assert found.journal["duel"]["waiting"] == 1
+    assert found.other["duel"]["waiting"] == 1
