@@ -6,10 +6,8 @@ for all of them in one pass (`screen`), and only who is left is looked at closel
 may cost is bounded in divisions that are evaluated (`BUDGET`), never by the clock: matches that it
 leaves out look at all who wait a little later, those first that have been left out longest.
 
-Such a look does not quite make up for the one at a ticket that has just entered. Of those who are
-ready it takes the `SEATINGS_MOST` oldest; where as many older ones are ready and none of them may
-join, it does not see the newcomer, as his own look would have. He is seen at a later look at all
-who wait that has room for him: when somebody else becomes ready, or the match is opened anew.
+A look evaluates the `SEATINGS_MOST` oldest of those who are ready. Where they are more and none of
+the first may join, it goes on with the others `LOOK_AGAIN` seconds later, until it has seen all.
 
 - `high`: a running match is filled before the policy decides.
 - `normal`: the policy decides, and each of its matches has to be worth more to its players than a

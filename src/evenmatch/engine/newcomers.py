@@ -83,7 +83,8 @@ class Search(msgspec.Struct):
 
     Args:
         joins: Newcomers who may join now: each one has more of them than the one before.
-        again_at: The next instant at which waiting alone may allow more; inf if it never does.
+        again_at: The next instant at which waiting alone may allow more; inf if it never does, the
+            present one if not all who are ready have been looked at.
         evaluations: Divisions into teams that it took.
     """
 
@@ -155,6 +156,8 @@ def find_newcomers(
             again_at = min(again_at, at)
         elif len(ready) < SEATINGS_MOST:
             ready.append(ticket)
+        else:
+            again_at = now
     return seat_newcomers(pool, opening, ready, now, again_at)
 
 

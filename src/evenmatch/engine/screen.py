@@ -51,6 +51,9 @@ class Screen:
         self._priorities: dict[str, Priority] = {}
         self._unused: list[int] = []
         self._turn_at = -math.inf
+        # Of a match whose look ended before all who were ready: behind whom it goes on, and when
+        # that look was.
+        self._passed: dict[str, tuple[tuple[float, int], float]] = {}
         self._by_priority: dict[Priority, tuple[list[str], Rows]] = {}
         self._tickets: list[Ticket] = []
         self._waiting: Floats = np.empty((self.pairs.columns, 0))
@@ -88,6 +91,7 @@ class Screen:
             row = self._rows[match_id] = self._unused.pop()
         self._priorities[match_id] = priority
         self._by_priority.clear()
+        self._passed.pop(match_id, None)
         self._numbers[:, row] = BLANK
         self.is_due[row] = False
         if opening is None:
@@ -108,6 +112,7 @@ class Screen:
         if row is None:
             return
         del self._priorities[match_id]
+        self._passed.pop(match_id, None)
         self._by_priority.clear()
         self._numbers[:, row] = BLANK
         self.is_due[row] = False
@@ -155,24 +160,32 @@ class Screen:
     def look(self, match_id: str, opening: Opening, now: float) -> tuple[list[Ticket], float]:
         """Return who of all who wait may join a match now, by age, and when the next one may.
 
+        Of those who are ready it is the `SEATINGS_MOST` oldest. If there are more, the next look
+        takes those behind them, so that nobody is overlooked for good.
+
         Complexity:
             O(n k) in columns for at most `LOOK_AT_MOST` tickets, and `newcomers.ready_at` for
             those who might be ready now, and for one or a few of the others.
         """
         tickets = self._waiting_now()
+        passed = self._passed.pop(match_id, None)
         if not tickets:
             return [], math.inf
         at = self._ready_to_join(self._rows[match_id], opening)
         ready: list[Ticket] = []
         next_at = math.inf
         for place in np.flatnonzero(at <= now).tolist():
-            if len(ready) == SEATINGS_MOST and self.pairs.is_exact:
-                break
-            true = self.exactly(opening, tickets[place], at[place])
+            ticket = tickets[place]
+            true = self.exactly(opening, ticket, at[place])
             if true > now:
                 next_at = min(next_at, true)
+            elif passed is not None and ticket.age_key <= passed[0] and true <= passed[1]:
+                continue
             elif len(ready) < SEATINGS_MOST:
-                ready.append(tickets[place])
+                ready.append(ticket)
+            else:
+                self._passed[match_id] = ready[-1].age_key, now
+                return ready, now
         early = np.where(at > now, at, math.inf)
         for place in np.argsort(early, kind="stable").tolist():
             if early[place] >= next_at:

@@ -13,8 +13,14 @@ TICK = 1.0 / TICKS
 STEPS = Expansion(steps=((60.0, 250.0), (120.0, 350.0)))
 CURVE = Expansion(curve=((10.0, 200.0), (30.0, 300.0)))
 
-LIMITS = st.floats(0.0, 500.0)
-GAPS = st.floats(0.0, 3000.0)
+
+def amounts(most: float) -> st.SearchStrategy[float]:
+    """Draw a number that is 0, or so large that differences of two keep their digits."""
+    return st.floats(0.0, most).map(lambda number: number if number > 1e-200 else 0.0)
+
+
+LIMITS = amounts(500.0)
+GAPS = amounts(3000.0)
 CAPS = st.none() | st.floats(500.0, 2000.0)
 
 
@@ -22,7 +28,7 @@ CAPS = st.none() | st.floats(500.0, 2000.0)
 def points(draw: st.DrawFn, limit: float) -> tuple[tuple[float, float], ...]:
     """Draw (wait, limit) pairs that rise in wait and do not fall in limit."""
     waits = sorted(draw(st.sets(st.floats(0.001, 900.0), min_size=1, max_size=6)))
-    growths = draw(st.lists(st.floats(0.0, 300.0), min_size=len(waits), max_size=len(waits)))
+    growths = draw(st.lists(amounts(300.0), min_size=len(waits), max_size=len(waits)))
     found, at = [], limit
     for wait, growth in zip(waits, growths, strict=True):
         at += growth

@@ -25,15 +25,22 @@ def _nobody_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_who_is_ready_later_is_not_forgotten_behind_many_who_are_ready() -> None:
-    def person(name: str, role: str, rating: float) -> NewTicket:
-        return NewTicket((Player(name, roles=(role,), attributes={"rating": rating}),))
-
+@pytest.fixture
+def house() -> House:
+    """Two duos who play, `b` the match's only dps of the first team, and nobody who waits."""
     form = Format((2, 2), roles=ROLES)
     widens = rule(limit=100, rate=10)
-    house = House(Queue("main", form, rules=(widens,), backfill="manual"))
+    made = House(Queue("main", form, rules=(widens,), backfill="manual"))
     for name, role in (("a", "tank"), ("b", "dps"), ("c", "tank"), ("d", "dps")):
-        house.enter(1.0, person(name, role, 1500.0))
+        made.enter(1.0, person(name, role, 1500.0))
+    return made
+
+
+def person(name: str, role: str, rating: float) -> NewTicket:
+    return NewTicket((Player(name, roles=(role,), attributes={"rating": rating}),))
+
+
+def test_who_is_ready_later_is_not_forgotten_behind_many_who_are_ready(house: House) -> None:
     for number in range(16):
         house.enter(1.25, person(f"tank {number}", "tank", 1500.0))
     house.enter(1.5, person("late", "dps", 1650.0))
@@ -44,6 +51,40 @@ def test_who_is_ready_later_is_not_forgotten_behind_many_who_are_ready() -> None
 
     (fill,) = fills(house.pass_to(61.0))
     assert (fill.at, fill.players) == (6.5, (("late",), ()))
+
+
+@pytest.mark.parametrize(("older", "after"), [(15, 0.0), (16, 1.0), (40, 2.0), (200, 12.0)])
+def test_who_is_ready_is_seen_behind_any_number_of_others_who_have_no_seat(
+    house: House, older: int, after: float
+) -> None:
+    for number in range(older):
+        house.enter(1.25, person(f"tank {number}", "tank", 1500.0))
+    house.enter(1.5, person("last", "dps", 1500.0))
+    opened = house.open(2.0, "b", lease=60.0)
+
+    (fill,) = fills([*opened, *house.pass_to(61.0)])
+    assert (fill.at, fill.players) == (2.0 + after, (("last",), ()))
+
+
+def test_older_ticket_that_is_ready_while_a_look_goes_on_is_seen_by_the_rest_of_it(
+    house: House,
+) -> None:
+    house.enter(1.25, person("older", "dps", 1633.0))
+    for number in range(40):
+        house.enter(1.5, person(f"tank {number}", "tank", 1500.0))
+    house.open(2.0, "b", lease=60.0)
+
+    (fill,) = fills(house.pass_to(61.0))
+    assert (fill.at, fill.players) == (5.0, (("older",), ()))
+
+
+def test_many_newcomers_of_one_instant_are_all_seen(house: House) -> None:
+    house.open(2.0, "b", lease=60.0)
+    tanks = [person(f"tank {number}", "tank", 1500.0) for number in range(20)]
+    came = house.enter(3.0, *tanks, person("last", "dps", 1500.0))
+
+    (fill,) = fills([*came, *house.pass_to(61.0)])
+    assert (fill.at, fill.players) == (4.0, (("last",), ()))
 
 
 @pytest.mark.usefixtures("_nobody_decides")
