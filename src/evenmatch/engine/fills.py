@@ -7,7 +7,7 @@ may cost is bounded in divisions that are evaluated (`BUDGET`), never by the clo
 leaves out look at all who wait a little later, those first that have been left out longest.
 
 A look evaluates the `SEATINGS_MOST` oldest of those who are ready. Where they are more and none of
-the first may join, it goes on with the others `LOOK_AGAIN` seconds later, until it has seen all.
+the first may join, it goes on with the others at its next turn, until it has seen all.
 
 - `high`: a running match is filled before the policy decides.
 - `normal`: the policy decides, and each of its matches has to be worth more to its players than a
@@ -296,7 +296,9 @@ class Fills:
         if search.joins:
             self._join(screen.pool, match_id, search.joins[-1])
             return True
-        if search.again_at < math.inf:
+        if search.again_at <= self._house.now:
+            screen.skip(match_id, self._house.now)
+        elif search.again_at < math.inf:
             screen.look_soon(match_id, max(search.again_at, soonest))
         return False
 

@@ -257,7 +257,7 @@ class Screen:
         self.is_due[row], self.owed_since[row] = False, math.inf
 
     def skip(self, match_id: str, now: float) -> None:
-        """Let a match look at the next turn, for which it waits from now on, or longer already."""
+        """Let a match look, or go on, at the next turn, owed from now on or longer already."""
         row = self._rows[match_id]
         self.is_due[row] = False
         self.owed_since[row] = min(self.owed_since[row], now)
