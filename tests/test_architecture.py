@@ -275,9 +275,14 @@ CHECKS: list[Callable[[Module], Iterator[Problem]]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def modules() -> list[Module]:
+    return read_modules()
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_source_has_no(check: Callable[[Module], Iterator[Problem]]) -> None:
-    problems = [str(problem) for module in read_modules() for problem in check(module)]
+def test_source_has_no(check: Callable[[Module], Iterator[Problem]], modules: list[Module]) -> None:
+    problems = [str(problem) for module in modules for problem in check(module)]
     assert not problems, "\n" + "\n".join(problems)
 
 

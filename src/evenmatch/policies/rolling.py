@@ -108,7 +108,8 @@ class RollingMatcher(NoJobs):
         self._starts: list[list[float]] = [
             [math.inf if at is None else at, quality] for at, quality in memory.get("starts", ())
         ]
-        self._fresh: list[int] = list(memory.get("fresh", ()))
+        # In the order of entering; a dict, so that leaving costs the same among many.
+        self._fresh: dict[int, None] = dict.fromkeys(memory.get("fresh", ()))
         self._is_stale: bool = memory.get("is_stale", False)
         self._searched_at: float | None = memory.get("searched_at")
         self._changed_at: float = memory.get("changed_at", 0.0)
@@ -126,7 +127,7 @@ class RollingMatcher(NoJobs):
             # It waited here before a restart, and the memory says where.
             del self._returning[entry.sequence]
         else:
-            self._fresh.append(entry.sequence)
+            self._fresh[entry.sequence] = None
 
     def leave(self, entry_id: str, now: float) -> None:
         """Forget a ticket; its tentative match falls apart."""
@@ -184,7 +185,7 @@ class RollingMatcher(NoJobs):
     def _forget(self, sequence: int) -> None:
         self._skipped.pop(sequence, None)
         if sequence in self._fresh:
-            self._fresh.remove(sequence)
+            del self._fresh[sequence]
             return
         at = self._division.leave(sequence)
         if at is not None:

@@ -179,19 +179,26 @@ def test_rolling_starts_nothing_that_falls_apart() -> None:
 
 
 @pytest.mark.parametrize("spec", ["rounds", "rolling", "threshold"])
-def test_enter_and_leave_cost_next_to_nothing_among_ten_thousand(spec: str) -> None:
-    matcher = matcher_of(spec)
-    enter(matcher, crowd(10_000))
+def test_enter_and_leave_cost_hardly_more_among_ten_thousand_than_among_a_hundred(
+    spec: str,
+) -> None:
+    few, many = matcher_of(spec), matcher_of(spec)
+    enter(few, crowd(100))
+    enter(many, crowd(10_000))
     more = crowd(200, first=20_001)
-    spent = []
-    for _ in range(5):
-        begin = time.thread_time()
-        enter(matcher, more)
-        for each in more:
-            matcher.leave(each.id, 0.0)
-        spent.append(time.thread_time() - begin)
-    # 20 us each are asked for; the best of five is told apart from other work on the machine.
-    assert min(spent) < 400 * 100e-6
+    pairs = [(_seconds_of(few, more), _seconds_of(many, more)) for _ in range(7)]
+    # The best of several in turn, so that other work on the machine weighs on both alike.
+    alone, among = (min(each) for each in zip(*pairs, strict=True))
+    assert among < 5.0 * alone
+
+
+def _seconds_of(matcher: Matcher, more: list[Ticket]) -> float:
+    """Return the processor time in which tickets enter and leave."""
+    begin = time.thread_time()
+    enter(matcher, more)
+    for each in more:
+        matcher.leave(each.id, 0.0)
+    return time.thread_time() - begin
 
 
 @pytest.mark.parametrize(
