@@ -114,11 +114,16 @@ async def call(
         given["authorization"] = f"Bearer {key}"
     sent: list[Message] = []
     data = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
+    said = iter([{"type": "http.request", "body": data, "more_body": False}])
 
     async def receive() -> Message:
         if meanwhile is not None:
             await meanwhile()
-        return {"type": "http.request", "body": data, "more_body": False}
+        if (message := next(said, None)) is None:
+            # The client stays; a server that is told nothing of it watches for its leaving.
+            await asyncio.Event().wait()
+        assert message is not None
+        return message
 
     async def send(message: Message) -> None:
         sent.append(message)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 from msgspec import UNSET
@@ -33,17 +33,14 @@ from evenmatch.model.events import (
     Voided,
 )
 from evenmatch.model.inputs import Assign, Configure
-from evenmatch.server.responses import Receive, Send, encode, too_many_followers
+from evenmatch.server.responses import encode, too_many_followers
 from evenmatch.wire import Estimate, TicketState
 
 INBOX_MAX = 256
 """Events that may wait for one client."""
-KEEPALIVE_SECONDS = 15.0
-"""A comment goes out after this much silence, so that proxies keep the connection."""
 SEND_SECONDS = 30.0
 """A client that takes nothing for this long is cut."""
 
-EVENT_STREAM = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
 FINAL = frozenset({"cancelled", "expired"})
 """States that a ticket never leaves."""
 
@@ -348,50 +345,3 @@ def event_of(view: TicketView, now: float = 0.0, estimate: Estimate | None = Non
     """Return the event that tells of a ticket's state; `now` matters while it waits."""
     body = encode(ticket_state(view, now, estimate))
     return Event(view.changed, view.state, body, view.state in FINAL, view.match)
-
-
-async def stream(
-    send: Send,
-    receive: Receive,
-    follower: Follower,
-    first: AsyncIterator[Event],
-    is_over: Callable[[], bool],
-) -> None:
-    """Send the first events, then a follower's, until it leaves, is cut, or its subject is over."""
-    await send({"type": "http.response.start", "status": 200, "headers": EVENT_STREAM})
-    leaving = asyncio.create_task(_until_left(receive, follower))
-    try:
-        async for part in _parts(follower, first, is_over):
-            async with asyncio.timeout(SEND_SECONDS):
-                await send({"type": "http.response.body", "body": part, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-    except TimeoutError:
-        follower.cut()
-    finally:
-        leaving.cancel()
-
-
-async def _parts(
-    follower: Follower, first: AsyncIterator[Event], is_over: Callable[[], bool]
-) -> AsyncIterator[bytes]:
-    yield b"retry: 1000\n\n"
-    async for event in first:
-        yield event.frame()
-        if event.is_final:
-            return
-    while not follower.is_cut:
-        following = await follower.next(KEEPALIVE_SECONDS)
-        if following is not None:
-            yield following.frame()
-            if following.is_final:
-                return
-        elif is_over():
-            return
-        elif not follower.is_cut:
-            yield b": still here\n\n"
-
-
-async def _until_left(receive: Receive, follower: Follower) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    follower.cut()

@@ -17,6 +17,7 @@ from evenmatch.model.inputs import Assign, Cancel, Finish
 from evenmatch.server.acceptance_routes import state_of_match
 from evenmatch.server.auth.own import principal_of
 from evenmatch.server.followers import FINAL, Event, Follower, ticket_state
+from evenmatch.server.lasting import cut_when_left
 from evenmatch.server.metrics import CONTENT_TYPE
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import (
@@ -86,16 +87,18 @@ class Routes:
         wait = seconds_of(request, "wait")
         if wait == 0.0:
             return await self._present(ticket_id)
-        return await self._await_change(ticket_id, wait, request.query_params.get("state"))
+        return await self._await_change(request, ticket_id, wait)
 
-    async def _await_change(self, ticket_id: str, wait: float, known: str | None) -> Response:
+    async def _await_change(self, request: Request, ticket_id: str, wait: float) -> Response:
         """Answer at the next change; at once if there is none to come, or the caller missed it."""
         parts, follower = self._parts, self._parts.followers.admit()
+        known = request.query_params.get("state")
         try:
             view = await join_ticket(parts, ticket_id, follower)
             if view.state in FINAL or (known is not None and known != view.state):
                 return self._ticket(view)
-            event = await _next_state(follower, wait, view)
+            async with cut_when_left(request.receive, follower):
+                event = await _next_state(follower, wait, view)
         finally:
             parts.tickets.part(ticket_id, follower)
             parts.followers.dismiss(follower)

@@ -10,7 +10,8 @@ from starlette.responses import Response
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.rows import TicketView
 from evenmatch.server.feed import events_of
-from evenmatch.server.followers import FINAL, Event, Follower, event_of, stream
+from evenmatch.server.followers import FINAL, Event, Follower, event_of
+from evenmatch.server.lasting import cut_when_left, stream
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import Receive, Scope, Send, encode, header, send_body
 from evenmatch.server.routes import join_ticket, record_of, seconds_of
@@ -72,10 +73,10 @@ class QueueMatches:
             await self._stream(queue, after, receive, send)
         else:
             wait = seconds_of(request, "wait")
-            page = await self._page(queue, after, wait)
+            page = await self._page(queue, after, wait, receive)
             await Response(encode(page), media_type="application/json")(scope, receive, send)
 
-    async def _page(self, queue: str, after: int | None, wait: float) -> FeedPage:
+    async def _page(self, queue: str, after: int | None, wait: float, receive: Receive) -> FeedPage:
         """Return a page; an empty one only after `wait` seconds."""
         parts = self._parts
         if wait == 0.0:
@@ -83,8 +84,11 @@ class QueueMatches:
         follower = parts.followers.admit()
         try:
             page = await self._look(queue, after, follower)
-            if page.matches or await follower.next(wait) is None:
+            if page.matches:
                 return page
+            async with cut_when_left(receive, follower):
+                if await follower.next(wait) is None:
+                    return page
         finally:
             parts.matches.part(queue, follower)
             parts.followers.dismiss(follower)

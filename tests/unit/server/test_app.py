@@ -47,13 +47,18 @@ async def call(
 
 
 async def exchange(
-    parts: Parts, method: str, path: str, body: bytes = b"", key: str = "", query: str = ""
-) -> tuple[int, dict[str, str], Any]:
-    """Return the status, the headers and the content of an answer."""
+    parts: Parts, method: str, path: str, body: bytes = b"", key: str = "", query: str = "",
+    leaves: asyncio.Event | None = None,
+) -> tuple[int, dict[str, str], Any]:  # fmt: skip
+    """Return the status, the headers and the content of an answer, whose client may leave."""
     sent: list[Message] = []
+    said = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
+        if (message := next(said, None)) is not None:
+            return message
+        await (leaves or asyncio.Event()).wait()
+        return {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
         sent.append(message)

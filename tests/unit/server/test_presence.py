@@ -18,7 +18,7 @@ from evenmatch.server.followers import Follower
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
 from evenmatch.server.routes import join_ticket
-from tests.unit.server.test_app import call, play
+from tests.unit.server.test_app import call, exchange, play
 
 ALONE = "periodic:rounds_of=1000"
 """A policy that matches nobody while a test lasts."""
@@ -113,6 +113,49 @@ def test_open_stream_keeps_a_ticket_and_its_end_begins_the_time_anew() -> None:
         assert await house.state(first) == "waiting"
         house.wait(1.0)
         assert await house.state(first) == "cancelled"
+        await house.close()
+
+    play(scene)
+
+
+def test_long_poll_of_a_client_that_left_keeps_no_ticket() -> None:
+    async def scene() -> None:
+        house = await House.open()
+        (first,) = await house.enter("a")
+        leaves, path = asyncio.Event(), f"/v1/tickets/{first}"
+        polling = asyncio.create_task(
+            exchange(house.parts, "GET", path, query="wait=20", leaves=leaves)
+        )
+        while not house.parts.tickets.is_followed(first):
+            await asyncio.sleep(0.001)
+        house.wait(45.0)
+        assert await house.state(first) == "waiting"
+        leaves.set()
+        async with asyncio.timeout(5.0):
+            await polling
+        assert len(house.parts.followers) == 0
+        house.wait(29.0)
+        assert await house.state(first) == "waiting"
+        house.wait(1.0)
+        assert await house.state(first) == "cancelled"
+        await house.close()
+
+    play(scene)
+
+
+def test_poll_of_the_feed_ends_when_its_client_left() -> None:
+    async def scene() -> None:
+        house = await House.open()
+        leaves = asyncio.Event()
+        polling = asyncio.create_task(
+            exchange(house.parts, "GET", "/v1/queues/duel/matches", query="wait=20", leaves=leaves)
+        )
+        while not len(house.parts.followers):
+            await asyncio.sleep(0.001)
+        leaves.set()
+        async with asyncio.timeout(5.0):
+            await polling
+        assert len(house.parts.followers) == 0
         await house.close()
 
     play(scene)

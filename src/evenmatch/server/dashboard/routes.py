@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from evenmatch.server.auth.own import principal_of
-from evenmatch.server.followers import stream
+from evenmatch.server.lasting import stream
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import Receive, Scope, Send, json
 from evenmatch.server.routes import check_parameters
