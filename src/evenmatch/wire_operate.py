@@ -35,6 +35,9 @@ class ConfigChanged(msgspec.Struct, frozen=True, gc=False):
         queues: The names of the queues.
         expired: Waiting tickets that ended with the reason `queue_changed`.
         left: Waiting tickets that left a queue and wait on in another.
+        overdue: Waiting tickets that have waited longer than `wait_max` of every queue that they
+            stay in: at once they are in a match, with bots where there are some, or end with the
+            reason `deadline`.
         at_restart: Keys of `[server]` that were edited in the CONFIG file since the server was
             started, and count from its next start on.
     """
@@ -44,6 +47,7 @@ class ConfigChanged(msgspec.Struct, frozen=True, gc=False):
     queues: tuple[str, ...]
     expired: int
     left: int
+    overdue: int
     at_restart: tuple[str, ...] = ()
 
 

@@ -42,6 +42,11 @@ def test_hangup_reads_the_file_again_and_check_foretells_what_it_does(
         assert main(["check", str(new), "--against", str(tmp_path / "data")]) == 0
         told = capsys.readouterr().out
         assert f"2 tickets wait in {tmp_path / 'data'}: 1 would expire" in told
+        assert "0 would be past wait_max" in told
+        new.write_text(CONFIG.replace("players = 2", "players = 2\nwait_max = 0.001"))
+        assert main(["check", str(new), "--against", str(tmp_path / "data")]) == 0
+        assert "1 would be past wait_max and end at once" in capsys.readouterr().out
+        new.write_text(SOLO)
         config.write_text(SOLO.replace("greedy", "gready"))
         server.process.send_signal(signal.SIGHUP)
         until(lambda: bool(logged(server, "reload_refused")))

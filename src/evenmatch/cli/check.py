@@ -115,7 +115,9 @@ def _foreseen(config: Path, data: Path) -> str:
         raise ConfigError(str(error)) from error
     return (
         f"{_tickets(waiting)} in {data}: {foreseen.expire:,} would expire with the reason "
-        f"queue_changed, {foreseen.leave:,} would leave a queue and wait on in another."
+        f"queue_changed, {foreseen.leave:,} would leave a queue and wait on in another, "
+        f"{foreseen.overdue:,} would be past wait_max and end at once: in a match, or with the "
+        f"reason deadline."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 
@@ -24,10 +25,13 @@ class Foreseen(msgspec.Struct, frozen=True, gc=False):
     Args:
         expire: Tickets that would end with the reason `queue_changed`.
         leave: Tickets that would leave a queue and wait on in another.
+        overdue: Tickets that have waited longer than `wait_max` of every queue that they would
+            stay in, so that their deadline comes at once.
     """
 
     expire: int
     leave: int
+    overdue: int
 
 
 def check_configuration(given: Configure, tables: Tables) -> None:
@@ -112,9 +116,25 @@ def foresee(given: Configure, tables: Tables, make: Callable[[Queue], Pool]) -> 
     """
     check_configuration(given, tables)
     pools = {queue.name: _tried(queue, make) for queue in given.queues}
-    lost = Counter(ticket_id for ticket_id, _ in misfits(tables, pools))
+    left = misfits(tables, pools)
+    lost = Counter(ticket_id for ticket_id, _ in left)
     expire = sum(count == len(tables.waiting[at].queues) for at, count in lost.items())
-    return Foreseen(expire, len(lost) - expire)
+    return Foreseen(expire, len(lost) - expire, _overdue(given, tables, set(left)))
+
+
+def _overdue(given: Configure, tables: Tables, left: set[tuple[str, str]]) -> int:
+    """Count the tickets whose deadline comes at once in all the queues that they do not leave."""
+    ends_after = {
+        queue.name: math.inf if queue.on_deadline == "keep" else queue.wait_max or math.inf
+        for queue in given.queues
+    }
+    count = 0
+    for row in tables.waiting.values():
+        stays = [name for name in row.queues if (row.ticket.id, name) not in left]
+        if row.match is None and stays:
+            waited = given.now - row.ticket.enqueued_at
+            count += all(waited >= ends_after[name] for name in stays)
+    return count
 
 
 def _tried(queue: Queue, make: Callable[[Queue], Pool]) -> Pool:

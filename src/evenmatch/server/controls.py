@@ -192,9 +192,9 @@ class Controls:
         )
         check_waiting(tables, plan)
         given = self._configure(tables, found.queues, found.seed)
-        expired = 0
+        expired = overdue = 0
         if _changes(given, tables) or tables.configured_by:
-            await self._try_out(given, tables)
+            overdue = (await self._try_out(given, tables)).overdue
             runtime.versions.set_aside(given.version)
             expired, _ = _counts(await self._hand_in(given))
         runtime.plan = plan
@@ -204,6 +204,7 @@ class Controls:
             file=str(plan.file),
             version=runtime.engine.tables.version,
             expired=expired,
+            overdue=overdue,
             at_restart=later,
         )
 
@@ -218,7 +219,7 @@ class Controls:
     ) -> ConfigChanged:
         names = tuple(queue.name for queue in given.queues)
         foreseen = await self._try_out(given, tables)
-        same = ConfigChanged(tables.version, dry_run, names, foreseen.expire, foreseen.leave)
+        same = ConfigChanged(tables.version, dry_run, names, *msgspec.structs.astuple(foreseen))
         if dry_run:
             return same
         versions, plan = self._runtime.versions, await self._with_file(document)
@@ -243,7 +244,7 @@ class Controls:
             raise
         self._runtime.plan = msgspec.structs.replace(plan, queues=given.queues, seed=given.seed)
         log.warning("configuration_changed", version=given.version, by=by, expired=expired)
-        return ConfigChanged(given.version, False, names, expired, left)
+        return ConfigChanged(given.version, False, names, expired, left, foreseen.overdue)
 
     async def _with_file(self, document: dict[str, Any] | None) -> Plan:
         """Return the plan; if a change is the edited CONFIG file, with the file as it is now.

@@ -28,6 +28,7 @@ from evenmatch.model.scenario import ServerSettings
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import parse_policy
 from evenmatch.ratings.periods import rate_period
+from evenmatch.server.clock import resumed_at
 from evenmatch.server.logs import log
 
 ConfigFrom = Literal["auto", "file", "data"]
@@ -333,7 +334,9 @@ async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
     engine, _, _ = await rebuild(journal, plan)
     tables = engine.tables
     engine.ladders.check(plan.queues)
-    given = Configure(tables.now, plan.queues, plan.seed, tables.version + 1)
+    _, last_wall = await journal.last(plan.shard)
+    now = resumed_at(tables.now, last_wall, time.time())
+    given = Configure(now, plan.queues, plan.seed, tables.version + 1)
     return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
 
 

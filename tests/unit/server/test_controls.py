@@ -133,6 +133,7 @@ def test_configuration_over_http_takes_the_place_of_the_file_and_tickets_wait_on
                 "queues": ["duel", "squad"],
                 "expired": 0,
                 "left": 0,
+                "overdue": 0,
                 "at_restart": [],
             },
         )
@@ -142,6 +143,35 @@ def test_configuration_over_http_takes_the_place_of_the_file_and_tickets_wait_on
         _, present = await call(parts, "GET", "/v1/config")
         assert (present["version"], present["source"]) == (2, "PUT /v1/config")
         assert present["config"]["queue"][0]["policy"] == "window:limit=300"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_tickets_past_a_new_deadline_are_counted_before_they_end() -> None:
+    text = CONFIG.replace("players = 2", "players = 2\nwait_max = 0.05")
+
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        ticket = await wait_in(parts, "squad", "ada")
+        await wait_in(parts, "duel", "bob")
+        await asyncio.sleep(0.1)
+        for query, new in (("dry_run=1", CONFIG), ("dry_run=1", text), ("", text)):
+            _, said = await call(parts, "PUT", "/v1/config", new, query=query)
+            counts = {key: said[key] for key in ("expired", "left", "overdue")}
+            assert counts == {"expired": 0, "left": 0, "overdue": 0 if new == CONFIG else 1}
+        while (now := (await call(parts, "GET", f"/v1/tickets/{ticket}"))[1])["state"] == "waiting":
+            await asyncio.sleep(0.01)
+        assert (now["state"], now["reason"]) == ("expired", "deadline")
+        kept = text.replace("wait_max = 0.05", 'wait_max = 0.05\non_deadline = "keep"')
+        assert (await call(parts, "PUT", "/v1/config", kept))[1]["overdue"] == 0
+        late = await wait_in(parts, "squad", "cid")
+        await asyncio.sleep(0.1)
+        _, said = await call(parts, "PUT", "/v1/config", kept, query="dry_run=1")
+        assert said["overdue"] == 0, "where tickets are kept, none ends"
+        _, said = await call(parts, "PUT", "/v1/config", text, query="dry_run=1")
+        assert said["overdue"] == 1
+        assert (await call(parts, "GET", f"/v1/tickets/{late}"))[1]["state"] == "waiting"
         await parts.runtime.stop()
 
     play(scene)
