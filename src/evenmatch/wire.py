@@ -113,6 +113,9 @@ class Estimate(msgspec.Struct, frozen=True, gc=False):
 class TicketState(msgspec.Struct, frozen=True, gc=False):
     """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds.
 
+    `reason` says why one was cancelled (`player`, `operator`, `silent`, `declined`,
+    `waits_elsewhere`) or expired (`deadline`, `queue_changed`).
+
     Only while a match waits for acceptance, `accepted` names the ticket's players who have accepted
     it. Until all of them have, `answer_within` says how many seconds are left for it; `long_wait`
     is there, and true, if the players may have walked away, since they had waited for long when

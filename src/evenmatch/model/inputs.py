@@ -42,7 +42,7 @@ class Enqueue(_Input, frozen=True, omit_defaults=True):
 
 
 class Cancel(_Input, frozen=True, omit_defaults=True):
-    """Take a live ticket back; `reason` is `player`, `silent` or a caller's word.
+    """Take a live ticket back; `reason` is `player`, `operator`, `silent` or a caller's word.
 
     `by` is the player who asks for it, where that is known.
     """

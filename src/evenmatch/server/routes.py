@@ -121,7 +121,8 @@ class Routes:
         ticket_id = request.path_params["ticket"]
         caller, now = principal_of(request.scope), self._runtime.now()
         by = caller.name if caller.is_player else None
-        view: TicketView = await self._runtime.ask(Cancel(now, ticket_id, by=by))
+        reason = "operator" if caller.is_operator else "player"
+        view: TicketView = await self._runtime.ask(Cancel(now, ticket_id, reason, by))
         return json(TicketCancelled(view.state))
 
     def _ticket(self, view: TicketView) -> Response:

@@ -13,6 +13,8 @@ REASONS = {
     "silent": "its client was not heard of any more",
     "declined": "it declined a ready-check",
     "player": "its player took it back",
+    "operator": "an operator took it back",
+    "waits_elsewhere": "its player waits in a newer ticket",
 }
 SILENT_IN_CHECK = "it did not answer a ready-check in time"
 

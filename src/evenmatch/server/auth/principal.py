@@ -76,6 +76,11 @@ class Principal(msgspec.Struct, frozen=True):
         """Return whether he may handle nothing but his own."""
         return self.kind == "player"
 
+    @property
+    def is_operator(self) -> bool:
+        """Return whether he operates the server, and handles no tickets for players."""
+        return "operate" in self.rights and "tickets" not in self.rights
+
 
 LOCAL = Principal("local", "local", frozenset((ANYONE, *SERVICE_RIGHTS)))
 """Whoever reaches a server without keys: it listens on this machine only."""

@@ -110,6 +110,27 @@ def test_key_without_the_right_is_told_which_it_needs(tmp_path: Path) -> None:
     with_site(tmp_path, scene)
 
 
+def test_cancel_by_an_operator_is_not_told_as_the_players(tmp_path: Path) -> None:
+    operator = add_key(tmp_path, "night shift", "operate")
+    backend = add_key(tmp_path, "backend")
+    cases = (
+        (operator, "operator", "an operator took it back"),
+        (backend, "player", "its player took it back"),
+        (ANN, "player", "its player took it back"),
+    )
+
+    async def scene(site: Site) -> None:
+        for key, reason, sentence in cases:
+            made = await site.call("POST", "/v1/tickets", duel("ann"), key=ANN)
+            path = f"/v1/tickets/{made.body['id']}"
+            assert (await site.call("DELETE", path, key=key)).status == 200
+            assert (await site.call("GET", path, key=ANN)).body["reason"] == reason
+            told = await site.call("GET", path + "/explain", key=ANN)
+            assert sentence in told.body["summary"]
+
+    with_site(tmp_path, scene)
+
+
 def test_key_of_one_queue_sees_no_other(tmp_path: Path) -> None:
     duels = add_key(tmp_path, "duels", queues=("duel",))
     ranks = add_key(tmp_path, "ranks", queues=("ranked",))
