@@ -4,6 +4,11 @@ const PASSING = new Set([429, 503]);
 const OVER = new Set(["cancelled", "expired"]);
 const PAUSED = "paused";
 const PAUSE_MOST = 10_000;
+const NOT_VALID = 1008;
+const INVALID = {
+  error: "unauthenticated",
+  message: "the key or token is not valid here any more; get a new one",
+};
 
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -86,7 +91,8 @@ export class Connection {
   }
 
   // Many tickets over one WebSocket: nothing is missed and nothing comes twice, whatever happens to
-  // the connection. Browsers cannot set headers, so the token goes as a subprotocol.
+  // the connection. Browsers cannot set headers, so the token goes as a subprotocol. One that is
+  // valid no more ends the stream: to come back with it would be in vain.
   async *stream(tickets, { signal } = {}) {
     const followed = new Set(tickets);
     const seen = new Map();
@@ -142,6 +148,7 @@ async function* messagesOf(socket, opened) {
   const inbox = [];
   let wake = () => {};
   let isOver = false;
+  let code = 0;
   const note = (done) => () => {
     isOver ||= done;
     wake();
@@ -149,9 +156,10 @@ async function* messagesOf(socket, opened) {
   socket.addEventListener("open", opened);
   socket.addEventListener("message", ({ data }) => note(false)(inbox.push(data)));
   socket.addEventListener("error", note(true));
-  socket.addEventListener("close", note(true));
+  socket.addEventListener("close", (event) => note(true)((code = event.code)));
   for (;;) {
     while (inbox.length) yield inbox.shift();
+    if (isOver && code === NOT_VALID) throw new ServerRefused(401, INVALID);
     if (isOver) return;
     await new Promise((resolve) => (wake = resolve));
   }

@@ -47,6 +47,29 @@ console.log(asked.join(" "));
 """
 
 
+CUT_OFF = """
+const { Connection } = await import(process.argv.at(-1));
+const told = [];
+const codes = [1013, 1008];
+globalThis.WebSocket = class extends EventTarget {
+  constructor() {
+    super();
+    const code = codes.shift();
+    told.push(code);
+    setTimeout(() => this.dispatchEvent(Object.assign(new Event("close"), { code })));
+  }
+  close() {}
+};
+const server = new Connection("http://127.0.0.1:1", { token: "t", chance: () => 0 });
+try {
+  for await (const event of server.stream(["s0-1"])) told.push(event);
+} catch (refusal) {
+  told.push(refusal.name, refusal.status, refusal.code);
+}
+console.log(told.join(" "));
+"""
+
+
 def node_version() -> int:
     """Return the major version of Node, 0 without it."""
     if shutil.which("node") is None:
@@ -91,6 +114,18 @@ def test_overload_is_tried_again_and_a_pause_is_told_at_once() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [*["overloaded"] * 3, "ServerRefused", "paused", "ServerRefused"]
+
+
+def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:
+    version = node_version()
+    if version < NODE_MIN:
+        pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", CUT_OFF, (CLIENT / "runtime.js").as_uri()],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["1013", "1008", "ServerRefused", "401", "unauthenticated"]
 
 
 def test_types_are_those_of_the_interface(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ client has seen it, then each change; a ticket that has ended for good is follow
 
 The sequence is one for all tickets, and one record can change several of them. So whoever comes
 back follows with `after` = the highest that he has seen, less one, and drops what comes twice.
-A client that does not read is cut, one that does not answer pings too, and each when its token or
-key expires.
+A client that does not read is cut, one that does not answer pings too, and each when keys change:
+1013 asks it to come back. 1008 is for one whose token or key is valid no more, and tells it not to.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ TICKETS_OF_A_REQUEST = 100
 INBOX_MAX = 2 * FOLLOWED_MAX
 """Events that may wait for one connection: one record can change all its tickets."""
 CUT = 1013
-"""Close code: try again later; the client was too slow, its token is no longer valid, or the server
-stops."""
+"""Close code: try again later; the client was too slow, keys have changed, or the server stops."""
+NOT_VALID = 1008
+"""Close code: do not come back with this token or key; it has expired or was revoked."""
 PROBLEM = "problem"
 COMMAND = 'an object such as {"follow": ["s0-1"], "after": 0} or {"unfollow": ["s0-1"]}'
 
@@ -59,10 +60,11 @@ class TicketStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client until it leaves or is cut."""
         principal, take = principal_of(scope), scope.get("take", _nothing)
+        counts = scope.get("counts", _yes)
         del scope
         followers = self._parts.followers
         follower = followers.admit(INBOX_MAX)
-        writer, desk = _Writer(follower, send), _Desk(self._parts, follower, principal)
+        writer, desk = _Writer(follower, send, counts), _Desk(self._parts, follower, principal)
         budget = _Budget(follower, take)
         try:
             if (await receive())["type"] != "websocket.connect":
@@ -85,11 +87,12 @@ class TicketStream:
 class _Writer:
     """Sends what is in a client's inbox; there is a task only while there is something to send."""
 
-    __slots__ = ("_follower", "_send", "_task")
+    __slots__ = ("_counts", "_follower", "_send", "_task")
 
-    def __init__(self, follower: Follower, send: Send) -> None:
+    def __init__(self, follower: Follower, send: Send, counts: Callable[[], bool]) -> None:
         self._follower = follower
         self._send = send
+        self._counts = counts
         self._task: asyncio.Task[None] | None = None
 
     def wake(self) -> None:
@@ -121,7 +124,8 @@ class _Writer:
         if follower.is_cut:
             # Nobody is left to wake it.
             follower.wake = None
-            await send({"type": "websocket.close", "code": CUT})
+            code = CUT if self._counts() else NOT_VALID
+            await send({"type": "websocket.close", "code": code})
 
 
 class _Budget:
@@ -229,6 +233,11 @@ class _Desk:
 def _nothing() -> float:
     """Take nothing, where callers have no bucket."""
     return 0.0
+
+
+def _yes() -> bool:
+    """Let everybody come back, where callers have no credential."""
+    return True
 
 
 def denying(send: Send) -> Send:

@@ -176,6 +176,7 @@ class Gate:
         scope["principal"] = known.principal
         if scope["type"] == "websocket":
             scope["take"] = lambda: known.buckets.take(known.bucket, self._clock())
+            scope["counts"] = lambda: self._counts(given)
         return known.app
 
     def _as_nobody(self, scope: Scope) -> Asgi:
@@ -237,6 +238,14 @@ class Gate:
         # Of several games, nobody learns which there are.
         is_one = len(self._entrances) == 1
         raise foreign_audience() if is_one else unknown_credential("foreign_audience")
+
+    def _counts(self, given: bytes) -> bool:
+        """Return whether a credential that was valid still is; asking is no failure of anybody."""
+        try:
+            self._found(given, self._wall())
+        except Unauthenticated:
+            return False
+        return True
 
     # Changes of keys
 

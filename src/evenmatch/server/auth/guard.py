@@ -24,7 +24,7 @@ from evenmatch.server.auth.refusals import (
 from evenmatch.server.auth.rights import Line, line_of
 from evenmatch.server.responses import Asgi, Message, Receive, Scope, Send
 from evenmatch.server.runtime import Runtime
-from evenmatch.server.sockets import CUT
+from evenmatch.server.sockets import NOT_VALID
 
 WEBSOCKET = "WS"
 STAYING = frozenset({"GET", "HEAD", WEBSOCKET})
@@ -37,7 +37,7 @@ OWNED = frozenset({"ticket", "match"})
 """Parameters of patterns that name what belongs to somebody."""
 ENDS: dict[str, Message] = {
     "http": {"type": "http.response.body", "body": b""},
-    "websocket": {"type": "websocket.close", "code": CUT},
+    "websocket": {"type": "websocket.close", "code": NOT_VALID},
 }
 
 

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from evenmatch.server.sockets import CUT
+from evenmatch.server.auth.keys import read_keys, write_keys
+from evenmatch.server.sockets import CUT, NOT_VALID
 from tests.callers import Site, add_key, duel, token, with_site
 
 
@@ -112,12 +114,31 @@ def test_nobody_stays_longer_than_his_token_counts(tmp_path: Path) -> None:
         assert (await socket.next())["type"] == "websocket.accept"
         socket.say(follow=[own])
         assert json.loads((await socket.next())["text"])["event"] == "waiting"
-        assert await socket.next() == {"type": "websocket.close", "code": CUT}
+        assert await socket.next() == {"type": "websocket.close", "code": NOT_VALID}
         await socket.task
         assert await get(site, f"/v1/tickets/{own}/events", ann) == (200, True)
         assert await get(site, f"/v1/tickets/{own}/events", ann, "HEAD") == (200, True)
         assert await get(site, f"/v1/tickets/{own}?wait=30", ann) == (401, True)
         assert len(site.parts.followers) == 0
+
+    with_site(tmp_path, scene)
+
+
+def test_revoked_key_is_told_not_to_come_back_and_the_others_are_asked_to(tmp_path: Path) -> None:
+    keys = [add_key(tmp_path, "one"), add_key(tmp_path, "two"), token("ann")]
+
+    async def scene(site: Site) -> None:
+        sockets = [Socket(site, f"bearer.{key}") for key in keys]
+        for socket in sockets:
+            assert (await socket.next())["type"] == "websocket.accept"
+        path = tmp_path / "keys.json"
+        one, two = read_keys(path)
+        write_keys(path, (msgspec.structs.replace(one, revoked=time.time()), two))
+        site.gate.look()
+        told = [await socket.next() for socket in sockets]
+        assert [each["code"] for each in told] == [NOT_VALID, CUT, CUT]
+        for socket in sockets:
+            await socket.leave()
 
     with_site(tmp_path, scene)
 
