@@ -9,6 +9,7 @@ from pathlib import Path
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
 from evenmatch.journals.backup import Copied, Say, back_up, check_backup
+from evenmatch.server.process import keep_files_private
 
 STEPS = 100
 
@@ -23,7 +24,8 @@ def backup(
     """Copy the journal of a data directory, or check a copy that was made before.
 
     The server may run meanwhile: the copy is one moment of its journal. Every page and checksum
-    of the copy is read before it counts, and its digest is written beside it.
+    of the copy is read before it counts, and its digest is written beside it. Nobody but you may
+    read it: journals name players.
 
     For example:
 
@@ -46,6 +48,7 @@ def backup(
         raise ConfigError(
             "name a data directory and where to copy it: evenmatch backup DATA OUT (see --help)"
         )
+    keep_files_private()
     with _told("Backing up") as say:
         copied = back_up(data, out, say)
     print(f"{out} holds {_contents(copied)}; every checksum was read.")

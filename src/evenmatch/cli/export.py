@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
 from evenmatch.lab.export import Trace, anonymised, columns_of, read_trace
+from evenmatch.server.process import keep_files_private
 from evenmatch.sim.history import match_row
 from evenmatch.sim.parquet import write_parquet
 
@@ -29,7 +30,8 @@ def export(
 ) -> None:
     """Write the arrivals of a server as a file that simulate plays, and its matches beside it.
 
-    The server may run meanwhile. What keep_days let go is not there any more.
+    The server may run meanwhile. What keep_days let go is not there any more. Nobody but you may
+    read the files, since players are in them: chmod those that you want to share.
 
     For example:
 
@@ -55,6 +57,7 @@ def export(
     if anonymise:
         trace = anonymised(trace)
     columns = columns_of(trace)
+    keep_files_private()
     try:
         _write(out, columns)
         with beside.open("w", encoding="utf-8") as file:

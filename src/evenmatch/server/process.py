@@ -17,7 +17,7 @@ LARGE_BUFFER = 1 << 18
 
 
 def keep_files_private() -> None:
-    """Let nobody but the server's own user read what it writes: journals name players."""
+    """Let nobody but this process's own user read what it writes: journals name players."""
     os.umask(0o077)
 
 

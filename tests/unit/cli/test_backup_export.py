@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,29 @@ def played(config: Path, arrivals: Path) -> evenmatch.Run:
 
 def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def usual_umask() -> Iterator[None]:
+    """Let others read files as they usually may, whatever a command does about that."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def test_nobody_else_may_read_copies_and_exports(tmp_path: Path, data: Path) -> None:
+    copy, sheet, columns = tmp_path / "copy", tmp_path / "t.csv", tmp_path / "u.parquet"
+    for given in (
+        ["backup", str(data), str(copy)],
+        ["export", str(data), "--out", str(sheet)],
+        ["export", str(data), "--out", str(columns), "--anonymise"],
+    ):
+        os.umask(0o022)
+        assert main(given) == 0
+    written = [sheet, columns, *tmp_path.glob("*.matches.jsonl"), copy, *copy.iterdir()]
+    assert len(written) >= 6
+    modes = {path.name: oct(path.stat().st_mode & 0o077) for path in written}
+    assert set(modes.values()) == {"0o0"}, modes
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
