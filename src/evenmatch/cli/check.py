@@ -14,7 +14,7 @@ from evenmatch.cli.serve import needs_server
 from evenmatch.config import load_scenario, load_server, naming
 from evenmatch.engine.configuration import Foreseen
 from evenmatch.engine.pool import Pool
-from evenmatch.errors import ConfigError, JournalError
+from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import with_policy
 from evenmatch.model.scenario import Scenario, ServerSettings
@@ -92,7 +92,8 @@ def _foreseen(config: Path, data: Path) -> str:
     """Return in words what a configuration would do to the tickets that wait in a directory.
 
     Raises:
-        ConfigError: There is no journal, or it cannot be read.
+        ConfigError: There is no journal, or it cannot be opened.
+        JournalCorrupt: It is damaged.
     """
     needs_server()
     # Imported here because all else needs no server.
@@ -111,7 +112,7 @@ def _foreseen(config: Path, data: Path) -> str:
     try:
         with naming(config):
             foreseen, waiting = asyncio.run(look())
-    except JournalError as error:
+    except JournalUnavailable as error:
         raise ConfigError(str(error)) from error
     return (
         f"{_tickets(waiting)} in {data}: {foreseen.expire:,} would expire with the reason "

@@ -41,8 +41,9 @@ def replay(
 ) -> int:
     """Decide all that a server decided again, from the inputs in its journal alone, and compare.
 
-    The exit code is 1 where something is decided in another way now. The server may run
-    meanwhile. What keep_days let go cannot be decided again; the replay begins after it.
+    The exit code is 1 where something is decided in another way now, or the journal is damaged.
+    The server may run meanwhile. What keep_days let go cannot be decided again; the replay begins
+    after it.
 
     For example:
 

@@ -385,6 +385,14 @@ def test_directory_without_a_journal_is_bad_input(
     assert "there is no journal at" in capsys.readouterr().err
 
 
+def test_damaged_journal_is_a_failure(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(QUEUE)
+    (tmp_path / "journal.db").write_bytes(b"no journal" * 1_000)
+    assert main(["check", str(path), "--against", str(tmp_path)]) == 1
+    assert "is not a journal" in capsys.readouterr().err
+
+
 def test_minimum_and_roles_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = QUEUE + "players = 3\nplayers_min = 2\nroles = {tank = 1, dps = 2}\nwait_max = 60.0\n"
     told = check(capsys, tmp_path, text)

@@ -263,7 +263,7 @@ def test_time_that_runs_backwards_is_damage(tmp_path: Path) -> None:
     world = a_duel()
     data = world.write(tmp_path)
     rewrite(data, [msgspec.structs.replace(world.records[9], input=Cancel(0.0, "s0-1"))])
-    with pytest.raises(ConfigError, match=r"record 10 is of 0\.0 s, and the one before it of"):
+    with pytest.raises(JournalCorrupt, match=r"record 10 is of 0\.0 s, and the one before it of"):
         redecided(data)
 
 
@@ -341,16 +341,15 @@ def test_a_snapshot_taken_while_a_job_ran_is_a_beginning_too(tmp_path: Path) -> 
 def test_records_without_any_beginning_are_damage(tmp_path: Path) -> None:
     data = a_duel().write(tmp_path)
     delete_before(data, 5)
-    with pytest.raises(ConfigError, match="records 1 to 4 of shard 's0' are gone"):
+    with pytest.raises(JournalCorrupt, match="records 1 to 4 of shard 's0' are gone"):
         redecided(data)
 
 
 def test_a_record_that_fails_its_checksum_is_damage(tmp_path: Path) -> None:
     data = a_duel().write(tmp_path)
     change(data, "UPDATE records SET body = replace(body, 'p0-3', 'p0-x') WHERE seq = 5")
-    with pytest.raises(ConfigError, match="record 5 of shard 's0' fails its checksum") as error:
+    with pytest.raises(JournalCorrupt, match="record 5 of shard 's0' fails its checksum"):
         redecided(data)
-    assert isinstance(error.value.__cause__, JournalCorrupt)
 
 
 def test_a_server_may_write_meanwhile(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from evenmatch.engine.admission import Limits
 from evenmatch.engine.snapshot import decode_snapshot
-from evenmatch.errors import ConfigError
+from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.reading import first_of
 from evenmatch.lab.replay import source as replay_source
 from evenmatch.lab.replay.beginning import beginning
@@ -125,5 +125,5 @@ def test_what_is_deleted_while_a_replay_is_opened_is_no_damage(
 
     monkeypatch.setattr(replay_source, "first_of", deleting)
     told = "oldest records of shard 's0' while they were read"
-    with pytest.raises(ConfigError, match=told), opened(data, "s0") as source:
+    with pytest.raises(JournalUnavailable, match=told), opened(data, "s0") as source:
         redecide(source, lambda done, total: None)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evenmatch.engine.snapshot import decode_snapshot
 from evenmatch.engine.tables import Tables
-from evenmatch.errors import ConfigError, JournalCorrupt, JournalError
+from evenmatch.errors import ConfigError, JournalCorrupt
 from evenmatch.journals.base import Entry, Segment
 from evenmatch.journals.reading import (
     entries,
@@ -102,18 +102,15 @@ def opened(path: Path, shard: str) -> Iterator[Source]:
     """Open the journal of a data directory, or the file itself.
 
     Raises:
-        ConfigError: There is no such journal, or no such shard in it, or it is damaged.
+        ConfigError: There is no such journal, or no such shard in it.
+        JournalError: The journal cannot be read, or is damaged.
     """
-    try:
-        with read_only(journal_of(path)) as connection:
-            # The server may delete old records and snapshots between two of these reads.
-            with transaction(connection, "DEFERRED"):
-                shards = shards_of(connection)
-                if shard not in shards:
-                    has = f"it has {', '.join(shards)}" if shards else "it has none"
-                    raise ConfigError(f"the journal has no shard {shard}; {has}")
-                source = Source(connection, shard, shards[shard])
-            yield source
-    except JournalError as error:
-        # What cannot be read is bad input here, as everywhere in commands that only read.
-        raise ConfigError(str(error)) from error
+    with read_only(journal_of(path)) as connection:
+        # The server may delete old records and snapshots between two of these reads.
+        with transaction(connection, "DEFERRED"):
+            shards = shards_of(connection)
+            if shard not in shards:
+                has = f"it has {', '.join(shards)}" if shards else "it has none"
+                raise ConfigError(f"the journal has no shard {shard}; {has}")
+            source = Source(connection, shard, shards[shard])
+        yield source
