@@ -30,15 +30,18 @@ function connect() {
       return;
     }
     const isRefused = status === 401 || status === 403;
-    health(isGood ? "live" : isRefused ? "needs a key" : text, isGood);
-    if (isRefused) askForKey(status, text);
+    health(isGood ? "live" : isRefused ? operate.hasKey() ? "key refused" : "needs a key" : text, isGood);
+    operate.judgeKey(isGood, isRefused, text);
+    if (isRefused) askForKey(text);
   });
 }
 
 // Without figures there is nothing to look at but the place for the key.
-function askForKey(status, text) {
-  const sentence = status === 401 ? "This server shows its figures to those who have a key that may read." : `This key does not do: ${text}.`;
-  notices([["calm", sentence]], make("a", { href: "#operate-title" }, "Type a key"));
+function askForKey(text) {
+  const sentence = operate.hasKey()
+    ? `The server refused this key: ${text}.`
+    : "This server shows its figures to those who have a key that may read.";
+  notices([["calm", sentence]], make("a", { href: "#operate-title" }, operate.hasKey() ? "Type another key" : "Type a key"));
   byId("main").classList.add("locked");
 }
 

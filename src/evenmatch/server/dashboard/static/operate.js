@@ -5,6 +5,8 @@ import { call, key, useKey } from "./server.js";
 
 let queue = null;
 let policyTyped = false;
+// Whether a key was typed of which the server has not said yet what it thinks.
+let isOnTrial = false;
 
 function confirmed(title, text, yes, isGrave) {
   const dialog = byId("confirm");
@@ -79,11 +81,23 @@ async function changePolicy(event) {
   policyTyped = !(await act("PUT", path, { policy }, `Queue ${name} uses ${policy} now.`));
 }
 
-function showKey() {
+function showKey(isRefused = false) {
   byId("key-forget").hidden = !key();
   say(byId("key-hint"), key()
-    ? "A key is in use. It stays in this tab and is gone with it."
+    ? `${isRefused ? "The key was refused: type another, or forget it." : "A key is in use."} It stays in this tab and is gone with it.`
     : "A server without keys needs none. The key stays in this tab and is gone with it.");
+}
+
+export function hasKey() {
+  return key() !== "";
+}
+
+// Says what the server made of the key: that it is in use is said by whoever lets it in alone.
+export function judgeKey(isGood, isRefused, text) {
+  if (!hasKey() || !(isGood || isRefused)) return;
+  showKey(isRefused);
+  if (isOnTrial) tell(isGood ? "The key is in use." : `The key was refused: ${text}.`, !isGood);
+  isOnTrial = false;
 }
 
 export function showQueue(shown) {
@@ -101,7 +115,8 @@ export function setUp(reconnect) {
     useKey(byId("key").value.trim());
     byId("key").value = "";
     showKey();
-    tell(key() ? "The key is in use." : "No key is in use.");
+    isOnTrial = hasKey();
+    tell(isOnTrial ? "The server is asked about the key." : "No key is in use.");
     reconnect();
   });
   byId("key-forget").addEventListener("click", () => {
