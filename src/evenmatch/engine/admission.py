@@ -11,6 +11,9 @@ from msgspec.structs import replace
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.percentile import placed_among
 from evenmatch.engine.forgetting import KEYS_MOST
+from evenmatch.engine.limits import UNLIMITED as UNLIMITED
+from evenmatch.engine.limits import Limits as Limits
+from evenmatch.engine.limits import check_player, check_values, is_plain
 from evenmatch.engine.ratings import with_ratings
 from evenmatch.engine.refresh import renewed
 from evenmatch.engine.tables import Tables
@@ -29,25 +32,7 @@ from evenmatch.model.events import Accepted, Existing, Placed, Refused, Updated
 from evenmatch.model.inputs import Enqueue, Update
 from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
-
-NUMBER_MAX = 1e15
-"""Largest magnitude of an attribute or rating; sums over a match stay exact enough."""
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """How much one shard takes."""
-
-    waiting_max: int = 200_000
-    players_max: int = 100
-    queues_max: int = 10
-    attributes_max: int = 32
-    values_max: int = 100
-    text_max: int = 128
-
-
-UNLIMITED = Limits(*[2**31] * len(Limits.__struct_fields__))
-"""What a server took under its settings is taken again where its records are read."""
+from evenmatch.model.ticket import NewTicket, Ticket
 
 
 class Door(msgspec.Struct, frozen=True, gc=False):
@@ -105,14 +90,17 @@ def judge_update(given: Update, ticket: Ticket, door: Door) -> Updated:
     """Return what an update makes of a waiting ticket.
 
     Raises:
-        InvalidTicket: A value is out of range or missing, or a player is not in the ticket.
+        InvalidTicket: A value is out of range or missing, or a player is not in the ticket, or is
+            named twice.
     """
     tables, limits = door.tables, door.limits
     queues = tables.waiting[ticket.id].queues
     new = replace(renewed(ticket, given), queues=queues)
+    if len({player.id for player in given.players}) != len(given.players):
+        raise InvalidTicket("a player is named twice in the update", where="/players")
     _check_players(new, limits)
     if new.attributes:
-        _check_values(new.attributes, limits, "/attributes")
+        check_values(new.attributes, limits, "/attributes")
     _check_wanted(new, queues, door.objectives)
     if given.strict:
         _check_known(new, queues, tables, door.objectives)
@@ -143,7 +131,7 @@ def admit(
     queues = new.queues or (next(iter(tables.queues)),)
     _check_queues(queues, tables, limits)
     if new.attributes:
-        _check_values(new.attributes, limits, "/attributes")
+        check_values(new.attributes, limits, "/attributes")
     if tables.paused and any(name in tables.paused for name in queues):
         raise Paused("the queue is paused; try again later", where="/queues")
     for name in queues:
@@ -197,7 +185,14 @@ def _check_declared(new: NewTicket, objectives: list[Objective]) -> None:
     parts = [("/attributes", new.attributes)]
     parts += [(f"/players/{at}/attributes", p.attributes) for at, p in enumerate(new.players)]
     for where, attributes in parts:
-        for name in attributes:
+        for name, value in attributes.items():
+            if isinstance(value, float | int) and any(name in o.id_lists for o in objectives):
+                # A file may turn the id of a player into a number; a client that sends one errs.
+                raise InvalidTicket(
+                    f'attribute {name} must be an array of player ids such as ["ada"], '
+                    f"got {value:g}",
+                    where=f"{where}/{name}",
+                )
             if not any(name in objective.declared for objective in objectives):
                 allowed = sorted(set().union(*(objective.declared for objective in objectives)))
                 raise InvalidTicket(
@@ -245,87 +240,8 @@ def _check_players(new: NewTicket, limits: Limits) -> None:
     if len(players) > 1 and len({player.id for player in players}) != len(players):
         raise InvalidTicket("a player is named twice in the party", where="/players")
     for at, player in enumerate(players):
-        if not _is_plain(player, limits):
-            _check_player(player, limits, f"/players/{at}")
-
-
-def _is_plain(player: Player, limits: Limits) -> bool:
-    """Return whether nothing about a player needs a closer look; most are plain."""
-    if player.attributes or player.roles or not 1 <= len(player.id) <= limits.text_max:
-        return False
-    rating = player.rating
-    return rating is None or (
-        -NUMBER_MAX <= rating.mean <= NUMBER_MAX
-        and 0.0 <= rating.deviation <= NUMBER_MAX
-        and rating.volatility is None
-    )
-
-
-def _check_player(player: Player, limits: Limits, where: str) -> None:
-    if not 1 <= len(player.id) <= limits.text_max:
-        raise InvalidTicket(
-            f"a player's id has 1 to {limits.text_max} characters, got {len(player.id)}",
-            where=where + "/id",
-        )
-    if player.rating is not None:
-        _check_rating(player.rating, where + "/rating")
-    if player.attributes:
-        _check_values(player.attributes, limits, where + "/attributes")
-    if player.roles and (
-        len(player.roles) > limits.values_max or len(set(player.roles)) != len(player.roles)
-    ):
-        raise InvalidTicket(
-            "roles must be different names, preferred first", where=where + "/roles"
-        )
-
-
-def _check_rating(rating: Rating, where: str) -> None:
-    _check_number(rating.mean, where + "/mean")
-    _check_number(rating.deviation, where + "/deviation", least=0.0)
-    if rating.volatility is not None:
-        _check_number(rating.volatility, where + "/volatility", least=0.0)
-
-
-def _check_values(values: dict[str, Value], limits: Limits, where: str) -> None:
-    if len(values) > limits.attributes_max:
-        raise InvalidTicket(
-            f"at most {limits.attributes_max} attributes are taken, got {len(values)}", where=where
-        )
-    for name, value in values.items():
-        here = f"{where}/{name[: limits.text_max]}"
-        if not 1 <= len(name) <= limits.text_max:
-            raise InvalidTicket(
-                f"an attribute's name has 1 to {limits.text_max} characters", where=here
-            )
-        if isinstance(value, float | int):
-            _check_number(value, here)
-        elif len(value) > (limits.text_max if isinstance(value, str) else limits.values_max):
-            raise InvalidTicket(
-                f"attribute {name[:64]} is too long: text has at most {limits.text_max} "
-                f"characters, a set or map {limits.values_max} entries",
-                where=here,
-            )
-        elif not isinstance(value, str):
-            _check_entries(name, value, limits, here)
-
-
-def _check_entries(
-    name: str, value: tuple[str, ...] | dict[str, float], limits: Limits, where: str
-) -> None:
-    for entry in value:
-        if len(entry) > limits.text_max:
-            raise InvalidTicket(f"an entry of {name[:64]} is too long", where=where)
-    if isinstance(value, dict):
-        for number in value.values():
-            _check_number(number, where)
-
-
-def _check_number(value: float, where: str, least: float = -NUMBER_MAX) -> None:
-    if not least <= value <= NUMBER_MAX:  # also refuses NaN
-        raise InvalidTicket(
-            f"a number must be finite and from {least:g} to {NUMBER_MAX:g}, got {value}",
-            where=where,
-        )
+        if not is_plain(player, limits):
+            check_player(player, limits, f"/players/{at}")
 
 
 def _check_free(new: NewTicket, tables: Tables, queues: tuple[str, ...]) -> None:

@@ -131,9 +131,8 @@ class Routes:
     # Queues
 
     async def get_queues(self, request: Request) -> Response:
-        """List the queues."""
-        del request
-        statistics = self._parts.statistics
+        """List the queues; to a key for some of them, these."""
+        own, statistics = principal_of(request.scope).queues, self._parts.statistics
 
         def query(engine: Engine) -> list[QueueState]:
             return [
@@ -147,6 +146,7 @@ class Routes:
                     queue.name in engine.tables.paused,
                 )
                 for queue in engine.tables.queues.values()
+                if not own or queue.name in own
             ]
 
         return json(await self._runtime.look(query))

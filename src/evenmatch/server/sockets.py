@@ -259,4 +259,9 @@ def _decode(message: Message) -> FollowTickets:
     text = message.get("text")
     if text is None:
         raise InvalidRequest(f"a message must be text: {COMMAND}")
-    return decode(text.encode(), FollowTickets, COMMAND)
+    command = decode(text.encode(), FollowTickets, COMMAND)
+    if command.after < 0:
+        raise InvalidRequest(
+            f"after must be a whole number >= 0, got {command.after}", where="/after"
+        )
+    return command

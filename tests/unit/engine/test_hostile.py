@@ -13,7 +13,7 @@ from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore,
 from evenmatch.errors import ConfigError, JournalCorrupt, Overloaded
 from evenmatch.model.events import Accepted, Expired, Matched, Refused
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue
-from evenmatch.model.queue import Format, Queue
+from evenmatch.model.queue import Format, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, Grouping, NoJobs, policy
 from evenmatch.policies.registry import parse_policy
@@ -256,6 +256,22 @@ def test_strict_enqueue_refuses_attributes_that_no_queue_declares() -> None:
     assert isinstance(refused, Refused)
     assert "'platfrom' is not declared" in refused.message
     assert "allowed: platform" in refused.message
+
+
+def test_strict_enqueue_refuses_a_number_in_the_place_of_ids() -> None:
+    at_work = engine(Queue(rules=(Rule("avoid", "avoid"),)))
+    number, ids = new_ticket("a", 1500, avoid=5.0), new_ticket("b", 1500, avoid=("a", "5"))
+
+    (refused, accepted) = at_work.step(Enqueue(1.0, (number, ids), strict=True)).events
+
+    assert isinstance(refused, Refused)
+    assert refused.message == (
+        'attribute avoid must be an array of player ids such as ["ada"], got 5'
+    )
+    assert isinstance(accepted, Accepted)
+    # A file cannot tell the id 5 from the number.
+    (taken,) = engine(Queue(rules=(Rule("avoid", "avoid"),))).step(Enqueue(1.0, (number,))).events
+    assert isinstance(taken, Accepted)
 
 
 def test_strict_enqueue_refuses_roles_where_no_queue_has_any() -> None:

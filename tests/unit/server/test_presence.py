@@ -347,6 +347,7 @@ def test_ticket_is_brought_up_to_date_in_place() -> None:
         assert row.ticket.enqueued_at == created["enqueued_at"]
         for bad, code in (
             (b'{"players":[{"id":"stranger"}]}', 400),
+            (b'{"players":[{"id":"a","rating":{"mean":1}},{"id":"a"}]}', 400),
             (b'{"players":[{"id":"a","attributes":{"hat":1}}]}', 400),
             (b'{"attributes":{"hat":1}}', 400),
             (b'{"colour":1}', 400),

@@ -158,6 +158,7 @@ def test_what_is_unfollowed_is_heard_of_no_more() -> None:
         ({"type": "websocket.receive", "text": '{"follow": "s0-1"}'}, ""),
         ({"type": "websocket.receive", "text": '{"fellow": []}'}, ""),
         ({"type": "websocket.receive", "text": "[" * 30_000}, ""),
+        ({"type": "websocket.receive", "text": '{"after": -1}'}, "a whole number >= 0, got -1"),
     ],
 )
 def test_bad_message_is_explained_and_the_stream_goes_on(message: Message, words: str) -> None:

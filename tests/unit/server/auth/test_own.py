@@ -149,6 +149,8 @@ def test_key_of_one_queue_sees_no_other(tmp_path: Path) -> None:
         items = (await site.call("POST", "/v1/tickets", many, key=ranks)).body
         assert [item["status"] for item in items] == [403, 201]
         assert (await site.call("GET", "/v1/queues/duel/matches", key=ranks)).status == 403
+        listed = (await site.call("GET", "/v1/queues", key=ranks)).body
+        assert [queue["name"] for queue in listed] == ["ranked"]
         assert (await site.call("GET", "/v1/queues/ranked/matches", key=ranks)).status == 200
         assert (await site.call("GET", "/v1/audit", key=ranks)).status == 403
         await site.call("POST", "/v1/tickets", duel("bob"), key=duels)
