@@ -23,6 +23,9 @@ _EXAMPLES = {
     "attributes": 'an object such as {"mode": "ranked"}',
 }
 
+_NAMES = {"CreateTicket": "the ticket"}
+"""What is named in a sentence instead of the body, by type."""
+
 
 class InvalidRequest(Refusal):
     """The request is wrong beside its tickets: a parameter, a header, a body of another kind."""
@@ -53,7 +56,8 @@ def explained(
             if not isinstance(value, dict):
                 return InvalidRequest(f"{subject} must be {what}, got {_kind(value)}")
             info = inspect.type_info(shape)
-            name = "entry" if isinstance(info, inspect.DictType) else "the ticket"
+            is_map = isinstance(info, inspect.DictType)
+            name = "entry" if is_map else _NAMES.get(shape.__name__, "the body")
             for where, sentence in _faults(value, info, "", name):
                 return InvalidTicket(sentence, where=where)
         found = _AT.search(str(error))

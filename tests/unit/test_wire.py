@@ -7,6 +7,7 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player
 from evenmatch.wire import CreateTicket, InvalidRequest, decode, decode_create, new_ticket
 from evenmatch.wire_matches import feed_match, match_state
+from evenmatch.wire_operate import SetPolicy
 
 
 def test_create_is_one_ticket_or_several() -> None:
@@ -53,6 +54,16 @@ def test_error_points_into_the_body_and_says_what_to_do(
     assert caught.value.where == where
     assert sentence in caught.value.message
     assert "`$" not in caught.value.message
+
+
+def test_body_of_another_kind_is_not_called_a_ticket() -> None:
+    for body, sentence in (
+        (b"{}", "the body must have the field policy"),
+        (b'{"policy":"greedy","x":1}', "the body has no field 'x'; allowed: policy"),
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            decode(body, SetPolicy, "an object")
+        assert caught.value.message == sentence
 
 
 @pytest.mark.parametrize(

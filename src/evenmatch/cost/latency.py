@@ -34,6 +34,7 @@ from evenmatch.cost.relation import (
 )
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.teams import Orders
+from evenmatch.cost.values import shown
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
 
@@ -54,7 +55,7 @@ def latency_problem(value: Value | None) -> str | None:
     if value is None:
         return "is missing"
     if not isinstance(value, dict) or not value:
-        given = "an empty map" if value == {} else f"{value!r:.80}"
+        given = "an empty map" if value == {} else shown(value)
         return f'must be a map of milliseconds such as {{"eu": 30}}, got {given}'
     for place, ms in value.items():
         if not 0.0 <= ms < math.inf:  # NaN neither

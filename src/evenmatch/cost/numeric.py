@@ -10,7 +10,7 @@ from evenmatch.cost.comparison import Comparison, Seats
 from evenmatch.cost.criteria import gap_of, gap_table, reference, table
 from evenmatch.cost.scale import Floats, scale_gap, scale_value
 from evenmatch.cost.teams import Orders
-from evenmatch.cost.values import number, numbers, places, scaled_column, scaled_numbers
+from evenmatch.cost.values import number, numbers, places, scaled_column, scaled_numbers, shown
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import Ticket, Value
 
@@ -31,7 +31,7 @@ class Numeric(Comparison):
         """Return what is wrong with a value that must be a number."""
         if type(value) is float or type(value) is int:
             return None
-        return "is missing" if value is None else f"must be a number, got {value!r:.80}"
+        return "is missing" if value is None else f"must be a number, got {shown(value)}"
 
     def cost(self, teams: Seats) -> float:
         """Return the scaled gap of scaled values."""

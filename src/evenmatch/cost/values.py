@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,15 @@ from evenmatch.cost.percentile import key_of, percentile
 from evenmatch.cost.scale import Floats, scale_value, scale_values
 from evenmatch.model.queue import Criterion, Sample
 from evenmatch.model.ticket import Ticket, Value, attribute_of
+
+
+def shown(value: Value) -> str:
+    """Return a value as a client wrote it, cut where it is long.
+
+    >>> shown(("a", "b")), shown("far")
+    ('["a", "b"]', '"far"')
+    """
+    return f"{json.dumps(value, ensure_ascii=False):.80}"
 
 
 def numbers(ticket: Ticket, attribute: str) -> list[float]:

@@ -216,10 +216,14 @@ def _check_roles(new: NewTicket, queues: list[Queue]) -> None:
 def _check_queues(queues: tuple[str, ...], tables: Tables, limits: Limits) -> None:
     if len(queues) == 1 and queues[0] in tables.queues:
         return
-    if len(queues) > limits.queues_max or len(set(queues)) != len(queues):
+    if len(queues) > limits.queues_max:
         raise InvalidTicket(
-            f"queues must name 1 to {limits.queues_max} different queues, got {len(queues)}",
-            where="/queues",
+            f"queues must name 1 to {limits.queues_max} queues, got {len(queues)}", where="/queues"
+        )
+    if len(set(queues)) != len(queues):
+        twice = next(name for at, name in enumerate(queues) if name in queues[:at])
+        raise InvalidTicket(
+            f"queues must be different, and {twice[:64]!r} is named twice", where="/queues"
         )
     for name in queues:
         if name not in tables.queues:

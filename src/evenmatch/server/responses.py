@@ -163,8 +163,14 @@ async def send_body(send: Send, status: int, body: bytes, headers: Headers | Non
     await send({"type": "http.response.body", "body": body})
 
 
-async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+async def read_body(scope: Scope, receive: Receive, limit: int, advice: str = "") -> bytes:
     """Return a request's body.
+
+    Args:
+        scope: Of the request.
+        receive: Gives its parts.
+        limit: Bytes that it may have.
+        advice: What to do about one that is too large.
 
     Raises:
         BodyTooLarge: It is longer than the limit.
@@ -172,21 +178,21 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     """
     declared = header(scope, b"content-length")
     if declared is not None and declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit)
+        raise _too_large(limit, advice)
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body"):
         body: bytes = message.get("body", b"")
         if len(body) > limit:
-            raise _too_large(limit)
+            raise _too_large(limit, advice)
         return body
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            return await _read_on(message, receive, limit)
+            return await _read_on(message, receive, limit, advice)
     except TimeoutError:
         raise Disconnected from None
 
 
-async def _read_on(message: Message, receive: Receive, limit: int) -> bytes:
+async def _read_on(message: Message, receive: Receive, limit: int, advice: str) -> bytes:
     parts: list[bytes] = []
     size = 0
     while True:
@@ -195,7 +201,7 @@ async def _read_on(message: Message, receive: Receive, limit: int) -> bytes:
         part = message.get("body", b"")
         size += len(part)
         if size > limit:
-            raise _too_large(limit)
+            raise _too_large(limit, advice)
         parts.append(part)
         if not message.get("more_body"):
             return b"".join(parts)
@@ -211,8 +217,9 @@ def header(scope: Scope, name: bytes) -> bytes | None:
     return None
 
 
-def _too_large(limit: int) -> BodyTooLarge:
-    return BodyTooLarge(f"a body may have {limit} bytes; send fewer tickets at once")
+def _too_large(limit: int, advice: str) -> BodyTooLarge:
+    more = f"; {advice}" if advice else ""
+    return BodyTooLarge(f"the body of this request may have {limit} bytes{more}")
 
 
 def too_many_followers(most: int) -> Overloaded:

@@ -85,7 +85,8 @@ class CreateTickets:
     async def _answer(self, scope: Scope, receive: Receive) -> Answer:
         principal = principal_of(scope)
         check_may_create(principal)
-        body = await read_body(scope, receive, self._limits.body_bytes_max)
+        most = self._limits.body_bytes_max
+        body = await read_body(scope, receive, most, "send fewer tickets at once")
         key = self._key(scope)
         created = decode_create(body, batch_max=self._limits.batch_max)
         if principal.is_player or principal.queues:

@@ -153,12 +153,12 @@ def test_ticket_with_everything_at_its_limit_enters() -> None:
         (
             new_ticket("a", queues=("main", "main")),
             "/queues",
-            "queues must name 1 to 2 different queues, got 2",
+            "queues must be different, and 'main' is named twice",
         ),
         (
             new_ticket("a", queues=("main", "b", "c")),
             "/queues",
-            "queues must name 1 to 2 different queues, got 3",
+            "queues must name 1 to 2 queues, got 3",
         ),
         (
             new_ticket("a", 1, 2),

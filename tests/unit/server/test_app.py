@@ -13,7 +13,7 @@ from evenmatch.engine import forgetting
 from evenmatch.errors import PolicyError
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Criterion, Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.app import App, Hosts
@@ -98,6 +98,35 @@ def test_key_repeats_its_answer_under_another_configuration(
             journal = journal.reopen()
         assert answers[0] == answers[1]
         assert answers[0][0] == 200
+
+    play(scene)
+
+
+def test_body_that_is_too_large_is_told_what_it_may_be() -> None:
+    async def scene() -> None:
+        parts = await started(DUEL)
+        whole = b" " * (parts.runtime.plan.settings.limits.body_bytes_max + 1)
+        status, problem = await call(parts, "POST", "/v1/tickets", whole)
+        assert (status, problem["error"]) == (413, "body_too_large")
+        assert problem["message"].endswith("bytes; send fewer tickets at once")
+        status, problem = await call(parts, "PUT", "/v1/matches/s0-m1/assignment", whole)
+        assert status == 413
+        assert problem["message"] == "the body of this request may have 16384 bytes"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_value_of_another_kind_is_told_as_it_was_written() -> None:
+    async def scene() -> None:
+        criterion = Criterion("spread", "mmr")
+        parts = await started(msgspec.structs.replace(DUEL, criteria=(criterion,)))
+        for value, shown in (('["a","b"]', '["a", "b"]'), ('"far"', '"far"')):
+            body = f'{{"players":[{{"id":"x","attributes":{{"mmr":{value}}}}}]}}'.encode()
+            status, problem = await call(parts, "POST", "/v1/tickets", body)
+            assert status == 400
+            assert problem["message"].endswith(f"mmr must be a number, got {shown}")
+        await parts.runtime.stop()
 
     play(scene)
 
