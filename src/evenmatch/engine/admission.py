@@ -33,6 +33,8 @@ from evenmatch.model.ticket import NewTicket, Player, Ticket, Value
 
 NUMBER_MAX = 1e15
 """Largest magnitude of an attribute or rating; sums over a match stay exact enough."""
+PINGS = "latency"
+"""What tickets of every queue may bring: clients send pings to whichever queue they enter."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -198,7 +200,7 @@ def _check_declared(new: NewTicket, objectives: list[Objective]) -> None:
     parts += [(f"/players/{at}/attributes", p.attributes) for at, p in enumerate(new.players)]
     for where, attributes in parts:
         for name in attributes:
-            if not any(name in objective.declared for objective in objectives):
+            if name != PINGS and not any(name in each.declared for each in objectives):
                 allowed = sorted(set().union(*(objective.declared for objective in objectives)))
                 raise InvalidTicket(
                     f"attribute {name[:64]!r} is not declared by the ticket's queues; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -34,7 +34,7 @@ WAIT_MAX = 60.0
 """Longest long poll, seconds."""
 RECENT = 10
 ASSIGNMENT = 'an object of texts such as {"connection": "10.0.0.1:7777"}'
-TICKET_PARAMETERS = ("wait", "state")
+TICKET_PARAMETERS = ("wait", "state", "match")
 
 
 def seconds_of(request: Request, name: str, most: float = WAIT_MAX) -> float:
@@ -86,14 +86,18 @@ class Routes:
         wait = seconds_of(request, "wait")
         if wait == 0.0:
             return await self._present(ticket_id)
-        return await self._await_change(ticket_id, wait, request.query_params.get("state"))
+        return await self._await_change(ticket_id, wait, request.query_params)
 
-    async def _await_change(self, ticket_id: str, wait: float, known: str | None) -> Response:
+    async def _await_change(
+        self, ticket_id: str, wait: float, known: Mapping[str, str]
+    ) -> Response:
         """Answer at the next change; at once if there is none to come, or the caller missed it."""
         parts, follower = self._parts, self._parts.followers.admit()
         try:
             view = await join_ticket(parts, ticket_id, follower)
-            if view.state in FINAL or (known is not None and known != view.state):
+            present = {"state": view.state, "match": view.match or ""}
+            is_missed = any(known.get(name, now) != now for name, now in present.items())
+            if view.state in FINAL or is_missed:
                 return self._ticket(view)
             event = await _next_state(follower, wait, view)
         finally:
