@@ -574,7 +574,7 @@ export class Evenmatch extends Connection {
   createTickets(body: CreateTicket, options?: { key?: string }): Promise<TicketCreated>;
   createTickets(body: Array<CreateTicket>, options?: { key?: string }): Promise<Array<ItemCreated | ItemProblem>>;
   /** How a ticket does. */
-  getTicket(ticket: string, query?: { wait?: number; state?: string }): Promise<TicketState>;
+  getTicket(ticket: string, query?: { wait?: number; state?: string; match?: string }): Promise<TicketState>;
   /** Wait no longer. */
   cancelTicket(ticket: string): Promise<TicketCancelled>;
   /** New facts of a waiting ticket. */

@@ -10,7 +10,7 @@ signal ended(reason: String)  ## cancelled, declined, silent, deadline...
 const ROUTES := {
 	"guest": [HTTPClient.METHOD_POST, "/v1/guests"],
 	"create": [HTTPClient.METHOD_POST, "/v1/tickets"],
-	"poll": [HTTPClient.METHOD_GET, "/v1/tickets/%s?wait=25&state=%s"],
+	"poll": [HTTPClient.METHOD_GET, "/v1/tickets/%s?wait=25&state=%s&match=%s"],
 	"cancel": [HTTPClient.METHOD_DELETE, "/v1/tickets/%s"],
 	"accept": [HTTPClient.METHOD_POST, "/v1/matches/%s/accept"],
 	"decline": [HTTPClient.METHOD_POST, "/v1/matches/%s/decline"],
@@ -80,18 +80,18 @@ func _sign_in() -> void:  ## The same device is the same player, until its token
 
 
 func _follow(ticket: String) -> void:
-	var known := ["waiting", null]
+	var known := ["waiting", ""]
 	while ticket and ticket == _ticket:
-		var now := await _ask("poll", [ticket, known[0]])
+		var now := await _ask("poll", [ticket] + known)
 		if now.get("error", "") in ["unknown_ticket", "forgotten"]:
-			now = {"state": "cancelled", "reason": now["error"]}
+			now = {"state": "cancelled", "reason": now["error"], "match": null}
 		if not now.has("state"):
 			await get_tree().create_timer(2.0).timeout
 		elif now["state"] in ["cancelled", "expired"]:
 			_ticket = ""
 			ended.emit(now["reason"])
-		elif [now["state"], now.get("match")] != known:
-			known = [now["state"], now.get("match")]
+		elif [now["state"], now["match"] if now["match"] else ""] != known:
+			known = [now["state"], now["match"] if now["match"] else ""]
 			if known[0] == "proposed" and now.has("answer_within"):
 				proposed.emit(now["match"], now["answer_within"])
 			elif known[0] == "matched":

@@ -96,14 +96,18 @@ class AsyncClient:
         raw = await self._create(msgspec.json.encode(tickets), key, list[msgspec.Raw])
         return [_item(each) for each in raw]
 
-    async def get(self, ticket: str, *, wait: float = 0.0, state: str | None = None) -> TicketState:
+    async def get(
+        self, ticket: str, *, wait: float = 0.0, state: str | None = None, match: str | None = None
+    ) -> TicketState:
         """Return a ticket; with `wait`, at its next change of state, or after so many seconds.
 
-        With `state`, at once if the ticket is not in that state any more.
+        With `state`, at once if the ticket is not in that state any more; with `match`, if it is in
+        another one, "" meaning none.
         """
         query = f"?wait={wait:g}" if wait else ""
-        if wait and state is not None:
-            query += f"&state={_id(state)}"
+        for name, known in (("state", state), ("match", match)):
+            if wait and known is not None:
+                query += f"&{name}={_id(known)}"
         request = Request("GET", f"/v1/tickets/{_id(ticket)}{query}", wait=wait)
         return await self._exchange.ask(request, TicketState)
 

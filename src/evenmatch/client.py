@@ -78,9 +78,11 @@ class Client:
         """Create up to 1,000 tickets."""
         return self._run(self._client.create_many(tickets, key=key))
 
-    def get(self, ticket: str, *, wait: float = 0.0, state: str | None = None) -> TicketState:
-        """Return a ticket; with `wait`, at its next change of state."""
-        return self._run(self._client.get(ticket, wait=wait, state=state))
+    def get(
+        self, ticket: str, *, wait: float = 0.0, state: str | None = None, match: str | None = None
+    ) -> TicketState:
+        """Return a ticket; with `wait`, at its next change of state or match."""
+        return self._run(self._client.get(ticket, wait=wait, state=state, match=match))
 
     def cancel(self, ticket: str) -> str:
         """Take a waiting ticket back, and return its state."""

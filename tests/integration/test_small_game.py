@@ -48,16 +48,16 @@ class Device:
         own = {"authorization": f"Bearer {self._token}"} if self._token else {}
         return self._server.call(method, path % names, body, headers={**PAGE, **own})
 
-    def find(self, code: str = "") -> Reply:
+    def find(self, code: str = "", connect: str = "open") -> Reply:
         body = {
             "queues": ["friends" if code else "anyone"],
             "players": [{"id": self.player}],
-            "attributes": {"connect": "open", "code": code},
+            "attributes": {"connect": connect, "code": code},
         }
         return self.ask("create", body=body)
 
-    def poll(self, ticket: str, known: str) -> dict[str, Any]:
-        reply = self.ask("poll", ticket, known)
+    def poll(self, ticket: str, known: str, match: str = "") -> dict[str, Any]:
+        reply = self.ask("poll", ticket, known, match)
         assert reply.status == 200, reply.body
         found: dict[str, Any] = reply.body
         return found
@@ -90,7 +90,7 @@ def test_two_friends_with_one_code_meet_and_the_first_host_says_where(server: Se
     place = {"connection": "203.0.113.5:7777"}
     assert guest.ask("assign", match, body=place).status == 403
     assert host.ask("assign", match, body=place).status == 200
-    assigned = guest.poll(ticket, "matched")
+    assigned = guest.poll(ticket, "matched", match)
     assert (assigned["state"], assigned["assignment"]) == ("assigned", place)
     assert server.call("GET", "/v1/tickets/" + other).status == 401
 
@@ -100,18 +100,31 @@ def test_strangers_meet_without_a_code_and_one_may_decline(server: Server) -> No
     first, second = ada.find().body["id"], bob.find().body["id"]
     match = bob.poll(second, "waiting")["match"]
     assert bob.ask("decline", match, body={"ticket": second}).status == 200
-    ended = bob.poll(second, "proposed")
+    ended = bob.poll(second, "proposed", match)
     assert (ended["state"], ended["reason"]) == ("cancelled", "declined")
     assert ada.poll(first, "x")["state"] in ("waiting", "proposed")
     assert ada.ask("cancel", first).body == {"state": "cancelled"}
     assert ada.poll(first, "waiting")["reason"] == "player"
 
 
+@pytest.mark.parametrize("code", ["FROG", ""])
+def test_two_of_whom_neither_can_host_are_not_brought_together(server: Server, code: str) -> None:
+    ada, bob = Device(server), Device(server)
+    first = ada.find(code, "strict").body["id"]
+    second = bob.find(code, "strict").body["id"]
+    assert bob.poll(second, "x")["state"] == "waiting"
+    eve = Device(server)
+    third = eve.find(code, "open").body["id"]
+    assert eve.poll(third, "waiting")["state"] == "proposed"
+    for device, ticket in ((eve, third), (ada, first), (bob, second)):
+        assert device.ask("cancel", ticket).status == 200
+
+
 def test_ticket_and_code_of_others_are_none_of_a_players_business(server: Server) -> None:
     ada, eve = Device(server), Device(server)
     ticket = ada.find("SECRET").body["id"]
     assert eve.ask("cancel", ticket).status == 404
-    assert eve.ask("poll", ticket, "waiting").status == 404
+    assert eve.ask("poll", ticket, "waiting", "").status == 404
     claimed = {"queues": ["anyone"], "players": [{"id": ada.player}]}
     assert eve.ask("create", body=claimed).status == 403
     assert ada.ask("cancel", ticket).status == 200

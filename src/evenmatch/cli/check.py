@@ -11,7 +11,7 @@ import numpy as np
 
 from evenmatch.cli.sentences import describe, warnings_of
 from evenmatch.cli.serve import needs_server
-from evenmatch.config import load_scenario, load_server, naming
+from evenmatch.config import load_scenario, load_server, load_tenants, naming
 from evenmatch.engine.configuration import Foreseen
 from evenmatch.engine.pool import Pool
 from evenmatch.errors import ConfigError, JournalUnavailable
@@ -43,13 +43,28 @@ def check(
         evenmatch check scenarios/duel.toml --against data
 
     Args:
-        config: A scenario or a server's configuration, in TOML.
+        config: A scenario or a server's configuration, in TOML; with [[tenant]] tables, the games
+            that it names are checked one after the other.
         matches: A file of matches to check against the configuration, one JSON object a line.
         against: A server's data directory: says how many of the tickets that wait there would
             end if the server got this configuration. The server may run meanwhile.
     """
     if config is None:
         raise ConfigError("name a configuration: evenmatch check CONFIG.toml (see --help)")
+    tenants = load_tenants(config)
+    if not tenants:
+        return _check_game(config, matches, against)
+    if matches is not None:
+        raise ConfigError(f"{config}: --matches is for one game; name its own file in place of it")
+    print(f"{config} names {len(tenants)} games.")
+    for tenant in tenants:
+        print(f"\n[{tenant.name}]")
+        _check_game(Path(tenant.config), None, against and against / tenant.name)
+    return 0
+
+
+def _check_game(config: Path, matches: Path | None, against: Path | None) -> int:
+    """Check the configuration of one game, and return the exit code."""
     scenario = load_scenario(config)
     _, settings, _ = load_server(config)
     if matches is not None:

@@ -34,6 +34,9 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Ticket
 
+PINGS = "latency"
+"""What tickets of every queue may bring: clients send pings to whichever queue they enter."""
+
 
 class Door(msgspec.Struct, frozen=True, gc=False):
     """What it takes to judge who may enter: the engine as it is now.
@@ -193,7 +196,7 @@ def _check_declared(new: NewTicket, objectives: list[Objective]) -> None:
                     f"got {value:g}",
                     where=f"{where}/{name}",
                 )
-            if not any(name in objective.declared for objective in objectives):
+            if name != PINGS and not any(name in each.declared for each in objectives):
                 allowed = sorted(set().union(*(objective.declared for objective in objectives)))
                 raise InvalidTicket(
                     f"attribute {name[:64]!r} is not declared by the ticket's queues; "

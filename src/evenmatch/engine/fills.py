@@ -7,7 +7,8 @@ may cost is bounded in divisions that are evaluated (`BUDGET`), never by the clo
 leaves out look at all who wait a little later, those first that have been left out longest.
 
 A look evaluates the `SEATINGS_MOST` oldest of those who are ready. Where they are more and none of
-the first may join, it goes on with the others at its next turn, until it has seen all.
+the first may join, it goes on with the others at its next turn, until it has seen all of the
+`LOOK_AT_MOST` oldest who wait.
 
 - `high`: a running match is filled before the policy decides.
 - `normal`: the policy decides, and each of its matches has to be worth more to its players than a
@@ -277,7 +278,9 @@ class Fills:
         now = self._house.now
         screen.end_look(match_id)
         ready, next_at = screen.look(match_id, opening, now)
-        search = seat_newcomers(screen.pool, opening, ready, now, next_at)
+        search = seat_newcomers(screen.pool, opening, ready, now, math.inf)
+        screen.hope(match_id, search.again_at)
+        search.again_at = min(search.again_at, next_at)
         return self._conclude(screen, match_id, search, now + LOOK_AGAIN)
 
     def _let_in(

@@ -51,9 +51,8 @@ class Screen:
         self._priorities: dict[str, Priority] = {}
         self._unused: list[int] = []
         self._turn_at = -math.inf
-        # Of a match whose look ended before all who were ready: behind whom it goes on, and when
-        # that look was.
-        self._passed: dict[str, tuple[tuple[float, int], float]] = {}
+        # Of a match whose look goes on: whom it has seen, and when waiting may allow one of them.
+        self._passed: dict[str, tuple[dict[str, Ticket], float]] = {}
         self._by_priority: dict[Priority, tuple[list[str], Rows]] = {}
         self._tickets: list[Ticket] = []
         self._waiting: Floats = np.empty((self.pairs.columns, 0))
@@ -168,23 +167,24 @@ class Screen:
             those who might be ready now, and for one or a few of the others.
         """
         tickets = self._waiting_now()
-        passed = self._passed.pop(match_id, None)
+        passed, again_at = self._passed.pop(match_id, ({}, math.inf))
         if not tickets:
             return [], math.inf
         at = self._ready_to_join(self._rows[match_id], opening)
         ready: list[Ticket] = []
-        next_at = math.inf
+        next_at = again_at
         for place in np.flatnonzero(at <= now).tolist():
             ticket = tickets[place]
+            if passed.get(ticket.id) is ticket:
+                continue
             true = self.exactly(opening, ticket, at[place])
             if true > now:
                 next_at = min(next_at, true)
-            elif passed is not None and ticket.age_key <= passed[0] and true <= passed[1]:
-                continue
             elif len(ready) < SEATINGS_MOST:
                 ready.append(ticket)
             else:
-                self._passed[match_id] = ready[-1].age_key, now
+                passed.update({each.id: each for each in ready})
+                self._passed[match_id] = passed, again_at
                 return ready, now
         early = np.where(at > now, at, math.inf)
         for place in np.argsort(early, kind="stable").tolist():
@@ -192,6 +192,11 @@ class Screen:
                 break
             next_at = min(next_at, self.exactly(opening, tickets[place], early[place]))
         return ready, next_at
+
+    def hope(self, match_id: str, at: float) -> None:
+        """Note, of a look that goes on, when waiting may allow one of those it has seen."""
+        if (passed := self._passed.get(match_id)) is not None:
+            self._passed[match_id] = passed[0], min(passed[1], at)
 
     def _worth(self, tickets: Sequence[Ticket], rows: Rows) -> tuple[Floats, Floats]:
         """Return the least cost and the largest quality of each match with each ticket."""

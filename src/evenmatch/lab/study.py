@@ -147,21 +147,25 @@ def _interrupts_deferred() -> Iterator[None]:
     ends the others. Blocked alone does not do here: any other thread of this process can take the
     signal, and would break off in the middle of what a process that starts is being told.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    is_main = threading.current_thread() is threading.main_thread()
-    if not (is_main and callable(handler) and hasattr(signal, "pthread_sigmask")):
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
     caught: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda *given: caught.append(given))
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread():
+        # It is not the one that is interrupted.
+        handler = None
+    if callable(handler):
+        signal.signal(signal.SIGINT, lambda *given: caught.append(given))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGINT, handler)
-    if caught:
-        handler(*caught[0])
+        if callable(handler):
+            signal.signal(signal.SIGINT, handler)
+            for given in caught[:1]:
+                handler(*given)
 
 
 def _ignore_interrupts() -> None:

@@ -259,7 +259,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         match_max: Longest life of a match in seconds, for `exclusive_match`.
         silent_after: Seconds without a heartbeat after which a ticket is dropped; None = never.
         accept: The ready-check; None means that matches are final at once.
-        attributes: Further attribute names that tickets may carry.
+        attributes: Further attribute names that tickets may carry; they may always carry `latency`.
         handicap: Points that its matches give to weaker teams; None means none.
         backfill: Whether running matches may be filled: `manual`, when their backend asks for it,
             or `automatic`, from the start of a match that is not full on; None means never.

@@ -112,6 +112,42 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
         return RoundsMatcher(queue, self, seed, memory or {})
 
 
+Find = Callable[[Batch, int, int], Plan]
+"""Returns the matches of a batch that so many evaluations find, from a seed."""
+
+
+class Search(msgspec.Struct, frozen=True):
+    """How every round of a queue is searched.
+
+    Args:
+        parts: Independent searches.
+        effort: Evaluations a player in each.
+        find: Does one of them.
+    """
+
+    parts: int
+    effort: int
+    find: Find
+
+
+def search_of(chosen: Rounds, queue: Queue) -> Search:
+    """Return a queue's search, whose kernels are loaded now, so that no round waits for them."""
+    parts, effort = chosen.parts, chosen.effort
+    if queue.format.players == (1, 1):
+        from evenmatch.solvers.duels.plan import plan_duels
+
+        return Search(1, effort, lambda batch, *_: plan_duels(batch).plan)
+    if chosen.solver == "descent":
+        from evenmatch.solvers.batch.descent import descent
+
+        return Search(
+            parts, effort, lambda batch, most, seed: descent(batch, effort=most, seed=seed)
+        )
+    from evenmatch.solvers.batch.solve import anneal
+
+    return Search(parts, effort, lambda batch, most, seed: anneal(batch, effort=most, seed=seed))
+
+
 class RoundJob:
     """One round: a batch, and searches that begin from different chance.
 
@@ -120,7 +156,7 @@ class RoundJob:
         batch: The waiting players; nothing else refers to its arrays.
         tickets: Party by party.
         allows: Says whether tickets may play together.
-        chosen: The policy.
+        search: How it is searched.
         seed: Parts take its children.
     """
 
@@ -130,34 +166,23 @@ class RoundJob:
         batch: Batch,
         tickets: Sequence[Ticket],
         allows: Callable[[Sequence[Ticket]], bool],
-        chosen: Rounds,
+        search: Search,
         *,
         seed: int,
     ) -> None:
         self.number = number
-        self.parts = 1 if batch.seats.tolist() == [1, 1] else chosen.parts
+        self.parts = search.parts
         self._batch = batch
         self._tickets = tickets
         self._allows = allows
-        self._is_duel = batch.seats.tolist() == [1, 1]
-        self._solver = chosen.solver
-        self._effort = min(chosen.effort * batch.players, EFFORT_MOST)
+        self._find = search.find
+        self._effort = min(search.effort * batch.players, EFFORT_MOST)
         self._seed = seed
 
     def solve(self, part: int) -> Plan:
         """Return the matches that one search finds."""
-        if self._is_duel:
-            from evenmatch.solvers.duels.plan import plan_duels
-
-            return plan_duels(self._batch).plan
         child = np.random.SeedSequence((self._seed, part)).generate_state(1)
-        if self._solver == "descent":
-            from evenmatch.solvers.batch.descent import descent
-
-            return descent(self._batch, effort=self._effort, seed=int(child[0]))
-        from evenmatch.solvers.batch.solve import anneal
-
-        return anneal(self._batch, effort=self._effort, seed=int(child[0]))
+        return self._find(self._batch, self._effort, int(child[0]))
 
     def combine(self, results: Sequence[Any]) -> JobResult:
         """Return the plan of the most quality and worth, the first of equals."""
@@ -190,6 +215,7 @@ class RoundsMatcher:
 
         self._chosen = chosen
         self._queue = queue
+        self._search = search_of(chosen, queue)
         self._seed = seed
         self._roster = Roster(queue)
         is_fixed = chosen.players is None and chosen.wait_max is None
@@ -333,4 +359,4 @@ class RoundsMatcher:
             seating = objective.seat(group, now=now)
             return seating is not None and seating.ready_at <= now
 
-        return RoundJob(self._number, batch, tickets, allows, self._chosen, seed=seed)
+        return RoundJob(self._number, batch, tickets, allows, self._search, seed=seed)

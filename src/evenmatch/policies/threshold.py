@@ -97,6 +97,8 @@ class ThresholdMatcher(NoJobs):
     """The waiting tickets, and the best match that each of them knows."""
 
     def __init__(self, queue: Queue, chosen: Threshold, seed: int, memory: Memory) -> None:
+        # Its kernels are loaded now, so that no decision waits for them.
+        import evenmatch.policies.parts.tentative  # noqa: F401
         from evenmatch.policies.parts.batching import Roster
 
         self._seed = f"{seed}/{queue.name}"

@@ -101,6 +101,7 @@ def _ticket_paths() -> Json:
     key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
     wait = in_query("wait", _SECONDS, "Answer at the next change of state, or after this long.")
     known = in_query("state", {"type": "string"}, "Answer at once if the state is another.")
+    match = in_query("match", {"type": "string"}, "Answer at once if the match is another, or one.")
     ticket = body(ref(wire.TicketState))
     return {
         "/v1/tickets": {
@@ -115,7 +116,7 @@ def _ticket_paths() -> Json:
         "/v1/tickets/{ticket}": {
             "parameters": _TICKET,
             "get": operation(
-                "getTicket", "How a ticket does", {"200": ticket}, parameters=[wait, known]
+                "getTicket", "How a ticket does", {"200": ticket}, parameters=[wait, known, match]
             ),
             "delete": operation(
                 "cancelTicket", "Wait no longer", {"200": body(ref(wire.TicketCancelled))}

@@ -35,7 +35,7 @@ WAIT_MAX = 60.0
 """Longest long poll, seconds."""
 RECENT = 10
 ASSIGNMENT = 'an object of texts such as {"connection": "10.0.0.1:7777"}'
-TICKET_PARAMETERS = ("wait", "state")
+TICKET_PARAMETERS = ("wait", "state", "match")
 
 
 def seconds_of(request: Request, name: str, most: float = WAIT_MAX) -> float:
@@ -92,10 +92,12 @@ class Routes:
     async def _await_change(self, request: Request, ticket_id: str, wait: float) -> Response:
         """Answer at the next change; at once if there is none to come, or the caller missed it."""
         parts, follower = self._parts, self._parts.followers.admit()
-        known = request.query_params.get("state")
+        known = request.query_params
         try:
             view = await join_ticket(parts, ticket_id, follower)
-            if view.state in FINAL or (known is not None and known != view.state):
+            present = {"state": view.state, "match": view.match or ""}
+            is_missed = any(known.get(name, now) != now for name, now in present.items())
+            if view.state in FINAL or is_missed:
                 return self._ticket(view)
             async with cut_when_left(request.receive, follower):
                 event = await _next_state(follower, wait, view)

@@ -41,6 +41,26 @@ def test_queue_is_told_in_sentences(capsys: pytest.CaptureFixture[str], tmp_path
     assert "warning" not in told
 
 
+def test_games_of_one_server_are_checked_one_after_the_other(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    games = tmp_path / "games.toml"
+    games.write_text("".join(f'[[tenant]]\nname = "{n}"\nconfig = "{n}.toml"\n' for n in "ab"))
+    (tmp_path / "a.toml").write_text(QUEUE)
+    (tmp_path / "b.toml").write_text(QUEUE + RULE)
+    assert main(["check", str(games)]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"{games} names 2 games.\n\n[a]\n{tmp_path / 'a.toml'} is valid.")
+    assert "\n[b]\n" in told
+    assert "may be 150" in told.partition("\n[b]\n")[2]
+
+    assert main(["check", str(games), "--matches", str(games)]) == 2
+    assert "name its own file" in capsys.readouterr().err
+    (tmp_path / "b.toml").write_text(QUEUE + "teams = 0\n")
+    assert main(["check", str(games)]) == 2
+    assert f"{tmp_path / 'b.toml'}: " in capsys.readouterr().err
+
+
 def test_teams_parties_and_sides_are_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -4,8 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from evenmatch.engine.pool import FunctionPolicy
-from evenmatch.model.inputs import Cancel, Configure, Open
-from evenmatch.model.queue import Criterion, Format, Queue, Scale
+from evenmatch.model.accept import Accept as Check
+from evenmatch.model.inputs import Accept, Cancel, Configure, Open
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, rule
@@ -85,6 +86,62 @@ def test_many_newcomers_of_one_instant_are_all_seen(house: House) -> None:
 
     (fill,) = fills([*came, *house.pass_to(61.0)])
     assert (fill.at, fill.players) == (3.5, (("last",), ()))
+
+
+@pytest.mark.parametrize(("tanks", "odd"), [(16, 0), (16, 1), (17, 3), (33, 0)])
+def test_instant_at_which_a_rule_on_the_match_allows_one_of_the_first_is_kept(
+    tanks: int, odd: int
+) -> None:
+    widens = Rule("imbalance", "rating", 50.0, expand=Expansion(rate=10.0, max=200.0))
+    form = Format((2, 2), roles=ROLES)
+    house = House(Queue("main", form, rules=(widens,), backfill="manual"))
+    for name, role in (("a", "tank"), ("b", "dps"), ("c", "tank"), ("d", "dps")):
+        house.enter(1.0, person(name, role, 1500.0))
+    for number in range(tanks):
+        house.enter(1.5, person(f"tank {number}", "tank", 1700.0))
+    for number in range(odd):
+        house.enter(1.75, person(f"odd {number}", "tank", 9000.0))
+    house.open(2.0, "a", lease=600.0)
+
+    (fill,) = fills(house.pass_to(61.0))
+    assert (fill.at, fill.players) == (6.5, (("tank 0",), ()))
+
+
+def test_older_ticket_that_comes_back_while_a_look_goes_on_is_seen_by_the_rest_of_it() -> None:
+    form, checked = Format((2, 2), roles=ROLES), Check(1.0, repair=0.0)
+    house = House(Queue("main", form, rules=(rule(limit=100),), backfill="manual", accept=checked))
+    for name, role in (("a", "tank"), ("b", "dps"), ("c", "tank"), ("d", "dps")):
+        house.enter(1.0, person(name, role, 1500.0))
+    for number in (1, 2, 3, 4):
+        house.hand(Accept(1.0, "s0-m1", f"s0-{number}"))
+    for name, role in (("p", "tank"), ("older", "dps"), ("q", "tank"), ("silent", "dps")):
+        house.enter(1.25, person(name, role, 1500.0))
+    for number in (5, 6, 7):
+        house.hand(Accept(1.375, "s0-m2", f"s0-{number}"))
+    for number in range(40):
+        house.enter(1.5, person(f"tank {number}", "tank", 1500.0))
+    opened = house.open(2.0, "b", lease=600.0)
+
+    (fill,) = fills([*opened, *house.pass_to(61.0)])
+    assert (fill.at, fill.players) == (2.25, (("older",), ()))
+
+
+def test_match_that_is_opened_anew_looks_at_all_from_the_oldest_on() -> None:
+    form = Format((2, 2), roles=ROLES)
+    house = House(Queue("main", form, rules=(rule(limit=100),), backfill="manual"))
+    for rating, others in ((1500.0, ""), (5000.0, "x")):
+        for name, role in (("a", "tank"), ("b", "dps"), ("c", "tank"), ("d", "dps")):
+            house.enter(1.0, person(name + others, role, rating))
+    # Another open match keeps the columns of the queue.
+    house.hand(Open(1.25, "s0-m2", 0, ("bx",), lease=60.0))
+    for number in range(16):
+        house.enter(1.5, person(f"tank {number}", "tank", 1500.0))
+    house.enter(1.5, person("odd", "tank", 1500.0))
+    house.open(2.0, "b", lease=60.0)
+    again = house.open(2.125, "a", lease=60.0)
+
+    (fill,) = fills([*again, *house.pass_to(61.0)])
+    assert (fill.at, fill.players) == (2.125, (("tank 0",), ()))
 
 
 @pytest.mark.usefixtures("_nobody_decides")

@@ -274,6 +274,15 @@ def test_strict_enqueue_refuses_a_number_in_the_place_of_ids() -> None:
     assert isinstance(taken, Accepted)
 
 
+def test_strict_enqueue_takes_pings_for_a_queue_that_does_not_compare_them() -> None:
+    at_work = engine(queue())
+    pings = new_ticket("a", 1500, latency={"eu": 30.0})
+
+    (accepted,) = at_work.step(Enqueue(1.0, (pings,), strict=True)).events
+
+    assert isinstance(accepted, Accepted)
+
+
 def test_strict_enqueue_refuses_roles_where_no_queue_has_any() -> None:
     duo = Queue("duo", Format((2, 2), roles=(("tank", 1), ("dps", 1))))
     at_work = engine(queue(), duo)

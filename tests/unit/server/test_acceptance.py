@@ -1,6 +1,8 @@
 """Ready-checks over HTTP, on a journal in memory."""
 
 import asyncio
+from time import perf_counter
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -155,6 +157,28 @@ def test_long_poll_ends_when_one_proposal_follows_another_at_once() -> None:
         parts.tickets.hear(Record(9, Advance(12.0), (failed, asked)))
         status, told = await asyncio.wait_for(polled, 2.0)
         assert (status, told["state"], told["match"]) == (200, "proposed", "s0-m2")
+        await parts.runtime.stop()
+
+    play(scene)
+
+
+def test_long_poll_tells_at_once_of_another_match_in_the_state_that_is_known() -> None:
+    async def scene() -> None:
+        parts = await started(CHECKED)
+        for name in "ab":
+            await call(parts, "POST", "/v1/tickets", body(players=[{"id": name}]))
+
+        async def polled(known: str) -> tuple[float, Any]:
+            began = perf_counter()
+            _, told = await call(parts, "GET", "/v1/tickets/s0-1", query=f"wait=0.3&{known}")
+            return perf_counter() - began, told["match"]
+
+        for known in ("state=proposed&match=s0-m0", "match=", "state=waiting&match=s0-m1"):
+            took, match = await polled(known)
+            assert (took < 0.25, match) == (True, "s0-m1"), known
+        for known in ("state=proposed&match=s0-m1", "match=s0-m1", "state=proposed", ""):
+            took, match = await polled(known)
+            assert (took > 0.25, match) == (True, "s0-m1"), known
         await parts.runtime.stop()
 
     play(scene)
