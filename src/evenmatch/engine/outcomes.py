@@ -136,10 +136,10 @@ class Outcomes:
         if told is not None and told.result is not None:
             return replace(kept, match=replace(match, players=told.result.teams))
         tables = self._house.tables
-        roster = tables.rosters.get(match.id)
-        if roster is None or not roster.fills:
+        fills = tables.rosters.get(match.id, kept).fills
+        if not fills:
             return kept
-        joined = [tables.matches[fill].match.players for fill in roster.fills]
+        joined = [tables.matches[fill].match.players for fill in fills]
         teams = [sum(team, ()) for team in zip(match.players, *joined, strict=True)]
         return replace(kept, match=replace(match, players=tuple(teams)))
 
