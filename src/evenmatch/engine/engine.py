@@ -105,7 +105,7 @@ class Engine:
             Decline: self._acceptance.decline,
             Enqueue: self._enqueue,
             Finish: self._finish,
-            Open: self._backfill.open,
+            Open: self._open,
             Outcome: self._outcome,
             Prolong: self._acceptance.prolong,
             Settle: self._settle,
@@ -284,6 +284,10 @@ class Engine:
         kept = self._backfill.running(self.match(given.match))
         if kept.live:
             self._house.emit(Finished(kept.match.id, "finish"))
+
+    def _open(self, given: Open) -> None:
+        self._backfill.open(given)
+        self._outcomes.reconsider(self.match(given.match))
 
     def _outcome(self, given: Outcome) -> None:
         self._outcomes.hear(given, self.match(given.match))

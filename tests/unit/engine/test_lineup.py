@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import decode
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
-from evenmatch.model.events import Counted, Reported
-from evenmatch.model.inputs import Advance, Finish, Open
+from evenmatch.errors import InvalidOutcome, NotInMatch, OutcomeDiffers
+from evenmatch.model.events import Counted, Disputed, Finished, Rated, Reported
+from evenmatch.model.inputs import Advance, Finish, Open, Outcome
 from evenmatch.model.queue import Queue
 from evenmatch.policies.registry import parse_policy
 from evenmatch.ratings.periods import rate_period
@@ -96,3 +97,104 @@ class TestAfterTheEnd:
         world.told(62.0, MATCH, 1, 2)
         assert means(world, "e") == [1516]
         world.check_recovery()
+
+
+class TestTeamsAsTheyPlayNow:
+    @pytest.mark.parametrize("made", [filled, finished])
+    def test_count_as_ranks_alone_do_with_a_quitter(self, made: Callable[[], World]) -> None:
+        world = made()
+        counted, *_ = world.told(12.0, MATCH, 1, 2, teams=(("b", "e"), ("c", "d")))
+        assert isinstance(counted, Counted)
+        assert counted.result.quitters == ("a",)
+        assert means(world, "a", "b", "e") == [1484, 1516, 1516]
+        everybody = (("d", "c"), ("e", "a", "b"))
+        for again in (
+            {"ranks": (1, 2)},
+            {"ranks": (1, 2), "quitters": ("a",)},
+            {"ranks": (1, 2), "teams": (("e", "b"), ("d", "c"))},
+            {"ranks": (2, 1), "teams": everybody, "quitters": ("a",)},
+        ):
+            assert world.hand_in(Outcome(13.0, MATCH, **again)) == ()  # type: ignore[arg-type]
+        with pytest.raises(OutcomeDiffers):
+            world.told(13.0, MATCH, 2, 1, teams=everybody)
+        world.check_recovery()
+
+    def test_let_the_service_clear_who_has_left_by_naming_him(self) -> None:
+        world = filled()
+        world.told(12.0, MATCH, 1, 2, teams=(("a", "b", "e"), ("c", "d")))
+        assert means(world, "a", "b", "e") == [1516, 1516, 1516]
+
+    @pytest.mark.parametrize(
+        "teams",
+        [(("b",), ("c", "d")), (("a", "b"), ("c", "d")), (("e", "b"), ("a", "c", "d"))],
+    )
+    def test_hold_everybody_who_plays_in_his_own_team(
+        self, teams: tuple[tuple[str, ...], ...]
+    ) -> None:
+        world = filled()
+        with pytest.raises(InvalidOutcome, match="his own team, but for those who have left"):
+            world.told(12.0, MATCH, 1, 2, teams=teams)
+
+
+class TestPlayersOfAFilledMatch:
+    def test_agree_without_who_has_left(self) -> None:
+        world = filled()
+        for player in "bec":
+            world.told(12.0, MATCH, 1, 2, player=player)
+        kinds = [type(e) for e in world.told(13.0, MATCH, 1, 2, player="d")]
+        assert kinds == [Reported, Counted, Rated, Finished]
+        assert means(world, "a", "b", "e", "c") == [1484, 1516, 1516, 1484]
+        assert world.engine.tables.busy["default"] == {}
+        world.check_recovery()
+
+    def test_agree_though_some_spoke_before_somebody_left_and_another_joined(self) -> None:
+        world = World(FILLED)
+        world.enter(0.0, "a", "b", "c", "d")
+        for player in "ac":
+            world.told(1.0, MATCH, 1, 2, player=player)
+        world.hand_in(Open(2.0, MATCH, 0, ("b",)))
+        world.enter(3.0, "e")
+        world.told(4.0, MATCH, 1, 2, player="a")
+        world.told(4.0, MATCH, 1, 2, player="d", teams=(("a", "e"), ("c", "d")))
+        kinds = [type(e) for e in world.told(5.0, MATCH, 1, 2, player="e", quitters=("b",))]
+        assert Counted in kinds
+        assert means(world, "a", "b", "e") == [1516, 1484, 1516]
+
+    def test_agree_at_once_when_the_last_who_is_silent_leaves(self) -> None:
+        world = World(FILLED)
+        world.enter(0.0, "a", "b", "c", "d")
+        for player in "acd":
+            world.told(1.0, MATCH, 1, 2, player=player)
+        events = world.hand_in(Open(2.0, MATCH, 0, ("b",), (0, 0)))
+        assert [type(e) for e in events[1:]] == [Counted, Rated, Finished]
+        world.check_recovery()
+
+    def test_are_not_gainsaid_by_who_has_left(self) -> None:
+        world = World(FILLED)
+        world.enter(0.0, "a", "b", "c", "d")
+        world.told(1.0, MATCH, 2, 1, player="a")
+        world.hand_in(Open(2.0, MATCH, 0, ("a", "b"), (0, 0)))
+        assert world.told(2.0, MATCH, 2, 1, player="a") == ()
+        with pytest.raises(NotInMatch, match="'b' has left match"):
+            world.told(3.0, MATCH, 2, 1, player="b")
+        for player in "cd":
+            world.told(3.0, MATCH, 2, 1, player=player)
+        assert world.state(MATCH) == "counted"
+        assert means(world, "a", "b", "c", "d") == [1484, 1484, 1516, 1516]
+
+    def test_cannot_clear_who_has_left(self) -> None:
+        world = filled()
+        for player in "becd":
+            world.told(12.0, MATCH, 1, 2, player=player, teams=(("a", "b", "e"), ("c", "d")))
+        assert means(world, "a", "b") == [1484, 1516]
+
+    def test_of_two_teams_are_still_needed_after_ten_minutes(self) -> None:
+        world = filled()
+        for player in "be":
+            world.told(12.0, MATCH, 1, 2, player=player)
+        assert Disputed(MATCH) in world.until(612.0)
+        world = filled()
+        for player in "ed":
+            world.told(12.0, MATCH, 1, 2, player=player)
+        world.until(612.0)
+        assert world.state(MATCH) == "counted"
