@@ -137,6 +137,24 @@ def test_teams_of_an_outcome_may_be_those_that_the_open_match_shows() -> None:
     play(act, Queue("duel", Format((2, 2)), rating="elo", backfill="manual"))
 
 
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_who_joined_a_running_match_sees_and_reports_it_as_his_own(is_finished: bool) -> None:
+    async def act(scene: Scene) -> None:
+        match = await scene.pair(*map(Player, "abcd"))
+        path = f"/v1/matches/{match}"
+        await scene.call("POST", f"{path}/open", {"roster_version": 0, "left": ["a"]})
+        await scene.pair(Player("e"))
+        if is_finished:
+            await scene.call("POST", f"{path}/finish")
+
+        assert (await scene.call("GET", path, by="e"))[0] == 200
+        assert (await scene.call("GET", path, by="z"))[0] == 404
+        status, told = await scene.call("POST", f"{path}/outcome", {"ranks": [1, 2]}, by="e")
+        assert (status, told["outcome"]["reports"]) == (200, {"e": [1, 2]})
+
+    play(act, Queue("duel", Format((2, 2)), rating="elo", backfill="manual"))
+
+
 def test_player_may_not_say_that_his_match_was_wide() -> None:
     async def act(scene: Scene) -> None:
         match = await scene.pair(Player("a"), Player("b"))
