@@ -33,7 +33,7 @@ from evenmatch.engine.records import Record, changes_state
 from evenmatch.engine.rosters import Roster
 from evenmatch.engine.rows import KeptMatch, TicketView
 from evenmatch.engine.tables import Tables
-from evenmatch.errors import MatchmakingError, PolicyError, TooLate
+from evenmatch.errors import MatchmakingError, NoBackfill, PolicyError, TooLate
 from evenmatch.model.events import (
     Accepted,
     Cancelled,
@@ -281,7 +281,13 @@ class Engine:
         self._backfill.assign(given)
 
     def _finish(self, given: Finish) -> None:
-        kept = self._backfill.running(self.match(given.match))
+        kept = self.match(given.match)
+        if kept.match.extends is not None:
+            raise NoBackfill(
+                f"match {given.match} brings newcomers to match {kept.match.extends}: finish that "
+                f"one, and it ends for all of them",
+                match=kept.match.extends,
+            )
         if kept.live:
             self._house.emit(Finished(kept.match.id, "finish"))
 
