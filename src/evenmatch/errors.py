@@ -162,7 +162,7 @@ class InvalidOpening(Refusal):
 
 
 class NoBackfill(Refusal):
-    """The match is not one that can be filled: its queue has no backfill, or it is over."""
+    """The match cannot be filled: its queue has no backfill, it is over, or it fills another."""
 
     code = "no_backfill"
 

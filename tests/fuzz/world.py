@@ -9,12 +9,15 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
+from msgspec.structs import replace
 
 from evenmatch.model.accept import Accept
 from evenmatch.model.queue import Criterion, Expansion, Queue, Rule, Scale
 from evenmatch.model.queue import Format as Seats
 from evenmatch.server.app import App
 from evenmatch.server.auth.principal import LOCAL
+from evenmatch.server.recovery import Plan
+from evenmatch.server.serving import warm_up
 from tests.callers import Site, add_key, token
 
 RATING = Criterion("spread", "rating", scale=Scale(max=3000.0))
@@ -55,6 +58,10 @@ PATIENCE = 0.02
 SECONDS_MAX = 20.0
 
 
+COMPILED = ("price", "rounds:every=1", "rolling")
+"""Policies that requests choose, and whose kernels may never have been compiled here."""
+
+
 class Reply(NamedTuple):
     """A whole answer; status 0 if there was none before the client left."""
 
@@ -73,6 +80,8 @@ class World:
 
     def __init__(self, folder: Path, *, keyed: bool) -> None:
         self.folder, self.keyed = folder, keyed
+        # Compiling takes longer than a request may.
+        warm_up(Plan(tuple([replace(QUEUES[0], policy=spec) for spec in COMPILED])))
         self.runner = asyncio.Runner()
         self.credentials = ["", "", "em_000000000000_none", "eyJhbGciOiJub25lIn0.e30."]
         if keyed:

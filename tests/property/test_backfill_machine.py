@@ -209,7 +209,7 @@ class BackfillMachine(RuleBasedStateMachine):
         if found is not None:
             given: dict[str, Input] = {
                 "close": Close(self.now, found[0]),
-                "finish": Finish(self.now, (found[1].fills or [found[0]])[-1]),
+                "finish": Finish(self.now, found[0]),
                 "assign": Assign(self.now, found[0], {"connection": found[0]}),
                 "void": Void(self.now, found[0], "no server"),
             }

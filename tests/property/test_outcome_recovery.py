@@ -11,7 +11,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import decode, encode
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
 from evenmatch.errors import Refusal
-from evenmatch.model.inputs import Advance, Configure, Enqueue, Finish, Input, Outcome
+from evenmatch.model.inputs import Advance, Configure, Enqueue, Finish, Input, Open, Outcome
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
@@ -29,6 +29,7 @@ QUEUES = (
     rated("daily", rating="glicko", rating_period=40.0, ladder="daily"),
     rated("squads", 2, 2, rating="weng_lin", rating_period=60.0, ladder="squads"),
     rated("calm"),
+    rated("filled", 1, 1, rating="elo", ladder="filled", backfill="manual"),
 )
 INPUTS = 300
 
@@ -76,13 +77,17 @@ def draw(seed: int) -> list[Input]:
             into = (rng.choice(QUEUES).name,)
             players = tuple(Player(f"p{name}") for name in names)
             inputs.append(Enqueue(now, tuple(NewTicket((each,), into) for each in players)))
-        elif kind < 0.95:
+        elif kind < 0.92:
             ranks = rng.choice(((1.0, 2.0), (1.0, 2.0), (2.0, 1.0), (1.0, 1.0)))
             player = rng.choice((None, *(f"p{name}" for name in range(30))))
             player = None if rng.random() < 0.3 else player
             inputs.append(Outcome(now, match, ranks, player=player))
-        else:
+        elif kind < 0.96:
             inputs.append(Finish(now, match))
+        else:
+            # Whoever of all people is in it leaves, as long as somebody stays.
+            names = rng.sample(range(30), 30)
+            inputs += [Open(now, match, 0, (f"p{name}",)) for name in names]
     return inputs
 
 

@@ -22,7 +22,6 @@ from evenmatch.engine.house import House
 from evenmatch.engine.lookup import find_match
 from evenmatch.engine.newcomers import can_compare
 from evenmatch.engine.rosters import MINUTE, OPENS_PER_MINUTE, Roster
-from evenmatch.engine.rows import KeptMatch
 from evenmatch.errors import (
     InvalidOpening,
     NoBackfill,
@@ -144,10 +143,6 @@ class Backfill:
             house.emit(Cancelled(ticket_id, "waits_elsewhere"))
         house.come_back([t.id for t in tickets if t.id not in elsewhere])
         house.decide(list(house.dirty), fired=False)
-
-    def running(self, kept: KeptMatch) -> KeptMatch:
-        """Return the match that is being played: who joined it is no match of his own."""
-        return self._house.tables.matches.get(kept.match.extends or "", kept)
 
     # Time
 

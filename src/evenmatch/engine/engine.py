@@ -33,7 +33,7 @@ from evenmatch.engine.records import Record, changes_state
 from evenmatch.engine.rosters import Roster
 from evenmatch.engine.rows import KeptMatch, TicketView
 from evenmatch.engine.tables import Tables
-from evenmatch.errors import MatchmakingError, PolicyError, TooLate
+from evenmatch.errors import MatchmakingError, NoBackfill, PolicyError, TooLate
 from evenmatch.model.events import (
     Accepted,
     Cancelled,
@@ -105,7 +105,7 @@ class Engine:
             Decline: self._acceptance.decline,
             Enqueue: self._enqueue,
             Finish: self._finish,
-            Open: self._backfill.open,
+            Open: self._open,
             Outcome: self._outcome,
             Prolong: self._acceptance.prolong,
             Settle: self._settle,
@@ -281,9 +281,19 @@ class Engine:
         self._backfill.assign(given)
 
     def _finish(self, given: Finish) -> None:
-        kept = self._backfill.running(self.match(given.match))
+        kept = self.match(given.match)
+        if kept.match.extends is not None:
+            raise NoBackfill(
+                f"match {given.match} brings newcomers to match {kept.match.extends}: finish that "
+                f"one, and it ends for all of them",
+                match=kept.match.extends,
+            )
         if kept.live:
             self._house.emit(Finished(kept.match.id, "finish"))
+
+    def _open(self, given: Open) -> None:
+        self._backfill.open(given)
+        self._outcomes.reconsider(self.match(given.match))
 
     def _outcome(self, given: Outcome) -> None:
         self._outcomes.hear(given, self.match(given.match))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, TypeVar
 
+from evenmatch.engine.rosters import lay_down
 from evenmatch.engine.rows import KEEP_ENDED
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def forget(tables: Tables) -> None:
     before = now - KEEP_PENALTIES
     for penalties in tables.penalties.values():
         _drop(penalties, lambda penalty: penalty.at < before, PENALTIES_MOST)
-    _drop(tables.rosters, lambda _: False, ROSTERS_MOST)
+    for match_id in _first(tables.rosters, lambda _: False, ROSTERS_MOST):
+        lay_down(tables, match_id)
     before = now - KEEP_MATCHES
     for match_id in _first(
         tables.matches, lambda kept: kept.match.at < before and not kept.live, KEEP_MATCHES_MOST

@@ -2,7 +2,8 @@
 
     (played) --> counted              the game's service says so
        `------> reported --> counted  every player has said the same; or, 10 minutes after the first
-                    |                 report, players of two teams have, and nobody something else
+                    |                 report, players of two teams have, and nobody something else;
+                    |                 who has left the match is neither awaited nor asked
                     `------> disputed otherwise; it changes no rating
 
 What has counted stays. Until then the service's word overrides that of players, even after a
@@ -17,12 +18,11 @@ import math
 from collections.abc import Mapping
 from itertools import islice
 
-from msgspec.structs import replace
-
 from evenmatch.cost.expansion import round_up
 from evenmatch.engine.deadlines import Deadlines, Entry
 from evenmatch.engine.house import House
 from evenmatch.engine.ladders import Rate
+from evenmatch.engine.lineup import Lineup, lineup_of
 from evenmatch.engine.ratings import Period, StoredRating, aged, period_of
 from evenmatch.engine.results import result_of
 from evenmatch.engine.rows import KeptMatch
@@ -99,7 +99,7 @@ class Outcomes:
 
         Raises:
             InvalidOutcome: It does not fit the match.
-            NotInMatch: A player reports who was not in the match.
+            NotInMatch: A player reports who was not in the match, or has left it.
             OutcomeDiffers: Something else was said before, and stays.
             TooLate: The match was called off.
             OutcomeDisputed: A player reports after the players could not agree in time.
@@ -111,8 +111,8 @@ class Outcomes:
                 f"is said of it counts",
                 match=kept.match.id,
             )
-        kept = self._as_played(kept)
-        result = result_of(given, kept.match)
+        lineup = lineup_of(self._house.tables, kept)
+        result = result_of(given, lineup.match, lineup.left)
         told = kept.outcome
         if told is not None and told.state == "counted":
             if told.result != result:
@@ -125,34 +125,23 @@ class Outcomes:
             self._check_room(kept)
             self._count(kept, result)
         else:
-            self._report(given, given.player, kept, result)
+            self._report(given.player, kept, lineup, result)
 
-    def _as_played(self, kept: KeptMatch) -> KeptMatch:
-        """Return a match with all who played in it: those who joined later too.
+    def reconsider(self, kept: KeptMatch) -> None:
+        """Count what all say who are left in a match, after others have left it."""
+        if _is_reported(kept):
+            self._count_agreed(kept)
 
-        Who left before the end has played as well; whoever reports says who quit.
-        """
-        told, match = kept.outcome, kept.match
-        if told is not None and told.result is not None:
-            return replace(kept, match=replace(match, players=told.result.teams))
-        tables = self._house.tables
-        roster = tables.rosters.get(match.id)
-        if roster is None or not roster.fills:
-            return kept
-        joined = [tables.matches[fill].match.players for fill in roster.fills]
-        teams = [sum(team, ()) for team in zip(match.players, *joined, strict=True)]
-        return replace(kept, match=replace(match, players=tuple(teams)))
-
-    def _report(self, given: Outcome, player: str, kept: KeptMatch, result: Result) -> None:
+    def _report(self, player: str, kept: KeptMatch, lineup: Lineup, result: Result) -> None:
         match, told = kept.match, kept.outcome or MatchOutcome("reported")
-        if all(player not in team for team in match.players):
+        if all(player not in team for team in lineup.match.players):
             raise NotInMatch(
                 f"player {player[:64]!r} is not in match {match.id}",
                 where="/player",
                 match=match.id,
             )
         before = told.reports.get(player)
-        if before is not None and before != result:
+        if before is not None and lineup.retold(before) != result:
             raise OutcomeDiffers(
                 f"player {player[:64]!r} has reported another outcome of match {match.id}, which "
                 f"stays",
@@ -160,6 +149,13 @@ class Outcomes:
             )
         if before is not None:
             return
+        if player in lineup.left:
+            raise NotInMatch(
+                f"player {player[:64]!r} has left match {match.id}: how it ended is for those to "
+                f"say who have not",
+                where="/player",
+                match=match.id,
+            )
         if told.state == "disputed":
             raise OutcomeDisputed(
                 f"the players of match {match.id} did not agree in time; the game's own service "
@@ -167,24 +163,30 @@ class Outcomes:
                 match=match.id,
             )
         self._check_room(kept)
-        until = told.until if told.reports else round_up(given.now + REPORTS_LAST)
+        until = told.until if told.reports else round_up(self._house.now + REPORTS_LAST)
         self._emit(Reported(match.id, player, result, until))
-        kept = self._as_played(self._house.tables.matches[match.id])
+        kept = self._house.tables.matches[match.id]
         if not told.reports:
             self.watch(kept)
+        self._count_agreed(kept)
+
+    def _count_agreed(self, kept: KeptMatch) -> None:
+        """Count the outcome of a match if all who have not left it have said the same."""
         assert kept.outcome is not None
-        reports = kept.outcome.reports
-        if len(reports) == sum(map(len, match.players)) and _agreed(reports) is not None:
+        lineup = lineup_of(self._house.tables, kept)
+        heard = lineup.heard(kept.outcome.reports)
+        result = _agreed(heard)
+        if result is not None and len(heard) == sum(map(len, lineup.staying)):
             self._count(kept, result)
 
     def _judge(self, kept: KeptMatch) -> None:
         """Count what the players who reported agree on, or call the match disputed."""
-        kept = self._as_played(kept)
         assert kept.outcome is not None
-        reports, teams = kept.outcome.reports, kept.match.players
-        heard = sum(any(player in reports for player in team) for team in teams)
-        result = _agreed(reports)
-        if result is not None and heard >= min(2, sum(map(bool, teams))):
+        lineup = lineup_of(self._house.tables, kept)
+        heard, teams = lineup.heard(kept.outcome.reports), lineup.staying
+        sides = sum(any(player in heard for player in team) for team in teams)
+        result = _agreed(heard)
+        if result is not None and sides >= min(2, sum(map(bool, teams))):
             self._count(kept, result)
         else:
             self._emit(Disputed(kept.match.id))
@@ -275,8 +277,8 @@ def _due_at(period: Period) -> float:
 
 
 def _agreed(reports: Mapping[str, Result]) -> Result | None:
-    """Return what all reports say; None if they differ."""
-    first = next(iter(reports.values()))
+    """Return what all reports say; None if they differ, or if there is none."""
+    first = next(iter(reports.values()), None)
     return first if all(report == first for report in reports.values()) else None
 
 

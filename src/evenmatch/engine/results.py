@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from evenmatch.errors import InvalidOutcome
 from evenmatch.model.inputs import Outcome
@@ -13,11 +14,17 @@ NUMBER_MAX = 1e15
 """Largest rank or points; totals with a handicap stay exact enough."""
 
 
-def result_of(given: Outcome, match: Match) -> Result:
+def result_of(given: Outcome, match: Match, left: Collection[str] = ()) -> Result:
     """Return the result that a report means.
 
     Teams may come in any order, ranks may be any numbers: 10 and 20 are places 1 and 2. Points
-    become places after the handicap that the match gave, or the one given with them.
+    become places after the handicap that the match gave, or the one given with them. Who has left
+    has quit, unless the game's service names him among those who played.
+
+    Args:
+        given: What is said.
+        match: The match, with all who have played in it.
+        left: Those of them who have left it.
 
     Raises:
         InvalidOutcome: It names other players than the match, has not one number a team, or a
@@ -29,7 +36,7 @@ def result_of(given: Outcome, match: Match) -> Result:
             f"that one",
             match=match.extends,
         )
-    order = _order(given, match)
+    order = _order(given, match, left)
     places = places_of(_numbers(given, match, order))
     seated = {player for team in match.players for player in team}
     for player in given.quitters:
@@ -41,29 +48,41 @@ def result_of(given: Outcome, match: Match) -> Result:
     ranks = [0] * len(order)
     for place, team in zip(places, order, strict=True):
         ranks[team] = place
-    return Result(match.players, tuple(ranks), tuple(sorted(set(given.quitters))), wide)
+    # Whether who left did no wrong is for the service to say: players agree on the places alone.
+    named = [] if given.player is not None else [p for team in given.teams for p in team]
+    quitters = {*given.quitters, *[player for player in left if player not in named]}
+    return Result(match.players, tuple(ranks), tuple(sorted(quitters)), wide)
 
 
-def _order(given: Outcome, match: Match) -> list[int]:
+def _order(given: Outcome, match: Match, left: Collection[str]) -> list[int]:
     """Return the number in the match of each team as it is given."""
     if not given.teams:
         return list(range(len(match.players)))
-    theirs = [frozenset(team) for team in given.teams]
-    ours = [frozenset(team) for team in match.players]
-    sizes = [len(team) for team in given.teams]
-    if sorted(map(sorted, theirs)) != sorted(map(sorted, ours)) or sizes != [*map(len, theirs)]:
+    free = list(range(len(match.players)))
+    order = {}
+    # A team of which nobody is named may be any whose players have all left: it comes last.
+    for number in sorted(range(len(given.teams)), key=lambda at: not given.teams[at]):
+        team = given.teams[number]
+        found = next((at for at in free if _is_team(team, match.players[at], left)), None)
+        if found is None:
+            break
+        free.remove(found)
+        order[number] = found
+    if free or len(order) < len(given.teams):
+        absent = ", but for those who have left" if left else ""
         raise InvalidOutcome(
-            f"teams must hold the players of match {match.id}, each in his own team; leave teams "
-            f"out to give ranks in the order of the match",
+            f"teams must hold the players of match {match.id}, each in his own team{absent}; leave "
+            f"teams out to give ranks in the order of the match",
             where="/teams",
         )
-    free = list(range(len(ours)))
-    order = []
-    for team in theirs:
-        found = next(at for at in free if ours[at] == team)
-        free.remove(found)
-        order.append(found)
-    return order
+    return [order[number] for number in range(len(given.teams))]
+
+
+def _is_team(given: tuple[str, ...], team: tuple[str, ...], left: Collection[str]) -> bool:
+    """Return whether players are a team; who has left it may be missing."""
+    named = set(given)
+    must = {player for player in team if player not in left}
+    return must <= named <= set(team) and len(named) == len(given)
 
 
 def _numbers(given: Outcome, match: Match, order: list[int]) -> list[float]:

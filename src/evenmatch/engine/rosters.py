@@ -4,8 +4,8 @@
                        `----closed-----------------> begun
 
 A roster keeps whole tickets, because rules and criteria look at all players of a match that is
-filled, and because the tickets of a void match wait again. What is here folds events; `backfill`
-decides.
+filled, and because the tickets of a void match wait again. Who joined and who left stays with the
+match itself when its roster goes. What is here folds events; `backfill` decides.
 """
 
 from __future__ import annotations
@@ -201,9 +201,17 @@ def voided(tables: Tables, given: Input, event: Voided) -> None:
 
 def over(tables: Tables, match_id: str) -> None:
     """Forget the roster of a match that is over, and end those that filled it."""
-    roster = tables.rosters.pop(match_id, None)
-    for fill in roster.fills if roster is not None else ():
+    lay_down(tables, match_id)
+    for fill in tables.matches[match_id].fills:
         tables.finish(fill)
+
+
+def lay_down(tables: Tables, match_id: str) -> None:
+    """Forget the roster of a match, but for what an outcome that comes later asks for."""
+    roster = tables.rosters.pop(match_id, None)
+    if roster is not None and (roster.fills or roster.left):
+        kept = tables.matches[match_id]
+        tables.matches[match_id] = replace(kept, fills=roster.fills, left=roster.left)
 
 
 def _roles_of(match: Match) -> dict[str, str]:

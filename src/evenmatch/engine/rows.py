@@ -46,7 +46,8 @@ class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     While it is `live`, its players may not queue again if its queue says so, and it may be filled
     where its queue allows that; at most until `ends_at`. A match that was called off has the
-    reason in `void`, and in `voided` the record.
+    reason in `void`, and in `voided` the record. Once its roster is done with, `fills` are the
+    matches that filled it and `left` the players who had left, for outcomes that come later.
     """
 
     made: int
@@ -58,6 +59,8 @@ class KeptMatch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     void: str | None = None
     voided: int = 0
     outcome: MatchOutcome | None = None
+    fills: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 class TicketView(

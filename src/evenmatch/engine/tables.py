@@ -325,7 +325,7 @@ class Tables(msgspec.Struct):
         if kept is None or not kept.live:
             return
         over(self, match_id)
-        self.matches[match_id] = msgspec.structs.replace(kept, live=False)
+        self.matches[match_id] = msgspec.structs.replace(self.matches[match_id], live=False)
         for busy in self.busy.values():
             for team in kept.match.players:
                 for player in team:

@@ -468,10 +468,22 @@ class TestFill:
         house = running(House(filled(2, 2, exclusive_match=True)))
         house.open(2.0, "b")
         house.enter(3.0, "e")
-        assert house.hand(Finish(4.0, "s0-m2")) == (Finished("s0-m1", "finish"),)
+        assert house.hand(Finish(4.0, "s0-m1")) == (Finished("s0-m1", "finish"),)
         assert not house.engine.match("s0-m2").live
         house.enter(5.0, "e", "a")
         assert (house.state(6), house.state(7)) == ("waiting", "waiting")
+
+    @pytest.mark.parametrize("is_over", [False, True])
+    def test_is_not_finished_by_itself_nor_in_the_name_of_the_others(self, is_over: bool) -> None:
+        house = running(House(filled(2, 2)))
+        house.open(2.0, "b")
+        house.enter(3.0, "e")
+        if is_over:
+            house.hand(Finish(4.0, "s0-m1"))
+        with pytest.raises(NoBackfill, match="to match s0-m1: finish that one") as refused:
+            house.hand(Finish(5.0, "s0-m2"))
+        assert refused.value.match == "s0-m1"
+        assert house.engine.match("s0-m1").live is not is_over
 
 
 class TestPriority:

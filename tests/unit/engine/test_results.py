@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evenmatch.engine.results import result_of
 from evenmatch.errors import InvalidOutcome
@@ -85,3 +86,17 @@ def test_outcome_of_a_backfill_is_that_of_the_match_it_filled() -> None:
     with pytest.raises(InvalidOutcome, match="report the outcome of") as refused:
         said(filled, ranks=(1, 2))
     assert refused.value.match == "s0-m1"
+
+
+def test_team_that_has_left_is_an_empty_one_wherever_it_stands() -> None:
+    with_bots = Match("m", "q", 0.0, (), (), ((), ("a",), ("b",)), bots=1)
+    given = Outcome(1.0, "m", ranks=(3, 2, 1), teams=((), ("a",), ("b",)))
+
+    told = [
+        result_of(replace(given, teams=teams), with_bots, ("a",))
+        for teams in (((), ("a",), ("b",)), (("a",), (), ("b",)), ((), (), ("b",)))
+    ]
+
+    assert [each.ranks for each in told] == [(3, 2, 1), (2, 3, 1), (3, 2, 1)]
+    assert [each.quitters for each in told] == [(), (), ("a",)]
+    assert {each.teams for each in told} == {with_bots.players}

@@ -43,6 +43,26 @@ def test_a_running_match_asks_for_players_and_gets_them() -> None:
     play(scene)
 
 
+def test_a_fill_is_neither_opened_nor_finished_nor_reported() -> None:
+    async def scene() -> None:
+        parts = await running()
+        await call(parts, "POST", OPEN, LEFT)
+        await pair(parts, "duel", "e")
+        for what, body, expected in (
+            ("open", LEFT, (409, "no_backfill")),
+            ("finish", b"", (409, "no_backfill")),
+            ("outcome", b'{"ranks": [1, 2]}', (400, "invalid_outcome")),
+        ):
+            status, problem = await call(parts, "POST", f"/v1/matches/s0-m2/{what}", body)
+            assert (status, problem["error"]) == expected
+            assert problem["match"] == "s0-m1"
+        assert parts.runtime.engine.match("s0-m1").live
+        assert (await call(parts, "POST", "/v1/matches/s0-m1/finish"))[0] == 200
+        assert not parts.runtime.engine.match("s0-m2").live
+
+    play(scene)
+
+
 def test_what_cannot_be_opened_is_refused_with_a_sentence() -> None:
     async def scene() -> None:
         parts = await running(replace(DUEL, backfill=None))

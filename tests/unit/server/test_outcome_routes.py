@@ -9,7 +9,7 @@ import pytest
 
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Enqueue
-from evenmatch.model.queue import Criterion, Queue
+from evenmatch.model.queue import Criterion, Format, Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.app import App
 from evenmatch.server.auth.principal import Principal
@@ -114,6 +114,45 @@ def test_players_report_with_their_own_token_only() -> None:
         assert told["outcome"]["state"] == "counted"
 
     play(act)
+
+
+def test_teams_of_an_outcome_may_be_those_that_the_open_match_shows() -> None:
+    async def act(scene: Scene) -> None:
+        match = await scene.pair(*map(Player, "abcd"))
+        path = f"/v1/matches/{match}"
+        await scene.call("POST", f"{path}/open", {"roster_version": 0, "left": ["a"]})
+        await scene.pair(Player("e"))
+        _, shown = await scene.call("GET", f"{path}/open")
+        assert shown["players"] == [["b", "e"], ["c", "d"]]
+        await scene.call("POST", f"{path}/finish")
+
+        status, problem = await scene.call("POST", f"{path}/outcome", {"ranks": [1, 2]}, by="a")
+        assert (status, problem["error"]) == (403, "not_in_match")
+        body = {"ranks": [1, 2], "teams": shown["players"]}
+        status, told = await scene.call("POST", f"{path}/outcome", body)
+        assert (status, told["outcome"]["state"]) == (200, "counted")
+        for name, mean in (("a", 1484.0), ("b", 1516.0), ("e", 1516.0)):
+            assert (await scene.call("GET", f"/v1/players/{name}/rating"))[1]["mean"] == mean
+
+    play(act, Queue("duel", Format((2, 2)), rating="elo", backfill="manual"))
+
+
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_who_joined_a_running_match_sees_and_reports_it_as_his_own(is_finished: bool) -> None:
+    async def act(scene: Scene) -> None:
+        match = await scene.pair(*map(Player, "abcd"))
+        path = f"/v1/matches/{match}"
+        await scene.call("POST", f"{path}/open", {"roster_version": 0, "left": ["a"]})
+        await scene.pair(Player("e"))
+        if is_finished:
+            await scene.call("POST", f"{path}/finish")
+
+        assert (await scene.call("GET", path, by="e"))[0] == 200
+        assert (await scene.call("GET", path, by="z"))[0] == 404
+        status, told = await scene.call("POST", f"{path}/outcome", {"ranks": [1, 2]}, by="e")
+        assert (status, told["outcome"]["reports"]) == (200, {"e": [1, 2]})
+
+    play(act, Queue("duel", Format((2, 2)), rating="elo", backfill="manual"))
 
 
 def test_player_may_not_say_that_his_match_was_wide() -> None:

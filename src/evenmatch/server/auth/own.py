@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lineup import lineup_of
 from evenmatch.engine.lookup import players_of
+from evenmatch.engine.rows import KeptMatch, Proposal
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import UnknownMatch, UnknownTicket
 from evenmatch.server.auth.principal import LOCAL, Principal
@@ -57,7 +59,7 @@ def check_match(principal: Principal, engine: Engine, match_id: str) -> None:
         return
     kept = engine.tables.proposals.get(match_id) or engine.match(match_id)
     if principal.is_player:
-        is_his = any(principal.name in team for team in kept.match.players)
+        is_his = _has_played(engine.tables, kept, principal.name)
     else:
         is_his = kept.match.queue in principal.queues
     if not is_his:
@@ -120,6 +122,15 @@ def check_queue(principal: Principal, queues: Iterable[str]) -> None:
             raise Forbidden(
                 f"this key is for the queues {own}, not for {name[:64]!r}", where="/queues"
             )
+
+
+def _has_played(tables: Tables, kept: KeptMatch | Proposal, player: str) -> bool:
+    """Return whether somebody was in a match from its beginning, or has joined it."""
+    if any(player in team for team in kept.match.players):
+        return True
+    if isinstance(kept, Proposal):
+        return False
+    return any(player in team for team in lineup_of(tables, kept).match.players)
 
 
 def _queues_of(tables: Tables, ticket_id: str) -> tuple[str, ...]:
