@@ -501,6 +501,7 @@ export interface ConfigChanged {
   queues: Array<string>;
   expired: number;
   left: number;
+  overdue: number;
   at_restart?: Array<string>;
 }
 
