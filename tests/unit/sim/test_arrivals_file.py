@@ -287,7 +287,7 @@ class TestRefusalsOfTheEngine:
                 {},
                 (
                     "a.csv, line 4, column skill: queue main: attribute skill must be a number, "
-                    "got 'high'"
+                    'got "high"'
                 ),
             ),
             (
