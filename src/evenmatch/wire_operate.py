@@ -36,8 +36,8 @@ class ConfigChanged(msgspec.Struct, frozen=True, gc=False):
         expired: Waiting tickets that ended with the reason `queue_changed`.
         left: Waiting tickets that left a queue and wait on in another.
         overdue: Waiting tickets that have waited longer than `wait_max` of every queue that they
-            stay in: at once they are in a match, with bots where there are some, or end with the
-            reason `deadline`.
+            stay in, or of one with bots: at once they are in a match, or end with the reason
+            `deadline`.
         at_restart: Keys of `[server]` that were edited in the CONFIG file since the server was
             started, and count from its next start on.
     """

@@ -9,7 +9,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -260,6 +260,33 @@ def test_pings_whose_answers_nobody_reads_are_not_answered(server: Server) -> No
 def test_flood_of_pings_is_survived(server: Server) -> None:
     heard(server, (b"\x89\xfd" + bytes(4 + 125)) * 20_000, seconds=1.0)
     still_serves(server, "pings")
+
+
+@pytest.mark.parametrize("polls", [1, 2, 3])
+def test_polls_of_a_connection_that_is_gone_end(server: Server, polls: int) -> None:
+    made = server.call("POST", "/v1/tickets", ticket(f"poller{polls}")).body["id"]
+    before = server.log.read_text().count("Traceback")
+    poll = f"GET /v1/tickets/{made}?wait=30 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(poll * polls)
+        wait_for(lambda: followers(server) == 1)
+    wait_for(lambda: followers(server) == 0)
+    assert server.log.read_text().count("Traceback") == before
+
+
+def followers(server: Server) -> int:
+    """Return how many clients follow something now."""
+    lines = server.call("GET", "/metrics").body.splitlines()
+    (found,) = [line for line in lines if line.startswith("evenmatch_followers ")]
+    return int(float(found.split()[1]))
+
+
+def wait_for(is_so: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until something is so."""
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def test_what_is_no_http_is_a_line_of_the_log_and_no_flood(server: Server) -> None:

@@ -87,7 +87,8 @@ def draw(seed: int) -> list[Input]:
         else:
             # Whoever of all people is in it leaves, as long as somebody stays.
             names = rng.sample(range(30), 30)
-            inputs += [Open(now, match, 0, (f"p{name}",)) for name in names]
+            version = rng.choice((0, 1))
+            inputs += [Open(now, match, version, (f"p{name}",)) for name in names]
     return inputs
 
 

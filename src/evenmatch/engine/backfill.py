@@ -110,13 +110,13 @@ class Backfill:
             TooLate: It was called off.
         """
         house = self._house
-        if house.tables.matches[given.match].void is not None:
+        kept = house.tables.matches[given.match]
+        if kept.void is not None:
             raise TooLate(
                 f"match {given.match} was called off: its tickets wait again", match=given.match
             )
         house.emit(Assigned(given.match))
-        roster = house.tables.rosters.get(given.match)
-        for fill in roster.fills if roster is not None else ():
+        for fill in house.tables.rosters.get(given.match, kept).fills:
             house.emit(Assigned(fill, given.assignment))
 
     def void(self, given: Void) -> None:

@@ -26,7 +26,7 @@ class Foreseen(msgspec.Struct, frozen=True, gc=False):
         expire: Tickets that would end with the reason `queue_changed`.
         leave: Tickets that would leave a queue and wait on in another.
         overdue: Tickets that have waited longer than `wait_max` of every queue that they would
-            stay in, so that their deadline comes at once.
+            stay in, or of one that fills up with bots, so that their deadline comes at once.
     """
 
     expire: int
@@ -123,7 +123,8 @@ def foresee(given: Configure, tables: Tables, make: Callable[[Queue], Pool]) -> 
 
 
 def _overdue(given: Configure, tables: Tables, left: set[tuple[str, str]]) -> int:
-    """Count the tickets whose deadline comes at once in all the queues that they do not leave."""
+    """Count the tickets that a deadline ends at once: in a match with bots, or as the last one."""
+    bots = {queue.name for queue in given.queues if queue.on_deadline == "bots"}
     ends_after = {
         queue.name: math.inf if queue.on_deadline == "keep" else queue.wait_max or math.inf
         for queue in given.queues
@@ -133,7 +134,9 @@ def _overdue(given: Configure, tables: Tables, left: set[tuple[str, str]]) -> in
         stays = [name for name in row.queues if (row.ticket.id, name) not in left]
         if row.match is None and stays:
             waited = given.now - row.ticket.enqueued_at
-            count += all(waited >= ends_after[name] for name in stays)
+            is_over = [waited >= ends_after[name] for name in stays]
+            has_bots = any(over and name in bots for over, name in zip(is_over, stays, strict=True))
+            count += has_bots or all(is_over)
     return count
 
 

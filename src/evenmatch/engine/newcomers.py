@@ -198,7 +198,7 @@ class _Seats:
     def fill(self, fitting: list[Ticket]) -> None:
         """Seat the best ticket again and again, and note each legal match on the way."""
         while fitting and self._search.evaluations < EVALUATIONS_MOST:
-            best: tuple[tuple[float, float, int], Ticket, int, Seating] | None = None
+            best: tuple[tuple[bool, float, float, int], Ticket, int, Seating] | None = None
             for ticket in fitting:
                 for team in range(len(self._joined)):
                     found = self._with(ticket, team)
@@ -207,7 +207,9 @@ class _Seats:
                     late = max(found.ready_at, self._now)
                     free = self._opening.free[team] - self._taken(team)
                     gain = self._pool.queue.price * ticket.size * (self._now - ticket.enqueued_at)
-                    key = (late, found.criteria_cost - gain, -free)
+                    floor, quality = self._opening.quality_floor, found.quality
+                    is_poor = quality is not None and quality < floor
+                    key = (is_poor, late, found.criteria_cost - gain, -free)
                     if best is None or key < best[0]:
                         best = key, ticket, team, found
             if best is None:

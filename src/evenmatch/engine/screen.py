@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from evenmatch.cost.least_cost import SLACK
 from evenmatch.cost.scale import Floats
-from evenmatch.engine.newcomers import Opening, Search, find_newcomers, may_join_at
+from evenmatch.engine.newcomers import (
+    EVALUATIONS_MOST,
+    Opening,
+    Search,
+    find_newcomers,
+    may_join_at,
+)
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.replacements import LOOK_AT_MOST, SEATINGS_MOST
 from evenmatch.model.match import Priority
@@ -171,6 +177,8 @@ class Screen:
         if not tickets:
             return [], math.inf
         at = self._ready_to_join(self._rows[match_id], opening)
+        # No more than one search can divide: in each team with free seats, once.
+        most = min(SEATINGS_MOST, max(1, EVALUATIONS_MOST // sum(map(bool, opening.free))))
         ready: list[Ticket] = []
         next_at = again_at
         for place in np.flatnonzero(at <= now).tolist():
@@ -180,7 +188,7 @@ class Screen:
             true = self.exactly(opening, ticket, at[place])
             if true > now:
                 next_at = min(next_at, true)
-            elif len(ready) < SEATINGS_MOST:
+            elif len(ready) < most:
                 ready.append(ticket)
             else:
                 passed.update({each.id: each for each in ready})

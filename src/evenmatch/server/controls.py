@@ -243,7 +243,8 @@ class Controls:
             versions.set_aside(given.version)
             raise
         self._runtime.plan = msgspec.structs.replace(plan, queues=given.queues, seed=given.seed)
-        log.warning("configuration_changed", version=given.version, by=by, expired=expired)
+        ended = {"expired": expired, "overdue": foreseen.overdue}
+        log.warning("configuration_changed", version=given.version, by=by, **ended)
         return ConfigChanged(given.version, False, names, expired, left, foreseen.overdue)
 
     async def _with_file(self, document: dict[str, Any] | None) -> Plan:

@@ -101,7 +101,11 @@ def _ticket_paths() -> Json:
     key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
     wait = in_query("wait", _SECONDS, "Answer at the next change of state, or after this long.")
     known = in_query("state", {"type": "string"}, "Answer at once if the state is another.")
-    match = in_query("match", {"type": "string"}, "Answer at once if the match is another, or one.")
+    match = in_query(
+        "match",
+        {"type": "string"},
+        "Answer at once if the match is another; empty means that none is known.",
+    )
     ticket = body(ref(wire.TicketState))
     return {
         "/v1/tickets": {

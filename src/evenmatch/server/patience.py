@@ -11,6 +11,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from importlib.util import find_spec
+from typing import Any
 
 from evenmatch.errors import ConfigError
 
@@ -72,6 +73,12 @@ def _patient(seconds: int) -> type[asyncio.Protocol]:
         _has_body = False
         _head_bytes = 0
         _end: asyncio.TimerHandle | None = None
+        # The request that is answered now; those that came behind it on the connection wait.
+        _answered: Any = None
+
+        def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+            self._answered = cycle
+            super()._start_asgi_task(cycle, app)
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -80,6 +87,10 @@ def _patient(seconds: int) -> type[asyncio.Protocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_clock()
             super().connection_lost(exc)
+            # uvicorn tells the last request only that its client is gone.
+            if self._answered is not None and not self._answered.response_complete:
+                self._answered.disconnected = True
+                self._answered.message_event.set()
 
         def data_received(self, data: bytes) -> None:
             self._has_body = False

@@ -79,6 +79,32 @@ def test_older_ticket_that_is_ready_while_a_look_goes_on_is_seen_by_the_rest_of_
     assert (fill.at, fill.players) == (2.25, (("older",), ()))
 
 
+def test_many_teams_with_free_seats_do_not_use_up_a_look_before_all_have_their_turn() -> None:
+    even = Rule("imbalance", "rating", 50.0)
+    house = House(Queue("main", Format((2,) * 10), rules=(even,), backfill="manual"))
+    house.enter(1.0, *(new_ticket(f"player {seat}", 1500) for seat in range(20)))
+    made = house.engine.tables.matches["s0-m1"].match
+    for number in range(15):
+        house.enter(1.5, new_ticket(f"bad {number}", 1900))
+    house.enter(1.75, new_ticket("good", 1500))
+    left = [team[0] for team in made.players]
+    opened = house.open(2.0, *left, lease=600.0)
+
+    (fill,) = fills([*opened, *house.pass_to(61.0)])
+    assert (fill.at, sum(fill.players, ())) == (2.25, ("good",))
+
+
+def test_older_ticket_below_the_quality_floor_takes_no_seat_from_one_above_it() -> None:
+    house = House(Queue("main", Format((2, 2)), criteria=(EVEN,), backfill="manual"))
+    house.enter(1.0, *(new_ticket(name, 1500) for name in "abcd"))
+    house.enter(2.0, new_ticket("old", 2900))
+    house.enter(30.0, new_ticket("good", 1500))
+    opened = house.open(31.0, "b", lease=600.0, quality_floor=0.9)
+
+    (fill,) = fills([*opened, *house.pass_to(61.0)])
+    assert (fill.at, sum(fill.players, ())) == (31.0, ("good",))
+
+
 def test_many_newcomers_of_one_instant_are_all_seen(house: House) -> None:
     house.open(2.0, "b", lease=60.0)
     tanks = [person(f"tank {number}", "tank", 1500.0) for number in range(20)]

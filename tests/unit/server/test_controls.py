@@ -148,6 +148,24 @@ def test_configuration_over_http_takes_the_place_of_the_file_and_tickets_wait_on
     play(scene)
 
 
+def test_ticket_that_bots_join_at_once_in_one_of_its_queues_is_counted() -> None:
+    text = CONFIG.replace("players = 2", "players = 2\nwait_max = 0.05\non_deadline = 'bots'")
+
+    async def scene() -> None:
+        parts = await started(plan_of(CONFIG))
+        ada = {"id": "ada", "rating": {"mean": 1500}}
+        given = {"players": [ada], "queues": ["duel", "squad"]}
+        await call(parts, "POST", "/v1/tickets", msgspec.json.encode(given))
+        await asyncio.sleep(0.1)
+        for with_bots, count in ((False, 0), (True, 1)):
+            new = text if with_bots else text.replace("bots", "expire")
+            _, said = await call(parts, "PUT", "/v1/config", new, query="dry_run=1")
+            assert said["overdue"] == count
+        await parts.runtime.stop()
+
+    play(scene)
+
+
 def test_tickets_past_a_new_deadline_are_counted_before_they_end() -> None:
     text = CONFIG.replace("players = 2", "players = 2\nwait_max = 0.05")
 

@@ -14,7 +14,7 @@ REASONS = {
     "declined": "it declined a ready-check",
     "player": "its player took it back",
     "operator": "an operator took it back",
-    "waits_elsewhere": "its player waits in a newer ticket",
+    "waits_elsewhere": "its player waits in a newer ticket, or plays elsewhere",
 }
 SILENT_IN_CHECK = "it did not answer a ready-check in time"
 
