@@ -38,11 +38,8 @@ print(*sorted(name for name in set(sys.modules) - before if name.startswith("eve
     [
         ("rounds:every=10", 2),
         ("rounds:every=10", 1),
-        ("rounds:every=10,solver=descent", 2),
         ("rolling", 2),
         ("threshold", 2),
-        ("periodic:rounds_of=4", 1),
-        ("greedy", 1),
     ],
 )
 def test_a_queue_at_work_loads_nothing_more(spec: str, players: int) -> None:
