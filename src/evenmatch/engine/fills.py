@@ -6,7 +6,7 @@ for all of them in one pass (`screen`), and only who is left is looked at closel
 may cost is bounded in divisions that are evaluated (`BUDGET`), never by the clock: matches that it
 leaves out look at all who wait a little later, those first that have been left out longest.
 
-A look evaluates the `SEATINGS_MOST` oldest of those who are ready. Where they are more and none of
+A look evaluates the `most_at_once` oldest of those who are ready. Where they are more and none of
 the first may join, it goes on with the others at its next turn, until it has seen all of the
 `LOOK_AT_MOST` oldest who wait.
 

@@ -154,11 +154,16 @@ def find_newcomers(
         at = may_join_at(pool, opening, ticket, known)
         if at > now:
             again_at = min(again_at, at)
-        elif len(ready) < SEATINGS_MOST:
+        elif len(ready) < most_at_once(opening):
             ready.append(ticket)
         else:
             again_at = now
     return seat_newcomers(pool, opening, ready, now, again_at)
+
+
+def most_at_once(opening: Opening) -> int:
+    """Return how many tickets one search can divide, each once in every team with free seats."""
+    return min(SEATINGS_MOST, max(1, EVALUATIONS_MOST // sum(map(bool, opening.free))))
 
 
 def seat_newcomers(

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from evenmatch.cost.least_cost import SLACK
 from evenmatch.cost.scale import Floats
 from evenmatch.engine.newcomers import (
-    EVALUATIONS_MOST,
     Opening,
     Search,
     find_newcomers,
     may_join_at,
+    most_at_once,
 )
 from evenmatch.engine.pool import Pool
-from evenmatch.engine.replacements import LOOK_AT_MOST, SEATINGS_MOST
+from evenmatch.engine.replacements import LOOK_AT_MOST
 from evenmatch.model.match import Priority
 from evenmatch.model.ticket import Ticket
 
@@ -165,7 +165,7 @@ class Screen:
     def look(self, match_id: str, opening: Opening, now: float) -> tuple[list[Ticket], float]:
         """Return who of all who wait may join a match now, by age, and when the next one may.
 
-        Of those who are ready it is the `SEATINGS_MOST` oldest. If there are more, the next look
+        Of those who are ready it is the `most_at_once` oldest. If there are more, the next look
         takes those behind them, so that nobody is overlooked for good.
 
         Complexity:
@@ -177,8 +177,7 @@ class Screen:
         if not tickets:
             return [], math.inf
         at = self._ready_to_join(self._rows[match_id], opening)
-        # No more than one search can divide: in each team with free seats, once.
-        most = min(SEATINGS_MOST, max(1, EVALUATIONS_MOST // sum(map(bool, opening.free))))
+        most = most_at_once(opening)
         ready: list[Ticket] = []
         next_at = again_at
         for place in np.flatnonzero(at <= now).tolist():

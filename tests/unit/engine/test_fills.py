@@ -94,6 +94,19 @@ def test_many_teams_with_free_seats_do_not_use_up_a_look_before_all_have_their_t
     assert (fill.at, sum(fill.players, ())) == (2.25, ("good",))
 
 
+def test_newcomers_of_one_instant_are_all_divided_where_many_teams_have_free_seats() -> None:
+    even = Rule("imbalance", "rating", 50.0)
+    house = House(Queue("main", Format((2,) * 10), rules=(even,), backfill="manual"))
+    house.enter(1.0, *(new_ticket(f"player {seat}", 1500) for seat in range(20)))
+    made = house.engine.tables.matches["s0-m1"].match
+    house.open(2.0, *(team[0] for team in made.players), lease=600.0)
+    bad = [new_ticket(f"bad {number}", 1900) for number in range(15)]
+    came = house.enter(3.0, *bad, new_ticket("good", 1500))
+
+    (fill,) = fills([*came, *house.pass_to(61.0)])
+    assert (fill.at, sum(fill.players, ())) == (3.5, ("good",))
+
+
 def test_older_ticket_below_the_quality_floor_takes_no_seat_from_one_above_it() -> None:
     house = House(Queue("main", Format((2, 2)), criteria=(EVEN,), backfill="manual"))
     house.enter(1.0, *(new_ticket(name, 1500) for name in "abcd"))
