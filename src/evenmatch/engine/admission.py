@@ -11,9 +11,7 @@ from msgspec.structs import replace
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.percentile import placed_among
 from evenmatch.engine.forgetting import KEYS_MOST
-from evenmatch.engine.limits import UNLIMITED as UNLIMITED
-from evenmatch.engine.limits import Limits as Limits
-from evenmatch.engine.limits import check_player, check_values, is_plain
+from evenmatch.engine.limits import Limits, check_player, check_values, is_plain
 from evenmatch.engine.ratings import with_ratings
 from evenmatch.engine.refresh import renewed
 from evenmatch.engine.tables import Tables

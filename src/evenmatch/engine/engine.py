@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from evenmatch.engine.acceptance import Acceptance
-from evenmatch.engine.admission import Door, Limits, check_request, judge, judge_update
+from evenmatch.engine.admission import Door, check_request, judge, judge_update
 from evenmatch.engine.backfill import Backfill
 from evenmatch.engine.check import playable
 from evenmatch.engine.configuration import carried_over, check_configuration, misfits
@@ -26,6 +26,7 @@ from evenmatch.engine.fill import fill_at_deadline
 from evenmatch.engine.house import House, Resolve
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.ladders import Ladders, Rate
+from evenmatch.engine.limits import Limits
 from evenmatch.engine.lookup import find_match, find_ticket
 from evenmatch.engine.outcomes import Outcomes
 from evenmatch.engine.pool import Pool, in_turn, order_of_queues

@@ -23,10 +23,11 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from evenmatch.cost.objective import Objective
-from evenmatch.engine.admission import UNLIMITED, fits
+from evenmatch.engine.admission import fits
 from evenmatch.engine.counters import Counters
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.house import Resolve
+from evenmatch.engine.limits import UNLIMITED
 from evenmatch.engine.ratings import with_ratings
 from evenmatch.engine.records import Record
 from evenmatch.engine.rows import Waiting

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from evenmatch.config import queue_of
 from evenmatch.cost.relation import pairs_within
-from evenmatch.engine.admission import Limits
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.limits import Limits
 from evenmatch.errors import ConfigError
 from evenmatch.lab.batch_arrays import PLAYERS_MAX, Given, check_square, checked_pings
 from evenmatch.lab.batch_people import People, check_solvable, weight_of, with_format

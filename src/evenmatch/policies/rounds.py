@@ -116,7 +116,7 @@ Find = Callable[[Batch, int, int], Plan]
 """Returns the matches of a batch that so many evaluations find, from a seed."""
 
 
-class Search(msgspec.Struct, frozen=True):
+class RoundSearch(msgspec.Struct, frozen=True):
     """How every round of a queue is searched.
 
     Args:
@@ -130,22 +130,24 @@ class Search(msgspec.Struct, frozen=True):
     find: Find
 
 
-def search_of(chosen: Rounds, queue: Queue) -> Search:
+def search_of(chosen: Rounds, queue: Queue) -> RoundSearch:
     """Return a queue's search, whose kernels are loaded now, so that no round waits for them."""
     parts, effort = chosen.parts, chosen.effort
     if queue.format.players == (1, 1):
         from evenmatch.solvers.duels.plan import plan_duels
 
-        return Search(1, effort, lambda batch, *_: plan_duels(batch).plan)
+        return RoundSearch(1, effort, lambda batch, *_: plan_duels(batch).plan)
     if chosen.solver == "descent":
         from evenmatch.solvers.batch.descent import descent
 
-        return Search(
+        return RoundSearch(
             parts, effort, lambda batch, most, seed: descent(batch, effort=most, seed=seed)
         )
     from evenmatch.solvers.batch.solve import anneal
 
-    return Search(parts, effort, lambda batch, most, seed: anneal(batch, effort=most, seed=seed))
+    return RoundSearch(
+        parts, effort, lambda batch, most, seed: anneal(batch, effort=most, seed=seed)
+    )
 
 
 class RoundJob:
@@ -166,7 +168,7 @@ class RoundJob:
         batch: Batch,
         tickets: Sequence[Ticket],
         allows: Callable[[Sequence[Ticket]], bool],
-        search: Search,
+        search: RoundSearch,
         *,
         seed: int,
     ) -> None:

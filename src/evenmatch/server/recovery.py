@@ -12,9 +12,9 @@ from typing import Any, Literal
 import msgspec
 
 import evenmatch
-from evenmatch.engine import admission
 from evenmatch.engine.configuration import Foreseen, foresee
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.limits import Limits
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.records import FORMAT
 from evenmatch.engine.shard import Shard
@@ -279,10 +279,10 @@ def configuration(engine: Engine, plan: Plan, now: float) -> Configure | None:
     return Configure(now, plan.queues, plan.seed, version, paused, plan.set_by)
 
 
-def engine_limits(settings: ServerSettings) -> admission.Limits:
+def engine_limits(settings: ServerSettings) -> Limits:
     """Return the engine's share of the server's limits."""
     limits = settings.limits
-    return admission.Limits(
+    return Limits(
         waiting_max=limits.pool_max,
         players_max=limits.players_per_ticket_max,
         attributes_max=limits.attributes_max,

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from evenmatch.cost.expansion import round_up
-from evenmatch.engine.admission import Limits
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.house import Resolve
 from evenmatch.engine.jobs import RunningJob
+from evenmatch.engine.limits import Limits
 from evenmatch.engine.ratings import with_ratings
 from evenmatch.errors import ArrivalsError, NotInMatch, ProposalOver, TooLate
 from evenmatch.model.events import (

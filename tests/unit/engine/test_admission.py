@@ -5,7 +5,8 @@ import math
 import pytest
 
 from evenmatch.cost.objective import Objective
-from evenmatch.engine.admission import Limits, admit, existing, fits, refused
+from evenmatch.engine.admission import admit, existing, fits, refused
+from evenmatch.engine.limits import Limits
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import AlreadyWaiting, InvalidTicket, Overloaded, UnknownQueue
 from evenmatch.model.events import Accepted, Configured, Matched, Refused

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from evenmatch.engine.admission import Limits
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.limits import Limits
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.engine.snapshot import state_hash

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.engine.admission import Limits
+from evenmatch.engine.limits import Limits
 from evenmatch.engine.snapshot import decode_snapshot
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.reading import first_of

@@ -15,7 +15,7 @@ from itertools import islice
 
 import msgspec
 
-from evenmatch.engine.admission import UNLIMITED
+from evenmatch.engine.limits import UNLIMITED
 from evenmatch.engine.records import Record
 from evenmatch.engine.replay import as_judged
 from evenmatch.engine.snapshot import Snapshot
