@@ -42,7 +42,7 @@ TABLE: dict[str, Row] = {
     "data": row(),
     "model": row("", "msgspec"),
     "cost": row("model", "msgspec numpy"),
-    "solvers": row("", "numpy numba scipy highspy rustworkx"),
+    "solvers": row("", "numpy numba llvmlite scipy highspy rustworkx"),
     "policies": row("model cost solvers", "msgspec numpy"),
     "engine": row("model cost solvers policies.base", "msgspec numpy"),
     "rules": row("model cost solvers", "msgspec"),
@@ -87,7 +87,13 @@ TABLE["__main__"] = row("cli")
 
 PURE = frozenset({"model", "cost", "solvers", "policies", "engine", "ratings"})
 # The one decorator of compiled kernels keeps a cache of what it compiled.
-PURITY_EXEMPT = frozenset({"evenmatch.solvers.kernel"})
+PURITY_EXEMPT = frozenset(
+    {
+        "evenmatch.solvers.kernel",
+        "evenmatch.solvers.kernel_cache",
+        "evenmatch.solvers.kernel_keys",
+    }
+)
 IMPURE_MODULES = {
     "clock": "time datetime calendar sched zoneinfo timeit",
     "randomness": "random secrets uuid",

@@ -99,7 +99,7 @@ def _is_ready(module: str, kernel: str) -> bool:
     """Return whether a compiled loop is at hand without waiting for numba or its compiler."""
     if f"evenmatch.solvers.{module}" in sys.modules:
         return True
-    return "numba" in sys.modules and is_cached(module.rpartition(".")[2], kernel)
+    return "numba" in sys.modules and is_cached(module, kernel)
 
 
 def are_ordered(policies: Sequence[Policy]) -> bool:

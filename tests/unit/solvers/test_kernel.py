@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -6,6 +7,9 @@ import pytest
 
 from evenmatch.solvers import kernel as module
 from evenmatch.solvers.kernel import kernel
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCE = Path(module.__file__).parents[2]
 
 
 def sum_of_squares(values):
@@ -33,37 +37,109 @@ def test_kernel_leaves_numbas_own_cache_folder_alone() -> None:
     assert before == numba.config.CACHE_DIR
 
 
-def test_compiled_kernels_are_kept_in_a_folder_of_their_version(tmp_path: Path) -> None:
+def test_kernel_of_another_signature_is_kept_beside() -> None:
     pytest.importorskip("numba")
-    program = (
-        "from evenmatch.solvers.kernel import cache_folder, kernel\n"
-        "import tests.unit.solvers.test_kernel as here\n"
-        "kernel('int64(int64[::1])')(here.sum_of_squares)\n"
-        "print(cache_folder())\n"
-    )
-    root = Path(__file__).resolve().parents[3]
+    numpy = pytest.importorskip("numpy")
+    floats = kernel("float64(float64[::1])")(sum_of_squares)
+    ints = kernel("int64(int64[::1])")(sum_of_squares)
+    assert floats(numpy.array([0.5])) == 0.25
+    assert ints(numpy.array([2])) == 4
+
+
+def run(program: str, cache: Path, **environment: str) -> list[str]:
+    """Run a program in a new interpreter with a cache of its own; return what it printed."""
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={"XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(root), "PATH": ""},
+        env={
+            "XDG_CACHE_HOME": str(cache),
+            "PYTHONPATH": f"{SOURCE}:{ROOT}",
+            "PATH": "",
+            **environment,
+        },
         capture_output=True,
         text=True,
         check=True,
-        cwd=root,
+        cwd=ROOT,
     )
-    folder = Path(done.stdout.strip())
-    assert folder.parent == tmp_path / "evenmatch"
-    assert folder.name == f"kernels-{module.cache_key()}"
-    assert list(folder.rglob("*.nbi"))
+    return done.stdout.splitlines()
 
 
-def test_no_cache_where_the_folder_cannot_be_made(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+KERNELS_OF_TREES = """
+from evenmatch.solvers import kernel
+compiled = []
+kernel.on_compile.append(lambda: compiled.append(1))
+import evenmatch.solvers.forest as forest
+import numpy
+print(len(compiled))
+print(forest.top_of(numpy.full((forest.ROWS, 9), 8), 0))
+"""
+
+
+def test_kernels_of_a_module_are_compiled_once(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    assert run(KERNELS_OF_TREES, tmp_path) == ["1", "8"]
+    assert run(KERNELS_OF_TREES, tmp_path) == ["0", "8"]
+    (folder,) = (tmp_path / "evenmatch" / "kernels").iterdir()
+    assert folder.name.startswith("forest-")
+    assert {path.suffix for path in folder.iterdir()} == {".bin"}
+
+
+def test_kernels_that_check_indices_are_others(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    run(KERNELS_OF_TREES, tmp_path)
+    assert run(KERNELS_OF_TREES, tmp_path, NUMBA_BOUNDSCHECK="1") == ["1", "8"]
+
+
+def test_damaged_kernel_is_compiled_again(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    run(KERNELS_OF_TREES, tmp_path)
+    for path in tmp_path.rglob("top_of-*.bin"):
+        path.write_bytes(path.read_bytes()[:100])
+    assert run(KERNELS_OF_TREES, tmp_path) == ["1", "8"]
+    assert run(KERNELS_OF_TREES, tmp_path) == ["0", "8"]
+
+
+READ_ONLY = """
+import os, tempfile
+def refuse(*args, **keywords):
+    raise PermissionError(13, "Permission denied")
+tempfile.mkstemp = tempfile.TemporaryFile = os.mkdir = refuse
+"""
+
+
+def test_cache_that_can_only_be_read_is_read(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    run(KERNELS_OF_TREES, tmp_path)
+    assert run(READ_ONLY + KERNELS_OF_TREES, tmp_path) == ["0", "8"]
+    for path in tmp_path.rglob("top_of-*.bin"):
+        path.unlink()
+    assert run(READ_ONLY + KERNELS_OF_TREES, tmp_path) == ["1", "8"]
+    assert list(tmp_path.rglob("top_of-*")) == []
+
+
+def test_nothing_is_kept_where_the_folder_cannot_be_made(tmp_path: Path) -> None:
     pytest.importorskip("numba")
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    module.cache_folder.cache_clear()
-    try:
-        assert module.cache_folder() is None
-    finally:
-        module.cache_folder.cache_clear()
+    assert run(KERNELS_OF_TREES, tmp_path / "file") == ["1", "8"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_code_is_not_kept_under_the_key_of_sources_that_changed_since(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    package = tmp_path / "evenmatch"
+    shutil.copytree(Path(module.__file__).parents[1], package)
+    program = (
+        f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+import evenmatch.solvers.kernel_keys as keys
+assert keys.__file__.startswith({str(tmp_path)!r})
+keys.sources().key("forest")
+with open({str(package / "solvers" / "forest.py")!r}, "a") as file:
+    file.write("\\n")
+"""
+        + KERNELS_OF_TREES
+    )
+    assert run(program, tmp_path / "cache") == ["1", "8"]
+    assert list((tmp_path / "cache").rglob("*.bin")) == []
+    assert run(program, tmp_path / "cache") == ["1", "8"]
