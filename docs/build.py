@@ -494,6 +494,10 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "party_shares": "Share of the players in parties of 1, of 2 and so on; they sum to 1. "
         "Absent, they depend on the players per team of the first queue: `[0.6, 0.25, 0.15]` for "
         "three.",
+        "roles": "Which roles players list: shares of lists, roles joined by `+` with the "
+        'preferred one first, `any` = no list; they sum to 1: `{damage = 0.5, "tank+damage" = '
+        "0.2, any = 0.3}`. A member of a party whose list does not go together with those of the "
+        "members before them in one team draws again. Absent, nobody lists roles.",
         "home_share": "Share of a party's members who are of its home region for sure, 0.9 if "
         "absent; the others are of any region, in proportion to its share.",
     },

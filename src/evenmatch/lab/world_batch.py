@@ -111,6 +111,7 @@ def _some(crowd: Crowd, parties: NDArray[np.int64]) -> Crowd:
     columns = {
         name: column[keep if name == "sizes" else of_players]
         for name, column in msgspec.structs.asdict(crowd).items()
+        if column is not None
     }
     return Crowd(**columns)
 

@@ -68,6 +68,21 @@ class Connect(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     strict: float = 0.15
 
 
+class RoleMix(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Which roles players list.
+
+    Args:
+        lists: Roles in order of preference; an empty list takes any.
+        shares: Share of the players of each list, before those of a party have agreed; they sum
+            to 1.
+        seats: The roles of a team in the queue that all enter, and how many players each takes.
+    """
+
+    lists: tuple[tuple[str, ...], ...]
+    shares: tuple[float, ...]
+    seats: tuple[tuple[str, int], ...]
+
+
 class World(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Parties from all over the world, as their day goes round it.
 
@@ -82,6 +97,7 @@ class World(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         connect: Which players can reach each other.
         last_mile: What their homes add to a round trip.
         skill: How good they are, unless the attribute `rating` is drawn otherwise.
+        roles: Which roles they list; None means none.
         latencies: How many regions each player has measured, the nearest ones; None means all.
         hours_file: Measured matches by region and UTC hour, in place of the fitted shares.
         cities_file: Places of cities, for `pings_file`.
@@ -96,6 +112,7 @@ class World(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     connect: Connect = Connect()
     last_mile: LastMile = LastMile()
     skill: Skill = Skill()
+    roles: RoleMix | None = None
     latencies: int | None = None
     hours_file: str = ""
     cities_file: str = ""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from itertools import accumulate, islice
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.model.world import World
+from evenmatch.cost.roles import find_seats, mask_of
+from evenmatch.model.ticket import Player
+from evenmatch.model.world import RoleMix, World
 from evenmatch.sim.seeds import generator
 from evenmatch.sim.world_measured import (
     kept,
@@ -41,6 +47,7 @@ class Crowd(msgspec.Struct, frozen=True):
         rating: Points (N).
         connect: Place of each player's word in `CONNECT` (N).
         latency: Milliseconds to the servers of each region (N x R).
+        roles: Place of each player's list of roles in the world's mix (N); None without roles.
     """
 
     sizes: Whole
@@ -48,6 +55,7 @@ class Crowd(msgspec.Struct, frozen=True):
     rating: Floats
     connect: Whole
     latency: Floats
+    roles: Whole | None = None
 
 
 class Geography:
@@ -135,6 +143,7 @@ class WorldDraws:
         # Rounding must leave no gap above the last region.
         bounds[:, -1] = 1.0
         self._region_bounds = bounds
+        self._roles = None if world.roles is None else RoleDraws(world.roles)
 
     def crowd(self, hours: Floats) -> Crowd:
         """Return one party for each hour of arrival.
@@ -156,7 +165,8 @@ class WorldDraws:
         detour = self._chance["scatter"].exponential(size=(len(party), len(self._geography.names)))
         latency = self._geography.round_trips(spots, detour) + self._last_miles(len(party))[:, None]
         nat = _places(self._chance["connect"].random(len(party)), self._connect_bounds)
-        return Crowd(sizes, region, self._ratings(sizes, party), nat, latency)
+        rating = self._ratings(sizes, party)
+        return Crowd(sizes, region, rating, nat, latency, self._role_lists(sizes))
 
     def _regions(self, hours: Floats, sizes: Whole, party: Whole) -> Whole:
         """Return each player's region: the party's, unless a member is of another."""
@@ -166,6 +176,13 @@ class WorldDraws:
         other = (bounds[party] <= moves[:, 1][:, None]).sum(axis=1)
         stays = (sizes[party] == 1) | (moves[:, 0] < self._world.home_share)
         return np.asarray(np.where(stays, home[party], other))
+
+    def _role_lists(self, sizes: Whole) -> Whole | None:
+        if self._roles is None:
+            return None
+        lots = iter(self._chance["roles"].random(int(sizes.sum())).tolist())
+        agree = self._roles.agree
+        return np.array([place for size in sizes.tolist() for place in agree(islice(lots, size))])
 
     def _last_miles(self, count: int) -> Floats:
         mile = self._world.last_mile
@@ -182,9 +199,60 @@ class WorldDraws:
         return np.asarray(np.clip(own, 0.0, skill.max))
 
 
+class RoleDraws:
+    """Draws the lists of roles of a party whose members agree to play in one team.
+
+    The first member lists what they like. Every other draws again while their list does not go
+    together with those of the members before; this is the same as one draw among the lists that do.
+
+    Args:
+        mix: The lists and their shares.
+    """
+
+    def __init__(self, mix: RoleMix) -> None:
+        self._masks = [mask_of(Player("", roles=names), mix.seats) for names in mix.lists]
+        self._shares = mix.shares
+        self._seats = tuple([count for _, count in mix.seats])
+        self._bounds: dict[tuple[int, ...], tuple[list[int], list[float]]] = {}
+
+    def agree(self, lots: Iterable[float]) -> list[int]:
+        """Return the place of each member's list in the mix.
+
+        Args:
+            lots: A number in [0, 1) for each member.
+
+        Complexity:
+            O(members log lists), once the sets of lists of the members before were met.
+        """
+        chosen: list[int] = []
+        before: tuple[int, ...] = ()
+        for lot in lots:
+            places, bounds = self._open_to(before)
+            place = places[min(bisect_right(bounds, lot * bounds[-1]), len(places) - 1)]
+            chosen.append(place)
+            before = tuple(sorted((*before, self._masks[place])))
+        return chosen
+
+    def _open_to(self, before: tuple[int, ...]) -> tuple[list[int], list[float]]:
+        """Return which lists go together with those of some members, and sums of their shares."""
+        known = self._bounds.get(before)
+        if known is None:
+            places = [
+                place
+                for place, (mask, share) in enumerate(zip(self._masks, self._shares, strict=True))
+                if share > 0.0 and self._go_together((*before, mask))
+            ]
+            bounds = list(accumulate([self._shares[place] for place in places]))
+            known = self._bounds[before] = (places, bounds)
+        return known
+
+    def _go_together(self, masks: tuple[int, ...]) -> bool:
+        return find_seats(tuple(sorted(Counter(masks).items())), self._seats)
+
+
 STREAMS = (
     "sizes", "homes", "moves", "places", "scatter", "last miles", "connect", "beginners", "skill",
-    "friends",
+    "friends", "roles",
 )  # fmt: skip
 
 

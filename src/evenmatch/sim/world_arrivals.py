@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,8 @@ def world_arrivals(
     arrivals: Arrivals, seeds: np.random.SeedSequence, base_dir: Path | None = None
 ) -> Iterator[Arrival]:
     """Yield parties by ascending time, each player with `region`, `latency`, `rating`, `connect`.
+
+    Where the world draws roles, players list them too.
 
     Args:
         arrivals: The world, and attributes and patience that are drawn beside it; a drawn
@@ -59,7 +61,8 @@ def _arrivals(
     has_more = bool(arrivals.attributes)
     while chunk := list(islice(times, CHUNK)):
         crowd = draws.crowd(hours_at(world, np.asarray(chunk)))
-        parties = parties_of(crowd, geography.names, world.latencies, number)
+        lists = () if world.roles is None else world.roles.lists
+        parties = parties_of(crowd, geography.names, world.latencies, number, lists)
         for at, ticket, wait in zip(chunk, parties, patience, strict=False):
             made = _with_drawn(ticket, population, arrivals) if has_more else ticket
             yield Arrival(at, made, None if wait is None else at + wait)
@@ -74,7 +77,11 @@ def hours_at(world: World, at: Floats) -> Floats:
 
 
 def parties_of(
-    crowd: Crowd, names: tuple[str, ...], nearest: int | None = None, first: int = 0
+    crowd: Crowd,
+    names: tuple[str, ...],
+    nearest: int | None = None,
+    first: int = 0,
+    lists: tuple[tuple[str, ...], ...] = (),
 ) -> Iterator[NewTicket]:
     """Yield a ticket for each party.
 
@@ -83,20 +90,28 @@ def parties_of(
         names: The regions.
         nearest: How many regions' latencies a player has, the lowest; None means all.
         first: Number of the first ticket, which is its id.
+        lists: The lists of roles of the world's mix.
     """
     latencies = _latencies(crowd, names, nearest)
-    facts = zip(crowd.region.tolist(), crowd.rating.tolist(), crowd.connect.tolist(), strict=True)
+    roles = (
+        repeat((), len(crowd.region))
+        if crowd.roles is None
+        else map(lists.__getitem__, crowd.roles)
+    )
+    facts = zip(
+        crowd.region.tolist(), crowd.rating.tolist(), crowd.connect.tolist(), roles, strict=True
+    )
     for number, size in enumerate(crowd.sizes.tolist(), start=first):
         ids = (f"{number}",) if size == 1 else tuple(f"{number}.{i}" for i in range(size))
         players = []
-        for each, (region, rating, connect) in zip(ids, facts, strict=False):
+        for each, (region, rating, connect, wanted) in zip(ids, facts, strict=False):
             own: dict[str, Value] = {
                 "region": names[region],
                 "latency": next(latencies),
                 "rating": rating,
                 "connect": CONNECT[connect],
             }
-            players.append(Player(id=each, attributes=own))
+            players.append(Player(id=each, attributes=own, roles=wanted))
         yield NewTicket(players=tuple(players), id=f"{number}")
 
 
@@ -119,7 +134,7 @@ def _latencies(
 def _with_drawn(ticket: NewTicket, population: Population, arrivals: Arrivals) -> NewTicket:
     """Return the ticket with what the scenario draws beside the world."""
     players = tuple(
-        Player(id=each.id, attributes={**each.attributes, **population.attributes()})
+        Player(each.id, attributes={**each.attributes, **population.attributes()}, roles=each.roles)
         for each in ticket.players
     )
     shared = population.party_attributes() if SIDE in arrivals.attributes else {}

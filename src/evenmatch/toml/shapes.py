@@ -26,6 +26,9 @@ Path = Annotated[
 ]
 Names = Annotated[dict[str, str], Meta(description="a table of names, ours = theirs")]
 Counts = Annotated[dict[str, int], Meta(description="a table of whole numbers, role = players")]
+RoleShares = Annotated[
+    dict[str, float], Meta(description="a table of numbers, roles joined by + = share of players")
+]
 Fact = float | str | tuple[str, ...]
 Facts = Annotated[dict[str, Fact], Meta(description="a table of numbers, texts or lists of texts")]
 FactList = Annotated[
@@ -231,6 +234,7 @@ class WorldShape(_Shape, frozen=True, kw_only=True):
     connect: ConnectShape = ConnectShape()
     last_mile: LastMileShape = LastMileShape()
     skill: SkillShape = SkillShape()
+    roles: RoleShares | None = None
     latencies: Whole | None = None
     hours_file: Text | None = None
     cities_file: Text | None = None

@@ -14,11 +14,12 @@ from evenmatch.model.world import (
     Connect,
     Follows,
     LastMile,
+    RoleMix,
     Skill,
     World,
     default_party_shares,
 )
-from evenmatch.toml.decode import Bounds, Place
+from evenmatch.toml.decode import Bounds, Place, suggestion
 from evenmatch.toml.distributions import locate_file
 from evenmatch.toml.shapes import ConnectShape, LastMileShape, SkillShape, WorldShape
 
@@ -29,6 +30,9 @@ MILLISECONDS = Bounds(0.0, 10_000.0, "ms")
 POINTS = Bounds(1.0, 1e9)
 SHARES_SLACK = 1e-6
 REGIONS_MAX = 100
+ROLE_LISTS_MAX = 100
+ANY_ROLE = "any"
+"""What stands for the players who list no role and take any."""
 ZONES: dict[str, float] = {
     "UTC": 0.0, "GMT": 0.0, "BRT": -3.0, "EST": -5.0, "CST": -6.0, "MST": -7.0, "PST": -8.0,
     "WET": 0.0, "CET": 1.0, "EET": 2.0, "MSK": 3.0, "GST": 4.0, "SGT": 8.0, "JST": 9.0,
@@ -65,15 +69,21 @@ def build_world(
         for key in ("hours_file", "cities_file", "pings_file")
         if (name := getattr(shape, key)) is not None
     }
+    party_shares = _party_shares(shape.party_shares, queues[0], at.at("party_shares"))
     return World(
         player_rate=at.at("player_rate").within(shape.player_rate, PLAYER_RATES),
         hour=hour_of(shape.start, shape.zone, at),
         follows=cast(Follows, shape.follows),
-        party_shares=_party_shares(shape.party_shares, queues[0], at.at("party_shares")),
+        party_shares=party_shares,
         home_share=_share(shape.home_share, 0.9, at.at("home_share")),
         connect=_connect(shape.connect, at.at("connect")),
         last_mile=_last_mile(shape.last_mile, at.at("last_mile")),
         skill=_skill(shape.skill, at.at("skill")),
+        roles=(
+            None
+            if shape.roles is None
+            else _roles(shape.roles, queues[0], party_shares, at.at("roles"))
+        ),
         latencies=shape.latencies,
         **files,
     )
@@ -143,6 +153,51 @@ def _skill(shape: SkillShape, at: Place) -> Skill:
         at.at(key).within(getattr(built, key), SPREADS)
     at.at("beginners").within(built.beginners, SHARES)
     return built
+
+
+def _roles(
+    given: dict[str, float], queue: Queue, party_shares: tuple[float, ...], at: Place
+) -> RoleMix:
+    """Return which roles players list, if those of every party can go together."""
+    seats = dict(queue.format.roles)
+    if not seats:
+        at.refuse(f'do not go with queue "{queue.name}", which has no roles')
+    if ANY_ROLE in seats:
+        at.refuse(f'cannot be drawn for a queue with a role "{ANY_ROLE}", which here means no list')
+    if not 1 <= len(given) <= ROLE_LISTS_MAX:
+        at.refuse(f"must have 1 to {ROLE_LISTS_MAX} entries, got {len(given)}")
+    lists = [_role_list(key, seats, at) for key in given]
+    for key, share in given.items():
+        at.at(key).within(share, SHARES)
+    _check_sum(list(given.values()), at)
+    listed = [
+        names or tuple(seats) for names, share in zip(lists, given.values(), strict=True) if share
+    ]
+    room = sum(seats[name] for name in {name for names in listed for name in names})
+    for size, share in enumerate(party_shares, start=1):
+        if share and size > room:
+            at.refuse(
+                f"leave no roles for a party of {size}: nobody lists roles but those of {room} "
+                f"players of a team; add {ANY_ROLE} = 0.05, or set the party's share to 0"
+            )
+    return RoleMix(tuple(lists), tuple(given.values()), queue.format.roles)
+
+
+def _role_list(key: str, seats: dict[str, int], at: Place) -> tuple[str, ...]:
+    """Return the roles of a key such as `tank+damage`, preferred first."""
+    if key == ANY_ROLE:
+        return ()
+    names = tuple(key.split("+"))
+    for name in names:
+        if name not in seats:
+            allowed = ", ".join((*seats, ANY_ROLE))
+            at.at(key).refuse(
+                f'must name roles of the queue joined by +, or "{ANY_ROLE}"; '
+                f"allowed: {allowed}{suggestion(name, seats)}"
+            )
+    if len(set(names)) < len(names):
+        at.at(key).refuse("names a role twice")
+    return names
 
 
 def _given(shape: msgspec.Struct) -> dict[str, Any]:

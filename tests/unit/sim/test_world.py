@@ -11,10 +11,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from evenmatch.cost.roles import role_problem
 from evenmatch.errors import ArrivalsError
 from evenmatch.model.scenario import Arrivals, Distribution
 from evenmatch.model.ticket import Player
-from evenmatch.model.world import Connect, LastMile, Skill, World
+from evenmatch.model.world import Connect, LastMile, RoleMix, Skill, World
 from evenmatch.sim.arrivals import arrivals_of
 from evenmatch.sim.stream import Arrival
 from evenmatch.sim.world import Geography
@@ -179,6 +180,71 @@ def test_only_the_nearest_regions_are_told_where_few_were_measured() -> None:
         assert isinstance(told, dict)
         assert sorted(told.values()) == sorted(latency.values())[:3]
         assert all(latency[key] == ms for key, ms in told.items())
+
+
+HERO = (("tank", 1), ("damage", 2), ("support", 2))
+LIKED = RoleMix(
+    (("damage",), ("support",), ("tank",), ("tank", "damage"), ()),
+    (0.45, 0.25, 0.15, 0.10, 0.05),
+    HERO,
+)
+FIVES = (0.55, 0.22, 0.12, 0.04, 0.07)
+
+
+def test_players_list_roles_by_their_shares() -> None:
+    alone = [each.roles for each in players_of(made(World(1.0, roles=LIKED), 20_000))]
+    assert set(alone) == set(LIKED.lists)
+    for names, share in zip(LIKED.lists, LIKED.shares, strict=True):
+        assert_share(alone.count(names), len(alone), share)
+
+
+def test_second_member_draws_among_the_lists_that_go_with_the_first() -> None:
+    comers = made(World(1.0, party_shares=(0.0, 1.0), roles=LIKED), 20_000)
+    pairs = [[player.roles for player in each.ticket.players] for each in comers]
+    firsts = [first for first, _ in pairs]
+    for names, share in zip(LIKED.lists, LIKED.shares, strict=True):
+        assert_share(firsts.count(names), len(firsts), share)
+    # Beside a tank there is no second one, but all else as it was.
+    beside_tank = [second for first, second in pairs if first == ("tank",)]
+    assert ("tank",) not in beside_tank
+    assert_share(beside_tank.count(("damage",)), len(beside_tank), 0.45 / 0.85)
+
+
+def test_roles_of_every_party_go_together_in_one_team() -> None:
+    comers = made(World(1.0, party_shares=FIVES, roles=LIKED), 5000)
+    assert {len(each.ticket.players) for each in comers} == {1, 2, 3, 4, 5}
+    assert [
+        role_problem(each.ticket, HERO) for each in comers if role_problem(each.ticket, HERO)
+    ] == []
+
+
+def test_party_finds_roles_even_if_hardly_anybody_lists_the_last() -> None:
+    rare = RoleMix((("damage",), ("support",), ("tank",)), (1.0 - 2e-9, 1e-9, 1e-9), HERO)
+    comers = made(World(1.0, party_shares=(0.0, 0.0, 0.0, 0.0, 1.0), roles=rare), 200)
+    assert all(role_problem(each.ticket, HERO) is None for each in comers)
+    assert all(len(each.ticket.players) == 5 for each in comers)
+
+
+def test_roles_have_a_stream_of_their_own() -> None:
+    world = World(1.0, party_shares=FIVES)
+    base = made(world, count=300)
+    cast = made(msgspec.structs.replace(world, roles=LIKED), count=300)
+    bare = [
+        tuple(msgspec.structs.replace(player, roles=()) for player in each.ticket.players)
+        for each in cast
+    ]
+    assert bare == [each.ticket.players for each in base]
+    assert [each.at for each in cast] == [each.at for each in base]
+    longer = made(msgspec.structs.replace(world, roles=LIKED), count=9000)
+    assert longer[:300] == cast
+
+
+def test_drawn_attributes_keep_the_roles() -> None:
+    moods = {"mood": Distribution("choice", values=("good",))}
+    with_moods = players_of(made(World(1.0, roles=LIKED), 200, attributes=moods))
+    assert [each.roles for each in with_moods] == [
+        each.roles for each in players_of(made(World(1.0, roles=LIKED), 200))
+    ]
 
 
 def test_streams_do_not_disturb_each_other() -> None:

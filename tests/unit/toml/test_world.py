@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch.config import parse_scenario
 from evenmatch.errors import ConfigError
-from evenmatch.model.world import Connect, LastMile, Skill, World
+from evenmatch.model.world import Connect, LastMile, RoleMix, Skill, World
 
 
 def world_of(lines: str = "", players: int = 3, queue: str = "") -> World:
@@ -74,6 +74,58 @@ def test_files_are_found_beside_the_scenario(tmp_path: Path) -> None:
     assert arrivals is not None
     assert arrivals.world is not None
     assert arrivals.world.hours_file == str(tmp_path / "hours.csv")
+
+
+ROLES = "roles = {tank = 1, damage = 2}"
+
+
+def test_roles_are_lists_with_shares_beside_the_seats_of_a_team() -> None:
+    world = world_of('roles = {damage = 0.6, "tank+damage" = 0.3, any = 0.1}', queue=ROLES)
+    assert world.roles == RoleMix(
+        (("damage",), ("tank", "damage"), ()), (0.6, 0.3, 0.1), (("tank", 1), ("damage", 2))
+    )
+    assert world_of(queue=ROLES).roles is None
+
+
+@pytest.mark.parametrize(
+    ("roles", "sentence"),
+    [
+        ("{damage = 0.5}", "arrivals.world.roles must sum to 1, got 0.5"),
+        ("{}", "arrivals.world.roles must have 1 to 100 entries, got 0"),
+        ("{damage = 1.5, tank = -0.5}", "roles.damage must be between 0 and 1, got 1.5"),
+        ("{damage = true}", "arrivals.world.roles must be a table of numbers"),
+        (
+            "{damge = 1.0}",
+            (
+                'arrivals.world.roles.damge must name roles of the queue joined by +, or "any"; '
+                "allowed: tank, damage, any; did you mean damage?"
+            ),
+        ),
+        ('{"any+tank" = 1.0}', "roles.any+tank must name roles of the queue"),
+        ('{"" = 1.0}', 'must name roles of the queue joined by +, or "any"'),
+        ('{"tank+tank" = 1.0}', "arrivals.world.roles.tank+tank names a role twice"),
+        (
+            "{damage = 1.0, any = 0.0}",
+            (
+                "arrivals.world.roles leave no roles for a party of 3: nobody lists roles but "
+                "those of 2 players of a team; add any = 0.05, or set the party's share to 0"
+            ),
+        ),
+    ],
+)
+def test_roles_that_cannot_be_drawn_are_refused_in_a_sentence(roles: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        world_of(f"roles = {roles}", queue=ROLES)
+    assert sentence in str(refused.value)
+
+
+def test_roles_need_a_queue_with_roles_of_other_names_than_any() -> None:
+    for queue, sentence in (
+        ("", 'arrivals.world.roles do not go with queue "main", which has no roles'),
+        ("roles = {any = 1, damage = 2}", 'cannot be drawn for a queue with a role "any"'),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            world_of("roles = {damage = 1.0}", queue=queue)
 
 
 @pytest.mark.parametrize(
