@@ -1,8 +1,8 @@
 """The queue of a hero shooter for a server, and the parties who come to it.
 
-Both are those of `scenarios/hero_5v5.toml`: its queue without its arrivals, and its world at another
-rate. Where the world gives players no roles they are drawn here: members of a party take different
-seats of one team, and some would play others too.
+Both are those of `scenarios/hero_5v5.toml`: its queue without its arrivals, and its world at
+another rate. Where the world gives players no roles they are drawn here: members of a party take
+different seats of one team, and some would play others too.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def party_bodies(rate: float, count: int, seed: int) -> Iterator[tuple[bytes, in
     """
     scenario = load_scenario(SCENE)
     arrivals = scenario.arrivals
-    assert arrivals is not None and arrivals.world is not None
+    assert arrivals is not None
+    assert arrivals.world is not None
     shares = arrivals.world.party_shares
     per_ticket = 1.0 / sum(share / size for size, share in enumerate(shares, start=1))
     world = replace(arrivals.world, player_rate=rate * per_ticket)
@@ -116,7 +117,7 @@ def unmatchable_bodies(kind: str, count: int, seed: int) -> Iterator[tuple[bytes
         roles = ("tank",) if kind == "tanks" else (rng.choice(SEATS),)
         facts = {
             "region": _regions()[0],
-            "latency": {name: ping for name in _regions()},
+            "latency": dict.fromkeys(_regions(), ping),
             "rating": rng.gauss(8000.0, 2000.0),
         }
         player = Player(f"u{number}", attributes=facts, roles=roles)

@@ -7,8 +7,9 @@
 A real server runs the queue of `scenarios/hero_5v5.toml`. Its pool is filled with `--pool` tickets
 of the scenario's world and, if asked for, `--unmatchable` ones that can't be matched with one
 another; then `--rate` tickets a second arrive, follow their tickets and answer the ready-check, in
-a process of their own (`team_crowd`). How many wait from then on is up to the policy: `--target-wait`
-or `--wait-price` set how long it lets people wait, and the table says how many it were.
+a process of their own (`team_crowd`). How many wait from then on is up to the policy:
+`--target-wait` or `--wait-price` set how long it lets people wait, and the table says how many it
+were.
 
 Another connection asks `GET /healthz` 20 times a second, whatever happens. What was due while an
 answer was awaited counts from when it was due (`stalls`). The server's loop is watched from inside
@@ -386,8 +387,8 @@ def run(setting: Setting) -> Iterator[Row]:
 def main(argv: Sequence[str]) -> int:
     """Measure one load, here and perhaps in another checkout."""
     options = _options(argv)
-    names = [each for each in msgspec.structs.fields(Load)]
-    load = Load(**{each.name: getattr(options, each.name) for each in names})
+    fields = msgspec.structs.fields(Load)
+    load = Load(**{each.name: getattr(options, each.name) for each in fields})
     sides = [Side("this", ROOT / "src", not options.no_numba)]
     if options.against is not None:
         source = options.against.resolve() / "src"
