@@ -1,4 +1,8 @@
-"""The runner: `python -m tests.bench [NAME ...] [--quick] [--json OUT] [--data DIR]`."""
+"""The runner: `python -m tests.bench [NAME ...] [--quick] [--json OUT] [--data DIR]`.
+
+Benches that have options of their own take them behind their name, and then measure that alone:
+`python -m tests.bench team_queue --policy greedy --minutes 1`.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,7 @@ from tests.bench import (
     ready_check,
     rules,
     server,
+    team_queue,
 )
 from tests.bench.report import (
     Result,
@@ -58,12 +63,17 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "followers": followers.run,
     "forecast": forecast.run,
     "idle": idle.run,
+    "team_queue": team_queue.run,
 }
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"team_queue": team_queue.main}
+GENERAL = ("--quick", "--json", "--data")
 WIDTH = 150
 """Columns of the tables where standard output is no terminal."""
 
 
 def main(argv: Sequence[str]) -> int:
+    if is_command(argv):
+        return COMMANDS[argv[0]](argv[1:])
     parser = _parser()
     chosen = parser.parse_args(argv)
     for name in chosen.names:
@@ -91,6 +101,16 @@ def main(argv: Sequence[str]) -> int:
     if chosen.json is not None:
         chosen.json.write_bytes(as_json(machine, results, failures, quick=chosen.quick))
     return int(bool(failures))
+
+
+def is_command(argv: Sequence[str]) -> bool:
+    """Return whether one bench is given options of its own.
+
+    >>> is_command(["team_queue", "--minutes", "1"]), is_command(["team_queue", "--quick"])
+    (True, False)
+    """
+    own = [each for each in argv if each.startswith("-") and each.split("=")[0] not in GENERAL]
+    return bool(argv) and argv[0] in COMMANDS and bool(own)
 
 
 def _measure(name: str, setting: Setting) -> Result:

@@ -9,7 +9,6 @@ on this machine.
 from __future__ import annotations
 
 import asyncio
-import os
 import resource
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from tests.bench.http import Connection, get, post
-from tests.bench.processes import ROOT, cpu_seconds
+from tests.bench.processes import ROOT, cpu_seconds, resident_of
 from tests.bench.report import Row, Setting
 from tests.bench.server import Server, started
 
@@ -181,12 +180,12 @@ async def _play(job: Job) -> dict[str, float]:
         return body
 
     tickets = await _enter(job, ask)
-    before, cpu = resident(job.pid), cpu_seconds(job.pid)
+    before, cpu = resident_of(job.pid), cpu_seconds(job.pid)
     await _connect(job, crowd, tickets)
     await crowd.until(b"waiting", job.followers - 1)
     join_cpu = (cpu_seconds(job.pid) - cpu) / job.followers
     await asyncio.sleep(1.0)
-    memory = (resident(job.pid) - before) / job.followers
+    memory = (resident_of(job.pid) - before) / job.followers
     cpu, began = cpu_seconds(job.pid), time.perf_counter()
     await ask(post(b'{"players":[{"id":"last"}]}', job.port))
     matched = await crowd.until(b"matched", job.followers - 1) - began
@@ -228,12 +227,6 @@ async def _connect(job: Job, crowd: Crowd, tickets: list[str]) -> None:
             await loop.create_connection(lambda: Listener(crowd, job, ticket), HOST, job.port)
 
     await asyncio.gather(*map(connect, tickets))
-
-
-def resident(pid: int) -> int:
-    """Return the resident memory of a process, bytes."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:

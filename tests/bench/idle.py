@@ -12,8 +12,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 
-from tests.bench.followers import resident
-from tests.bench.processes import cpu_seconds
+from tests.bench.processes import cpu_seconds, resident_of
 from tests.bench.report import Row, Setting
 from tests.bench.server import started
 
@@ -74,7 +73,7 @@ def run(setting: Setting) -> Iterator[Row]:
                 cpu, began = cpu_seconds(server.pid), time.perf_counter()
                 time.sleep(seconds)
                 used = (cpu_seconds(server.pid) - cpu) / (time.perf_counter() - began)
-                memory = resident(server.pid) / 2**20
+                memory = resident_of(server.pid) / 2**20
             yield Row(f"{queue}, {kernels}: resident", (memory,), "MB", "<= 150")
             note = f"over {seconds:g} s"
             yield Row(f"{queue}, {kernels}: idle", (100.0 * used,), "% core", "<= 1", note)

@@ -33,5 +33,10 @@ def cpu_seconds(pid: int) -> float:
 
 def resident_bytes() -> int:
     """Return the resident memory of this process."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return resident_of(os.getpid())
+
+
+def resident_of(pid: int) -> int:
+    """Return the resident memory of a process, bytes."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")

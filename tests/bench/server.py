@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
@@ -60,15 +60,23 @@ def run(setting: Setting) -> Iterator[Row]:
 
 
 @contextmanager
-def started(command: list[str], logs: Path) -> Iterator[Server]:
-    """Start a server that announces its address, and end it."""
+def started(
+    command: list[str],
+    logs: Path,
+    *,
+    seconds: float = START_SECONDS,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Server]:
+    """Start a server that announces its address within some seconds, and end it."""
     log = (logs / "server.log").open("ab")
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log)
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, env=environment
+    )
     try:
         assert process.stdout is not None
         with DefaultSelector() as selector:
             selector.register(process.stdout, EVENT_READ)
-            line = process.stdout.readline() if selector.select(START_SECONDS) else b""
+            line = process.stdout.readline() if selector.select(seconds) else b""
         if b"http://127.0.0.1:" not in line:
             said = Path(log.name).read_text(errors="replace")[-1000:].strip()
             raise RuntimeError(f"{' '.join(command)} did not start: {said or line!r}")

@@ -7,7 +7,8 @@ else differs from the command.
 
 The watch asks to be woken every 10 ms. Being late says how long the loop was not free; the most of
 that which the loop's own thread can have computed, by its CPU clock, says whether the server was to
-blame or a machine that had others to serve.
+blame or a machine that had others to serve. Benches that look at a part of the run ask for each
+pause with its instant as well.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ TRACE_EVERY = 45.0
 WATCH_NAME = "EVENMATCH_LOAD_WATCH"
 KEEP_NAME = "EVENMATCH_LOAD_KEEP"
 TRACE_NAME = "EVENMATCH_LOAD_TRACE"
+PAUSES_NAME = "EVENMATCH_LOAD_PAUSES"
+PAUSE_LEAST = 0.003
+"""Shorter ones are not noted one by one, s."""
+PAUSES_MOST = 200_000
 
 
 class Pauses(msgspec.Struct):
@@ -71,9 +76,14 @@ class Pauses(msgspec.Struct):
 
 
 class Watch:
-    """Measures how late the loop wakes, and writes it into a file."""
+    """Measures how late the loop wakes, and writes it into a file.
+
+    `long` has each wake-up that was late by `PAUSE_LEAST` or more: when it was on the clock that
+    all processes share, how late, and how much of that the loop's thread computed at the most.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, path: Path, trace: Path | None) -> None:
+        self.long: list[tuple[float, float, float]] = []
         self._loop = loop
         self._path = path
         self._trace = trace
@@ -90,7 +100,10 @@ class Watch:
     def _wake(self) -> None:
         now, cpu = self._loop.time(), time.thread_time()
         late = max(0.0, now - self._due)
-        self._pauses.note(late, min(late, cpu - self._cpu))
+        busy = min(late, cpu - self._cpu)
+        self._pauses.note(late, busy)
+        if late >= PAUSE_LEAST and len(self.long) < PAUSES_MOST:
+            self.long.append((time.monotonic(), late, busy))
         if now >= self._minute_at:
             self._minute_at += 60.0
             self._pauses.end_minute()
@@ -137,15 +150,21 @@ def run() -> int:
     if trace is not None:
         tracemalloc.start(1)
     inner = serving._loop_factory()
+    watches: list[Watch] = []
 
     def watched() -> asyncio.AbstractEventLoop:
         loop = asyncio.new_event_loop() if inner is None else inner()
         watch = Watch(loop, path, None if trace is None else Path(trace))
+        watches.append(watch)
         loop.call_soon(watch.begin)
         return loop
 
     serving._loop_factory = lambda: watched
-    return main(sys.argv[1:])
+    try:
+        return main(sys.argv[1:])
+    finally:
+        if out := os.environ.get(PAUSES_NAME):
+            Path(out).write_bytes(msgspec.json.encode([each.long for each in watches]))
 
 
 if __name__ == "__main__":

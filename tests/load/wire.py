@@ -189,9 +189,10 @@ class Socket(asyncio.Protocol):
 
 
 def upgrade(key: str) -> bytes:
-    """Return the request that opens a `Socket`."""
+    """Return the request that opens a `Socket`; a server without keys takes an empty one."""
+    authorization = f"authorization: Bearer {key}\r\n" if key else ""
     return (
-        f"GET /v1/stream HTTP/1.1\r\nhost: {HOST}\r\nauthorization: Bearer {key}\r\n"
+        f"GET /v1/stream HTTP/1.1\r\nhost: {HOST}\r\n{authorization}"
         f"upgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-version: 13\r\n"
         f"sec-websocket-key: {HANDSHAKE.decode()}\r\n\r\n"
     ).encode()
