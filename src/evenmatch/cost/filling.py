@@ -55,21 +55,34 @@ class Labels:
         self._numbers.clear()
         self._known.clear()
 
-    def may_fill(self, chosen: Mapping[Kind, int], left: Mapping[Kind, int]) -> bool | None:
+    def may_fill(
+        self,
+        chosen: Mapping[Kind, int],
+        left: Mapping[Kind, int],
+        seats: tuple[int, ...] | None = None,
+    ) -> bool | None:
         """Return whether some match holds these kinds and fills up from those; None: unknown.
 
         Seats and sides are answered exactly, and so are roles where all play alone: then all who
         are chosen have a role, and the others fill the rest, iff both conditions below hold. With
         parties they are necessary only.
+
+        Args:
+            chosen: Tickets of the match, by kind.
+            left: Tickets that may join them, by kind.
+            seats: Players of each team, where a match smaller than a full one is asked for.
         """
-        if self._roles and not self._may_fill_roles(chosen, left):
+        seats = self._seats if seats is None else seats
+        if self._roles and not self._may_fill_roles(chosen, left, self._k - sum(seats)):
             return False
         # More than fit into a match make no difference, and alike questions are remembered.
         some = [(self._seat_kind(kind), min(n, self._k // kind[0])) for kind, n in left.items()]
         sure = [(self._seat_kind(kind), n) for kind, n in chosen.items()]
-        return fillable(_joined(sure), _joined(some), self._seats)
+        return fillable(_joined(sure), _joined(some), seats)
 
-    def _may_fill_roles(self, chosen: Mapping[Kind, int], left: Mapping[Kind, int]) -> bool:
+    def _may_fill_roles(
+        self, chosen: Mapping[Kind, int], left: Mapping[Kind, int], empty: int
+    ) -> bool:
         have: Counter[int] = Counter()
         for (_, label), count in chosen.items():
             for mask, players in self._known[label][1]:
@@ -79,6 +92,8 @@ class Labels:
         for (_, label), count in left.items():
             for mask, players in self._known[label][1]:
                 have[mask] += players * count
+        # Whoever is not there leaves a seat of any role empty.
+        have[(1 << len(self._roles)) - 1] += empty
         return fill_seats(_sorted({m: min(n, self._k) for m, n in have.items()}), self._role_seats)
 
     def _seat_kind(self, kind: Kind) -> Kind:

@@ -65,8 +65,10 @@ class Seats(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             with a side or with roles that do not go together.
         fills: Whether this one and tickets that may play with it now can fill a match.
         fills_without_rules: Whether they could if no rule kept anybody apart.
-        players_missing: Players that are missing for a full match.
-        roles_missing: Players that are missing, by role.
+        players_missing: Players that are missing for a match, the smallest that may start: seats
+            that this one and those who may play with it leave empty, as their parties and roles
+            go together. In a queue with roles and parties it is a number that is missing at least.
+        roles_missing: How many of these have to play a role at least, by role.
         sizes_missing: Sizes of parties each of which alone would complete a match.
     """
 

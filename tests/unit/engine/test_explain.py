@@ -136,6 +136,66 @@ def test_missing_roles_sizes_and_players_are_named() -> None:
     assert "this party of 2 needs a solo or a party of 4 more" in part.changes
 
 
+HERO = (("tank", 1), ("damage", 2), ("support", 2))
+FIVES = Format((5, 5))
+
+
+def _parties(*sizes: int) -> list[NewTicket]:
+    return [new_ticket(f"t{at}", *range(size)) for at, size in enumerate(sizes)]
+
+
+def _players(*roles: str) -> list[NewTicket]:
+    each = [tuple(filter(None, given.split("+"))) for given in roles]
+    return [NewTicket((Player(f"p{at}", roles=own),)) for at, own in enumerate(each)]
+
+
+MISSING = [
+    # Format, who waits (the first is asked about), players missing, and of which roles at least.
+    (FIVES, _parties(2), 8, {}),
+    (FIVES, _parties(3, 3, 3), 4, {}),  # a third party of three fits into neither team
+    (FIVES, _parties(1, 4, 4), 1, {}),
+    (FIVES, _parties(5, 4, 4), 1, {}),
+    (Format((1, 1)), _parties(1), 1, {}),
+    (Format((1,) * 8), _parties(1, 1, 1), 5, {}),
+    (Format((1, 4)), _parties(2), 3, {}),
+    (Format((1, 4)), _parties(3, 3), 2, {}),
+    (Format((5, 5), players_min=(3, 3)), _parties(2), 4, {}),
+    (Format((5, 5), players_min=(3, 3)), _parties(5), 3, {}),
+    (Format((1,) * 8, players_min=(1, 1, 1, 1, 0, 0, 0, 0)), _parties(1), 3, {}),
+    (Format((5, 5), roles=HERO), _players(""), 9, {"tank": 1, "damage": 3, "support": 3}),
+    (Format((5, 5), roles=HERO), _players(*["damage"] * 9), 6, {"tank": 2, "support": 4}),
+    (Format((5, 5), roles=HERO), _players("tank+damage", "tank"), 8, {"damage": 3, "support": 4}),
+]
+
+
+@pytest.mark.parametrize(("form", "tickets", "players", "roles"), MISSING)
+def test_missing_players_are_those_whom_the_others_leave_seats_for(
+    form: Format, tickets: list[NewTicket], players: int, roles: dict[str, int]
+) -> None:
+    engine = engine_of(Queue(format=form, policy="greedy"))
+    one, *_ = enter(engine, 0.0, *tickets)
+    seats = told(engine, one, 1.0).seats
+    assert (seats.players_missing, seats.roles_missing) == (players, roles)
+
+
+def test_a_lone_party_of_two_is_told_that_eight_are_missing() -> None:
+    party = NewTicket((Player("a"), Player("b")))
+    plain = engine_of(Queue(format=FIVES, wait_max=60.0, on_deadline="bots", policy="greedy"))
+    (one,) = enter(plain, 0.0, party)
+    assert told(plain, one, 1.0).summary == (
+        "This ticket has waited 1 s in main as a party of 2: nobody else waits there, and 8 more "
+        "players are needed for a match. In 59 s this ticket plays with computer players."
+    )
+    roles = engine_of(Queue(format=Format((5, 5), roles=HERO), policy="greedy"))
+    (one,) = enter(roles, 0.0, party)
+    part = told(roles, one, 1.0)
+    assert part.seats.players_missing == 8
+    more = "8 more players"
+    least = ", at least 2 of them of role damage and 2 of role support"
+    assert part.changes == (f"{more} who may play with this ticket now{least}",)
+    assert f"{more} are needed for a match{least}." in part.summary
+
+
 def test_those_who_go_together_on_no_side_are_misfits() -> None:
     engine = engine_of(Queue(format=Format(sides=("cat", "mouse"))))
     one, *_ = enter(engine, 0.0, *(new_ticket(f"c{n}", 1, side="cat") for n in range(4)))

@@ -202,7 +202,7 @@ def test_parties_that_fill_no_team_are_told_so() -> None:
     hand_in(engine, Enqueue(0.0, tuple(new_ticket(f"p{n}", 1, 2) for n in range(3))))
     assert told(engine, "s0-1", 1.0) == (
         "This ticket has waited 1 s in trios as a party of 2: both other tickets may play with it "
-        "now, but they do not fill its teams."
+        "now, but 2 more players are needed for a match."
     )
 
 

@@ -12,6 +12,7 @@ from evenmatch.engine.explanation.scene import Scene
 from evenmatch.engine.explanation.sight import Obstacle, Sight, when_table
 from evenmatch.engine.explanation.tolerances import limit_now
 from evenmatch.engine.explanation.words import (
+    at_least,
     count,
     limit_text,
     rule_name,
@@ -51,14 +52,16 @@ def changes_of(scene: Scene, crowd: Crowd, sight: Sight, seats: Seats) -> tuple[
 def _of_seats(crowd: Crowd, sight: Sight, seats: Seats) -> list[str]:
     if seats.fills:
         return []
-    found = [
-        f"{count(missing, 'more player')} of role {role}"
-        for role, missing in sorted(seats.roles_missing.items())
-    ]
-    if seats.players_missing:
-        found.append(
-            f"{count(seats.players_missing, 'more player')} who may play with this ticket now"
-        )
+    roles, players = seats.roles_missing, seats.players_missing
+    found = []
+    if players and sum(roles.values()) == players:
+        found = [
+            f"{count(missing, 'more player')} of role {role}"
+            for role, missing in sorted(roles.items())
+        ]
+    elif players:
+        more = count(players, "more player")
+        found = [f"{more} who may play with this ticket now{at_least(roles)}"]
     if seats.sizes_missing and not seats.roles_missing and not crowd.queue.format.solo_only:
         size = crowd.tickets[sight.row].size
         found.append(f"this party of {size} needs {sized(seats.sizes_missing)} more")

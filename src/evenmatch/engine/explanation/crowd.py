@@ -143,9 +143,20 @@ class Crowd:
         found: Floats = self._cut(trait, 0)[1][-1]
         return found
 
-    def may_fill(self, chosen: Mapping[Kind, int], left: Mapping[Kind, int]) -> bool:
-        """Return whether some match holds these kinds and fills up from those; yes in doubt."""
-        return self.labels.may_fill(chosen, left) is not False
+    def may_fill(
+        self,
+        chosen: Mapping[Kind, int],
+        left: Mapping[Kind, int],
+        seats: tuple[int, ...] | None = None,
+    ) -> bool:
+        """Return whether some match holds these kinds and fills up from those; yes in doubt.
+
+        Args:
+            chosen: Tickets of the match, by kind.
+            left: Tickets that may join them, by kind.
+            seats: Players of each team of a smaller match than a full one.
+        """
+        return self.labels.may_fill(chosen, left, seats) is not False
 
     def counts(self, among: Mask) -> dict[Kind, int]:
         """Return how many tickets of each kind there are among some."""

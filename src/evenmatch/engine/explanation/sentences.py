@@ -9,9 +9,10 @@ import math
 
 from evenmatch.engine.explanation.scene import Scene
 from evenmatch.engine.explanation.words import (
+    at_least,
     count,
-    joined,
     limit_text,
+    of_roles,
     seconds,
     sentence,
     sized,
@@ -180,7 +181,9 @@ def _end(part: QueuePart, scene: Scene, ticket_id: str) -> str:
 def _who_may(part: QueuePart) -> str:
     """Return who may play with a ticket, what keeps the others away, and who is missing."""
     if not part.others:
-        return "nobody else waits there"
+        # That one is missing goes without saying.
+        missing = _missing(part) if part.seats.players_missing > 1 else ""
+        return f"nobody else waits there, and {missing}" if missing else "nobody else waits there"
     everybody = {1: "the only other ticket", 2: "both other tickets"}.get(
         part.others, f"all {part.others:,} other tickets"
     )
@@ -219,19 +222,18 @@ def _missing(part: QueuePart) -> str:
     seats, code = part.seats, part.reason.code
     if code == "rules" and seats.fills:
         return "a short search finds no match in which all of them may play with each other"
-    if seats.fills or (code != "seats" and not part.allowed):
+    if seats.fills or (code not in ("seats", "alone") and not part.allowed):
         return ""
-    if seats.roles_missing:
-        lacks = [
-            f"{count(number, 'player')} of role {role}"
-            for role, number in sorted(seats.roles_missing.items())
-        ]
-        return f"{joined(lacks)} {_are(sum(seats.roles_missing.values()))} missing"
-    if seats.players_missing and (part.allowed or not seats.misfits):
-        number = seats.players_missing
+    number = seats.players_missing
+    if number and sum(seats.roles_missing.values()) == number:
+        return f"{of_roles(seats.roles_missing)} {_are(number)} missing"
+    if number and (part.allowed or not seats.misfits):
         even = code == "seats" and any(rule.blocks for rule in part.rules)
         more = ", and those who wait would not do even without rules" if even else ""
-        return f"{count(number, 'more player')} {_are(number)} needed for a match{more}"
+        roles = at_least(seats.roles_missing)
+        if seats.sizes_missing and number not in seats.sizes_missing:
+            roles += f", or {sized(seats.sizes_missing)}"
+        return f"{count(number, 'more player')} {_are(number)} needed for a match{roles}{more}"
     if seats.sizes_missing:
         return f"{sized(seats.sizes_missing)} more would complete a match"
     return "they do not fill its teams" if part.allowed else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from evenmatch.model.explanation import Tolerance
 from evenmatch.model.queue import NUMERIC, Rule
@@ -71,6 +71,31 @@ def sized(sizes: Sequence[int]) -> str:
     'a solo or a party of 4'
     """
     return joined(["a solo" if size == 1 else f"a party of {size}" for size in sizes], "or")
+
+
+def of_roles(missing: Mapping[str, int]) -> str:
+    """Return missing players by role.
+
+    >>> of_roles({"tank": 2, "damage": 1})
+    '1 player of role damage and 2 players of role tank'
+    """
+    return joined(
+        [f"{count(number, 'player')} of role {role}" for role, number in _sorted(missing)]
+    )
+
+
+def at_least(missing: Mapping[str, int]) -> str:
+    """Return what is known of the roles of missing players, who are more than these.
+
+    >>> at_least({"tank": 2, "damage": 1}), at_least({})
+    (', at least 1 of them of role damage and 2 of role tank', '')
+    """
+    first, *more = [f"{number} of role {role}" for role, number in _sorted(missing)] or [""]
+    return f", at least {joined([first.replace(' of', ' of them of', 1), *more])}" if first else ""
+
+
+def _sorted(missing: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(missing.items())
 
 
 def sentence(text: str) -> str:
