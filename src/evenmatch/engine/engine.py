@@ -23,7 +23,7 @@ from evenmatch.engine.check import playable
 from evenmatch.engine.configuration import carried_over, check_configuration, misfits
 from evenmatch.engine.deadlines import Entry
 from evenmatch.engine.fill import fill_at_deadline
-from evenmatch.engine.house import House, Resolve
+from evenmatch.engine.house import House, Resolve, Watch
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.ladders import Ladders, Rate
 from evenmatch.engine.limits import Limits
@@ -76,6 +76,7 @@ class Engine:
         shard: Prefix of the ids that the engine gives.
         limits: How much it takes.
         rate: Computes ratings; needed where queues have a rating system.
+        watch: Put around each matcher by whoever drives the engine and has a clock.
     """
 
     def __init__(
@@ -85,10 +86,11 @@ class Engine:
         shard: str = "s0",
         limits: Limits | None = None,
         rate: Rate | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.shard = shard
         self.limits = limits or Limits()
-        self._house = House(resolve, shard)
+        self._house = House(resolve, shard, watch)
         self._acceptance = Acceptance(self._house)
         self._backfill = Backfill(self._house)
         self.ladders = Ladders(self._house, rate)
@@ -113,6 +115,11 @@ class Engine:
             Update: self._update,
             Void: self._backfill.void,
         }
+
+    @property
+    def now(self) -> float:
+        """Return the instant of the last input; none may be earlier."""
+        return self._house.now
 
     @property
     def tables(self) -> Tables:

@@ -25,13 +25,16 @@ from evenmatch.model.inputs import Advance, Input
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Decision, Memory, Policy
+from evenmatch.policies.base import Decision, Matcher, Memory, Policy
 
 if TYPE_CHECKING:
     from evenmatch.engine.fills import Fills
 
 Resolve = Callable[[Queue], Policy]
 """From a queue to its policy; `policies.registry.parse_policy` behind a lambda, usually."""
+
+Watch = Callable[[Queue, Matcher], Matcher]
+"""Puts something around a matcher that decides nothing, such as a stopwatch."""
 
 Found = tuple[list[Ticket], Seating, int]
 """Tickets by age, their division, and the number of bots."""
@@ -43,9 +46,11 @@ class House:
     Args:
         resolve: Makes a queue's policy.
         shard: Prefix of the ids that are given.
+        watch: Put around each matcher.
     """
 
-    def __init__(self, resolve: Resolve, shard: str) -> None:
+    def __init__(self, resolve: Resolve, shard: str, watch: Watch | None = None) -> None:
+        self._watch = watch
         self.shard = shard
         self.tables = Tables()
         self.pools: dict[str, Pool] = {}
@@ -103,7 +108,10 @@ class House:
 
     def make_pool(self, queue: Queue, seed: int, memory: Memory | None) -> Pool:
         """Return a pool for the queue with a matcher of its policy."""
-        return Pool(queue, self.resolve(queue), seed=seed, memory=memory)
+        pool = Pool(queue, self.resolve(queue), seed=seed, memory=memory)
+        if self._watch is not None:
+            pool.matcher = self._watch(queue, pool.matcher)
+        return pool
 
     def open_pools(self, pools: dict[str, Pool], same: Collection[str] = ()) -> None:
         """Put pools in the place of all others, and let the waiting tickets enter in order.

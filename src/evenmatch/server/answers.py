@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from evenmatch.engine.engine import Engine
 from evenmatch.engine.shard import Answer, Shard
 from evenmatch.errors import KeyReused, MatchmakingError
-from evenmatch.model.inputs import Enqueue
+from evenmatch.model.inputs import Enqueue, Input
 
 Told = tuple[Any, MatchmakingError | None]
 """The value of an answer, and its error.
@@ -41,3 +44,41 @@ def is_repeat(shard: Shard, given: Enqueue) -> bool:
         return shard.answered_before(given) is not None
     except KeyReused:
         return True
+
+
+class Asking:
+    """What hands in inputs and takes questions by callback, for those who would rather await."""
+
+    def handle(self, given: Input, to: Callable[[Answer], None]) -> None:
+        """Hand an input in; `to` is called with the answer when it is durable."""
+        raise NotImplementedError
+
+    def read(self, query: Callable[[Engine], Any], to: Callable[[Answer], None]) -> None:
+        """Ask the engine; `to` is called with the answer when what it rests on is durable."""
+        raise NotImplementedError
+
+    async def ask(self, given: Input) -> Any:
+        """Hand an input in and return the value of its answer, or raise its error."""
+        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        self.handle(given, partial(resolve, future))
+        return value_of(await future)
+
+    async def look(
+        self, query: Callable[[Engine], Any], then: Callable[[Any], None] | None = None
+    ) -> Any:
+        """Ask the engine and return the answer, or raise its error.
+
+        `then` is called with the answer before any later record is heard of.
+        """
+        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+
+        def to(answer: Answer) -> None:
+            try:
+                if then is not None and answer.error is None and not future.done():
+                    then(answer.value)
+            except Exception as error:  # noqa: BLE001
+                future.set_exception(error)
+            resolve(future, answer)
+
+        self.read(query, to)
+        return value_of(await future)

@@ -25,18 +25,22 @@ class Clock:
         self, start: float, *, speed: float = 1.0, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._start = round_up(start)
-        self._speed = speed
+        self.speed = speed
         self._monotonic = monotonic
         self._zero = monotonic()
 
     def now(self) -> float:
         """Return engine time, a multiple of 2^-20 s that never falls."""
-        elapsed = (self._monotonic() - self._zero) * self._speed
+        elapsed = (self._monotonic() - self._zero) * self.speed
         return math.floor((self._start + elapsed) * TICKS) / TICKS
+
+    def before(self, seconds: float) -> float:
+        """Return the engine instant of so many real seconds ago, a multiple of 2^-20 s."""
+        return math.floor((self.now() - seconds * self.speed) * TICKS) / TICKS
 
     def delay(self, at: float) -> float:
         """Return the real seconds until an engine instant, >= 0."""
-        return max(0.0, (at - self.now()) / self._speed)
+        return max(0.0, (at - self.now()) / self.speed)
 
 
 def resumed_at(last_now: float, last_wall: float, wall: float) -> float:

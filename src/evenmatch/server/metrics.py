@@ -21,6 +21,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 WAIT_BUCKETS = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
 REQUEST_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 JOB_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+LOOP_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 BATCH_BUCKETS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 LOG_PAUSE = 60.0
 """An unexpected error of the same kind is logged once in this many seconds."""
@@ -54,8 +55,26 @@ class Metrics:
             ["queue"],
             WAIT_BUCKETS,
         )
-        self.registry.register(self._requests)
-        self.registry.register(self._waits)
+        self._inputs = Tallies(
+            "evenmatch_input_seconds",
+            "What inputs take of the event loop, by their kind and the first queue they name",
+            ["input", "queue"],
+            LOOP_BUCKETS,
+        )
+        self._decisions = Tallies(
+            "evenmatch_decision_seconds",
+            "What decisions of a queue's policy take of the event loop, jobs left out",
+            ["queue"],
+            LOOP_BUCKETS,
+        )
+        for tallies in (self._requests, self._waits, self._inputs, self._decisions):
+            self.registry.register(tallies)
+        self._lag = Histogram(
+            "evenmatch_loop_lag_seconds",
+            "How late a timer of the event loop is that is due every 0.05 s",
+            buckets=LOOP_BUCKETS,
+            registry=self.registry,
+        )
         self._commit_seconds = Histogram(
             "evenmatch_journal_commit_seconds",
             "Durations of commits",
@@ -120,6 +139,18 @@ class Metrics:
     def solved(self, seconds: float) -> None:
         """Count a job that has its plan."""
         self._job_seconds.observe(seconds)
+
+    def lagged(self, seconds: float) -> None:
+        """Count by how much a timer of the event loop was late."""
+        self._lag.observe(seconds)
+
+    def handled(self, kind: str, queue: str, seconds: float) -> None:
+        """Count an input that the engine has dealt with."""
+        self._inputs.of(kind, queue).observe(seconds)
+
+    def decided(self, queue: str, seconds: float) -> None:
+        """Count a decision of a policy."""
+        self._decisions.of(queue).observe(seconds)
 
     def turned_away(self, reason: str) -> None:
         """Count a request that the gate let nobody see."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
@@ -44,7 +44,25 @@ class OnCall(Collector):
                 "Free space where the journal is",
                 value=shutil.disk_usage(runtime.plan.data).free,
             )
+        yield GaugeMetricFamily(
+            "evenmatch_loop_lag_longest_seconds",
+            "The longest lateness of the event loop in the last minute",
+            value=runtime.lag.longest,
+        )
+        yield CounterMetricFamily(
+            "evenmatch_loop_away_seconds",
+            "Time in which the event loop read no socket, and which is not counted against players",
+            value=runtime.lag.away,
+        )
         if runtime.failure is None:
+            slow = GaugeMetricFamily(
+                "evenmatch_policy_slow",
+                "The longest decision of a policy that keeps the event loop busy for too long",
+                labels=["queue", "policy"],
+            )
+            for each in runtime.timings.slow(runtime.engine):
+                slow.add_metric([each.queue, each.policy], each.longest)
+            yield slow
             yield GaugeMetricFamily(
                 "evenmatch_journal_unsaved_records",
                 "Records since the last snapshot, which a restart reads again",

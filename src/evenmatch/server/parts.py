@@ -20,6 +20,7 @@ from evenmatch.server.feed import MatchFeed
 from evenmatch.server.figures import EngineFigures
 from evenmatch.server.followers import Followers, TicketFeed
 from evenmatch.server.forecasting import WaitEstimates
+from evenmatch.server.lag import Lag
 from evenmatch.server.listener import Listener
 from evenmatch.server.metrics import Metrics
 from evenmatch.server.on_call import OnCall
@@ -30,6 +31,7 @@ from evenmatch.server.shadows import Shadows
 from evenmatch.server.statistics import Statistics
 from evenmatch.server.switchback import Switchbacks
 from evenmatch.server.ticket_log import TicketLog
+from evenmatch.server.timings import Timings
 from evenmatch.server.tracing import asks_for_traces
 
 
@@ -97,6 +99,8 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         listeners=(watch, matches, *heard, *_further(plan)),
         commits=metrics,
         solved=metrics.solved,
+        lag=Lag(metrics.lagged),
+        timings=Timings(metrics.handled, metrics.decided),
         snapshot_every=snapshot_every,
     )
     metrics.registry.register(OnCall(runtime))

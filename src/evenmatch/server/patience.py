@@ -18,6 +18,12 @@ from evenmatch.errors import ConfigError
 REQUEST_SECONDS = 30
 """A request must be here, body and all, this long after it began; so must a first one."""
 REQUEST_SECONDS_NAME = "EVENMATCH_REQUEST_SECONDS"
+LAST_CALL = 0.5
+"""Seconds for which sockets are read before a connection is closed because its time is up.
+
+Timers run before sockets are read. After a stall of the event loop, what a client sent in time lies
+there still; it is read when the loop has come round once more.
+"""
 HEAD_BYTES_MAX = 65_536
 """Bytes of a request's line, its headers, and the headers that may follow its body."""
 
@@ -41,6 +47,9 @@ def websocket_protocol() -> type[asyncio.Protocol]:
                 super().handle_ping()
             elif pongs := self.conn.data_to_send():
                 self._owed = pongs[-1]
+
+        def keepalive_timeout(self) -> None:
+            self.pong_timer = self.loop.call_later(LAST_CALL, super().keepalive_timeout)
 
         def resume_writing(self) -> None:
             super().resume_writing()
@@ -123,7 +132,15 @@ def _patient(seconds: int) -> type[asyncio.Protocol]:
             self._stop_clock()
             super().handle_websocket_upgrade()
 
+        def timeout_keep_alive_handler(self) -> None:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                LAST_CALL, super().timeout_keep_alive_handler
+            )
+
         def _lose_patience(self) -> None:
+            self._end = self.loop.call_later(LAST_CALL, self._close)
+
+        def _close(self) -> None:
             self._end = None
             self.transport.close()
 

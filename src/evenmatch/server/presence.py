@@ -5,6 +5,9 @@ poll that follows it, at least that often. When the last sign of life was is kep
 is no input; what is journalled is the cancel that follows from it. So after a restart, and after a
 rebuild, everybody has the whole time once more.
 
+Instants here are those of `Runtime.attended`: time in which the event loop read no socket is
+nobody's silence, since signs of life that were sent meanwhile are read late.
+
 A herd that falls silent at once is cancelled in slices, so that the others are served meanwhile.
 """
 
@@ -179,7 +182,7 @@ class Presence:
 
     def _now(self) -> float:
         if self._runtime is not None:
-            return self._runtime.now()
+            return self._runtime.attended()
         assert self._engine is not None
         return self._engine.tables.now
 
@@ -194,7 +197,7 @@ class Presence:
         if at == math.inf or (self._timer is not None and self._timer_at <= at):
             return
         self._disarm()
-        delay = min(self._runtime.clock.delay(at), SLEEP_MOST)
+        delay = min(max(at - self._now(), 0.0) / self._runtime.clock.speed, SLEEP_MOST)
         self._timer_at = at
         self._timer = asyncio.get_running_loop().call_later(delay, self._look)
 
@@ -210,7 +213,7 @@ class Presence:
         # Where the shard has failed, everybody is expected anew when it is back.
         if runtime is None or runtime.failure is not None:
             return
-        now, until, cancelled = runtime.now(), perf_counter() + SLICE_SECONDS, 0
+        now, until, cancelled = self._now(), perf_counter() + SLICE_SECONDS, 0
         while perf_counter() < until and self._due_at() <= now:
             ticket_id = self._take(now)
             if ticket_id is None:

@@ -14,6 +14,7 @@ import msgspec
 import evenmatch
 from evenmatch.engine.configuration import Foreseen, foresee
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.house import Watch
 from evenmatch.engine.limits import Limits
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.records import FORMAT
@@ -102,16 +103,26 @@ class Recovered(msgspec.Struct, frozen=True):
 
 
 async def recover(
-    journal: Journal, plan: Plan, *, wall: Callable[[], float] = time.time
+    journal: Journal,
+    plan: Plan,
+    watch: Watch | None = None,
+    *,
+    wall: Callable[[], float] = time.time,
 ) -> Recovered:
     """Take the shard over and rebuild its engine: the newest snapshot, then the records after it.
+
+    Args:
+        journal: Where the records are.
+        plan: What to run.
+        watch: Put around each matcher.
+        wall: Unix time.
 
     Raises:
         StaleOwner: Another owner holds the shard.
         JournalError: The journal cannot be read, or is damaged.
     """
     epoch = await journal.lease(plan.shard, plan.owner, LEASE_SECONDS)
-    engine, memories, snapshot_at = await rebuild(journal, plan)
+    engine, memories, snapshot_at = await rebuild(journal, plan, watch)
     last_seq, last_wall = await journal.last(plan.shard)
     # Not later: deadlines that passed meanwhile are met at their own instants.
     await asyncio.to_thread(engine.resume, engine.tables.now, memories)
@@ -123,7 +134,9 @@ async def recover(
     return Recovered(engine, epoch, last_wall, snapshot_at)
 
 
-async def rebuild(journal: Journal, plan: Plan) -> tuple[Engine, Mapping[str, Memory], int]:
+async def rebuild(
+    journal: Journal, plan: Plan, watch: Watch | None = None
+) -> tuple[Engine, Mapping[str, Memory], int]:
     """Return an engine with all that a journal holds, which nobody may change that way.
 
     Returns:
@@ -134,7 +147,7 @@ async def rebuild(journal: Journal, plan: Plan) -> tuple[Engine, Mapping[str, Me
         JournalError: The journal cannot be read, or is damaged.
     """
     limits = engine_limits(plan.settings)
-    engine = Engine(resolve, shard=plan.shard, limits=limits, rate=rate_period)
+    engine = Engine(resolve, shard=plan.shard, limits=limits, rate=rate_period, watch=watch)
     stored = await journal.latest_snapshot(plan.shard)
     # The new engine is nobody else's yet: threads may fill it while the loop serves others.
     memories = await asyncio.to_thread(_restore, engine, stored)

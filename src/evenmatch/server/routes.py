@@ -223,7 +223,10 @@ class Routes:
         if self._runtime.draining:
             reason = "the server is about to stop and takes no new tickets"
             return json({"status": "draining", "reason": reason}, 503)
-        return json({"status": "ready"})
+        slow = self._runtime.timings.slow(self._runtime.engine)
+        if not slow or principal_of(request.scope).kind == "nobody":
+            return json({"status": "ready"})
+        return json({"status": "ready", "detail": [str(each) for each in slow]})
 
 
 def _check_host(engine: Engine, match_id: str, player: str) -> None:

@@ -13,9 +13,9 @@ another owner has taken the shard over is it given up.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -30,13 +30,14 @@ from evenmatch.errors import (
     JournalError,
     JournalUnavailable,
     MatchmakingError,
-    PolicyError,
     StaleOwner,
 )
 from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong, Settle
-from evenmatch.server.answers import Told, ignore, is_repeat, resolve, value_of
+from evenmatch.server.answers import Asking, ignore, is_repeat
 from evenmatch.server.clock import Clock, resumed_at
+from evenmatch.server.faults import FaultLog
+from evenmatch.server.lag import Lag
 from evenmatch.server.listener import Listener
 from evenmatch.server.logs import log
 from evenmatch.server.metrics import Commits
@@ -51,6 +52,7 @@ from evenmatch.server.recovery import (
     recover,
 )
 from evenmatch.server.timer import Timer
+from evenmatch.server.timings import Timings, queue_of
 from evenmatch.server.turns import as_played
 from evenmatch.server.versions import Versions, chosen
 from evenmatch.server.workers import Workers
@@ -61,7 +63,7 @@ REBUILD_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before the tries to rebuild; the last one repeats."""
 
 
-class Runtime:
+class Runtime(Asking):
     """A shard at work on a journal.
 
     Args:
@@ -70,6 +72,8 @@ class Runtime:
         listeners: Who hears of durable records, in order.
         commits: Who counts commits.
         solved: Told of the seconds that a job took.
+        lag: Measures how late the loop is.
+        timings: Measures what inputs and decisions take of it.
         wall: Unix time.
         snapshot_every: Records between two snapshots.
     """
@@ -82,6 +86,8 @@ class Runtime:
         listeners: Sequence[Listener] = (),
         commits: Commits | None = None,
         solved: Callable[[float], None] | None = None,
+        lag: Lag | None = None,
+        timings: Timings | None = None,
         wall: Callable[[], float] = time.time,
         snapshot_every: int = SNAPSHOT_EVERY,
     ) -> None:
@@ -104,8 +110,10 @@ class Runtime:
         self._idle = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
         self._timer = Timer(self._fire)
-        self._faults: list[PolicyError] = []
+        self._faults = FaultLog()
         self._crashed: JournalError | None = None
+        self.lag = lag or Lag()
+        self.timings = timings or Timings()
         self._workers = Workers(self._settle, self._job_failed, solved)
 
     @property
@@ -128,8 +136,6 @@ class Runtime:
         """Return how many durable records no snapshot covers."""
         return self._snapshots.behind
 
-    # Life
-
     async def start(self) -> None:
         """Recover, bring the configuration into force, and begin to write.
 
@@ -137,7 +143,7 @@ class Runtime:
             MatchmakingError: The journal or the configuration cannot be used.
         """
         try:
-            found = await recover(self.journal, self.plan, wall=self.wall)
+            found = await recover(self.journal, self.plan, self.timings.watch, wall=self.wall)
             tables = found.engine.tables
             self.plan = chosen(self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
@@ -147,6 +153,7 @@ class Runtime:
             self.clock = Clock(at, speed=self.plan.settings.clock_speed)
             self._take_over(found)
             self._writer = asyncio.create_task(self._write())
+            self.lag.begin(self.note_lag)
             await self._configure()
         except MatchmakingError:
             await self.stop()
@@ -177,6 +184,7 @@ class Runtime:
             # From here on nobody would commit what an input changes.
             self.failure = self.failure or "stopped"
             self._timer.disarm()
+            self.lag.end()
             await self._workers.stop()
             if self._writer is not None:
                 self._writer.cancel()
@@ -192,8 +200,35 @@ class Runtime:
         """Return engine time."""
         return self.clock.now()
 
+    def attended(self) -> float:
+        """Return engine time without the stretches in which the loop read nothing."""
+        self.note_lag()
+        return self.clock.now() - self.lag.excused * self.clock.speed
+
+    def note_lag(self, latest: float = math.inf) -> None:
+        """Give those who are asked for acceptance the time for which the loop was away.
+
+        What they sent meanwhile lies in the sockets. This comes before any other input, at the
+        instant at which the loop was last seen: no deadline of the time since has fired.
+
+        Args:
+            latest: The instant of the input that comes next.
+        """
+        away, excused = self.lag.notice()
+        if away and self.failure is None and self.engine.tables.proposals:
+            speed = self.clock.speed
+            left_at = max(min(self.clock.before(away), latest), self.engine.now)
+            try:
+                effects = self.shard.handle(Prolong(left_at, excused * speed), ignore)
+                self._see_to_records()
+            except Exception as error:  # noqa: BLE001
+                self._crash(error)
+            else:
+                self._execute(effects)
+
     def handle(self, given: Input, to: Callable[[Answer], None]) -> None:
         """Hand an input in; `to` is called with the answer when it is durable."""
+        self.note_lag(given.now)
         if self.failure is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
             return
@@ -201,7 +236,9 @@ class Runtime:
             to(Answer(to, error=Draining("the server is about to stop: try again in a second")))
             return
         try:
+            began, queue = self.timings.clock(), queue_of(given, self.engine.tables)
             effects = self.shard.handle(given, to)
+            self.timings.input(given, queue, began)
             self._see_to_records()
         except Exception as error:  # noqa: BLE001
             to(Answer(to, error=self._crash(error)))
@@ -214,32 +251,6 @@ class Runtime:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
             return
         self._execute(self.shard.read(query, to))
-
-    async def ask(self, given: Input) -> Any:
-        """Hand an input in and return the value of its answer, or raise its error."""
-        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
-        self.handle(given, partial(resolve, future))
-        return value_of(await future)
-
-    async def look(
-        self, query: Callable[[Engine], Any], then: Callable[[Any], None] | None = None
-    ) -> Any:
-        """Ask the engine and return the answer, or raise its error.
-
-        `then` is called with the answer before any later record is heard of.
-        """
-        future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
-
-        def to(answer: Answer) -> None:
-            try:
-                if then is not None and answer.error is None and not future.done():
-                    then(answer.value)
-            except Exception as error:  # noqa: BLE001
-                future.set_exception(error)
-            resolve(future, answer)
-
-        self.read(query, to)
-        return value_of(await future)
 
     # Effects
 
@@ -270,12 +281,12 @@ class Runtime:
 
     def _job_failed(self, running: RunningJob, error: BaseException) -> None:
         self.shard.fail_job(running, error)
-        self._report_faults()
+        self._faults.tell(self.engine)
 
     def _fire(self) -> None:
         self.handle(Advance(self.now()), ignore)
         # One that decided nothing leaves no record, and nobody would look until the next commit.
-        self._report_faults()
+        self._faults.tell(self.engine)
 
     # Writer
 
@@ -290,7 +301,7 @@ class Runtime:
                 await self._fall_back(error)
             except Exception as error:  # noqa: BLE001
                 await self._fall_back(self._crash(error))
-            self._report_faults()
+            self._faults.tell(self.engine)
 
     async def _commit_next(self) -> None:
         """Commit what has gathered, or go idle."""
@@ -319,16 +330,6 @@ class Runtime:
         if self.failure is None:
             self._snapshots.committed(sequence)
 
-    def _report_faults(self) -> None:
-        """Log each policy that broke its contract, once, and where in its code."""
-        known, self._faults = self._faults, self.engine.faults
-        for fault in self._faults:
-            if fault not in known:
-                what = "its queue makes no match"
-                log.error(
-                    "policy_fault", fault=str(fault), consequence=what, exc_info=fault.__cause__
-                )
-
     # Failure
 
     def _crash(self, error: Exception) -> JournalError:
@@ -345,7 +346,7 @@ class Runtime:
 
     async def _rebuild(self) -> None:
         """Take the place of the present shard by what the journal holds; time goes on."""
-        found = await recover(self.journal, self.plan, wall=self.wall)
+        found = await recover(self.journal, self.plan, self.timings.watch, wall=self.wall)
         now = found.engine.tables.now
         if self.clock.now() < now:
             self.clock = Clock(now, speed=self.plan.settings.clock_speed)
@@ -358,7 +359,8 @@ class Runtime:
         self._epoch = found.epoch
         self._durable = found.engine.tables.sequence
         self._snapshots.follow(self.shard, durable=self._durable, stored=found.snapshot_at)
-        self._faults = []
+        self._faults.forget()
+        self.timings.begin(found.engine)
         for listener in self.listeners:
             listener.reset(found.engine)
         self.failure = None

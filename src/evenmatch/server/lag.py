@@ -1,0 +1,133 @@
+"""How late the event loop is, and for how long it read nothing.
+
+A probe asks to be called every `INTERVAL`; by how much it is late, everybody else is late too. A
+loop that does not come round reads no socket, so what players sent in time is read late. That time
+is not theirs: `notice` returns it once to whoever is about to judge them; `excused` adds it up.
+
+Whoever judges asks before each input, not only when the probe is called: after a stall a timer or a
+request may well be the first to run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+
+INTERVAL = 0.05
+"""Seconds between two calls of the probe."""
+AWAY_LEAST = 0.1
+"""Seconds by which the probe must be late for the loop to have been away."""
+READ_MOST = 1.0
+"""Most seconds that are excused besides, until what gathered in the sockets is read."""
+RECENT_SECONDS = 60.0
+"""The longest of this time is shown."""
+SLOTS = 12
+"""Parts of the time of `Recent`: the oldest of them goes at once."""
+
+
+class Recent:
+    """How many durations there were lately, how many of them too long, and the longest.
+
+    Args:
+        seconds: What counts as lately.
+        limit: Seconds above which one is too long.
+    """
+
+    def __init__(self, seconds: float, limit: float) -> None:
+        self._slot = seconds / SLOTS
+        self._limit = limit
+        # By slot: its number, how many, how many too long, the longest.
+        self._slots: deque[tuple[int, int, int, float]] = deque(maxlen=SLOTS + 1)
+
+    def add(self, now: float, value: float) -> None:
+        """Count a duration at an instant; instants never fall."""
+        slot, is_long = int(now / self._slot), value > self._limit
+        if self._slots and self._slots[-1][0] == slot:
+            _, count, long, most = self._slots[-1]
+            self._slots[-1] = (slot, count + 1, long + is_long, max(most, value))
+        else:
+            self._slots.append((slot, 1, int(is_long), value))
+
+    def of(self, now: float) -> tuple[int, int, float]:
+        """Return how many there were, how many too long, and the longest; 0 if there was none."""
+        since = int(now / self._slot) - SLOTS
+        found = [each for each in self._slots if each[0] >= since]
+        longest = max([most for *_, most in found], default=0.0)
+        return sum([each[1] for each in found]), sum([each[2] for each in found]), longest
+
+
+class Lag:
+    """The lateness of one event loop.
+
+    Args:
+        observe: Told of the lateness of each call of the probe, seconds.
+        monotonic: The clock.
+    """
+
+    def __init__(
+        self,
+        observe: Callable[[float], None] | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.excused = 0.0
+        self.away = 0.0
+        self._observe = observe
+        self._monotonic = monotonic
+        self._recent = Recent(RECENT_SECONDS, AWAY_LEAST)
+        self._seen_at = self._due_at = monotonic()
+        self._timer: asyncio.TimerHandle | None = None
+        self._then: Callable[[], None] | None = None
+
+    @property
+    def longest(self) -> float:
+        """Return the longest lateness of the last minute, seconds."""
+        now = self._monotonic()
+        # A loop that has just come round has not called its probe yet.
+        return max(self._recent.of(now)[2], now - self._due_at if self._timer else 0.0)
+
+    def begin(self, then: Callable[[], None]) -> None:
+        """Measure from now on; `then` is called each time that the loop comes round."""
+        self._then = then
+        self._seen_at = self._monotonic()
+        self._arm()
+
+    def end(self) -> None:
+        """Measure no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def notice(self) -> tuple[float, float]:
+        """Return for how long the loop was away, and how much of that to excuse; each time once.
+
+        Returns:
+            Seconds since the loop was last seen, and those with a time to read what has gathered,
+            as long again, at most `READ_MOST`; zeros if the loop was there.
+        """
+        now = self._monotonic()
+        away = now - self._seen_at
+        if self._timer is None or away < INTERVAL + AWAY_LEAST:
+            return 0.0, 0.0
+        self._seen_at = now
+        excused = away + min(away, READ_MOST)
+        self.away += away
+        self.excused += excused
+        return away, excused
+
+    def _arm(self) -> None:
+        self._due_at = self._monotonic() + INTERVAL
+        self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._probe)
+
+    def _probe(self) -> None:
+        now = self._monotonic()
+        late = max(0.0, now - self._due_at)
+        self._recent.add(now, late)
+        if self._observe is not None:
+            self._observe(late)
+        self._arm()
+        if self._then is not None:
+            self._then()
+        self._seen_at = now
