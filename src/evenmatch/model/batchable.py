@@ -66,8 +66,6 @@ def batch_problem(queue: Queue) -> str | None:
     compared += [each.attribute for each in queue.rules if each.kind == "latency"]
     if len(set(compared)) > 1:
         return "compares latencies of several attributes"
-    if any(rule.kind == "latency" and rule.pairs == "region" for rule in queue.rules):
-        return "has a rule on the latency to one region"
     for kind in ("rematch", "host_options", "party_parity", "role_rank"):
         if sum(c.kind == kind for c in queue.criteria) > 1:
             return f"has several criteria {kind}"

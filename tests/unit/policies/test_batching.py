@@ -234,6 +234,8 @@ def test_cost_on_the_kits_queues_equals_the_objective(name: str, seed: int) -> N
         (rule("skill", 0.5, rate=0.05, unit="relative"),),
         (rule("skill", 4_000, rate=100.0, accept="either"),),
         (Rule("latency", "latency", 300.0, expand=Expansion(rate=2.0), pairs="enemies"),),
+        (Rule("latency", "latency", 180.0, expand=Expansion(rate=2.0), pairs="region"),),
+        (Rule("latency", "latency", 250.0, pairs="region", accept="either"),),
         (Rule("same", "mode"),),
         (Rule("same", "mode", expand=Expansion(steps=((20.0, 1.0),))),),
         (Rule("overlap", "words"),),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenmatch.cost.hosts import COSTS, WORDS, reaches
-from evenmatch.cost.latency import known_of, ping_table
+from evenmatch.cost.latency import Known, known_of, ping_table
 from evenmatch.cost.relation import pairs_within
 from evenmatch.cost.rematch import freshness, met
 from evenmatch.cost.rematch import known_of as remembered
@@ -44,7 +44,9 @@ class PairFacts:
         self._pings: list[tuple[Criterion | Rule, float]] = [
             (c, w) for c, w in each if c.kind == "latency"
         ]
-        self._pings += [(r, TRACE) for r in queue.rules if r.kind == "latency"]
+        self._pings += [
+            (r, TRACE) for r in queue.rules if r.kind == "latency" and r.pairs != "region"
+        ]
         self._words = [(c.attribute, w) for c, w in given if c.kind == "same"]
         self._tongues = [(c.attribute, w) for c, w in given if c.kind == "overlap"]
         self._met = next(((c, w) for c, w in each if c.kind == "rematch"), None)
@@ -57,7 +59,7 @@ class PairFacts:
         self._latency = _latency_attribute(queue)
         self._places: dict[str, int] = {}
         self._size = ROWS_FIRST
-        self._ms = np.full((ROWS_FIRST, 0), np.inf, dtype=np.float32)
+        self._ms = np.full((ROWS_FIRST, 0), np.inf)
         self._codes: dict[Any, int] = {}
         self._elements: dict[str, int] = {}
         self._word = np.zeros((len(self._words), ROWS_FIRST), dtype=np.int64)
@@ -67,7 +69,7 @@ class PairFacts:
     def grow(self, size: int) -> None:
         """Make room for so many rows."""
         more = size - self._size
-        self._ms = np.vstack([self._ms, np.full((more, self._ms.shape[1]), np.inf, np.float32)])
+        self._ms = np.vstack([self._ms, np.full((more, self._ms.shape[1]), np.inf)])
         self._word = np.hstack([self._word, np.zeros((len(self._words), more), np.int64)])
         self._tongue = np.hstack([self._tongue, np.zeros((len(self._tongues), more), np.uint64)])
         self._network = np.concatenate([self._network, np.zeros(more, np.int64)])
@@ -88,7 +90,7 @@ class PairFacts:
                 known = isinstance(word, str) and word in WORDS
                 self._network[row] = WORDS.index(str(word)) if known else len(WORDS)
             if self._latency is not None:
-                self._write_latency(ticket, row, known_of(ticket, player, self._latency))
+                self._write_latency(row, player.id, known_of(ticket, player, self._latency))
 
     @property
     def is_worn(self) -> bool:
@@ -101,7 +103,7 @@ class PairFacts:
         self._codes.clear()
         self._elements.clear()
         self._places.clear()
-        self._ms = np.full((self._size, 0), np.inf, dtype=np.float32)
+        self._ms = np.full((self._size, 0), np.inf)
 
     def facts(self, facts: Facts, rows: Ints, tickets: Sequence[Ticket]) -> Facts:
         """Return the facts of the players of some rows."""
@@ -123,7 +125,7 @@ class PairFacts:
     def _with_pings(self, facts: Facts, rows: Ints, tickets: Sequence[Ticket]) -> Facts:
         if self._latency is None:
             return facts
-        facts = facts._replace(latency=np.ascontiguousarray(self._ms[rows]))
+        facts = facts._replace(latency=self._known_places(rows))
         ids = {player.id for ticket in tickets for player in ticket.players}
         if not ids.isdisjoint(self._places):
             pings = ping_table(tickets, self._latency).astype(np.float32)
@@ -136,6 +138,12 @@ class PairFacts:
             if isinstance(scaled := self._pings[0][0], Criterion):
                 facts = facts._replace(ping_scale=np.array([scaled.best, scaled.worst]))
         return facts
+
+    def _known_places(self, rows: Ints) -> Floats:
+        """Return the latencies of some rows to the places that any of them knows, by name."""
+        by_name = sorted(place for place in self._places.items() if place[1] < self._ms.shape[1])
+        own = self._ms[np.ix_(rows, np.array([at for _, at in by_name], dtype=np.int64))]
+        return np.ascontiguousarray(own[:, np.isfinite(own).any(axis=0)])
 
     def _with_network(self, facts: Facts, rows: Ints, tickets: Sequence[Ticket]) -> Facts:
         if self._connect is None:
@@ -152,15 +160,17 @@ class PairFacts:
                     table[row, column] = reaches(one, known[column], other.id)  # type: ignore[arg-type]
         return facts._replace(connect=table)
 
-    def _write_latency(self, ticket: Ticket, row: int, known: Any) -> None:
-        """Write latencies to places: regions, or players whose ping was measured."""
+    def _write_latency(self, row: int, own: str, known: Known) -> None:
+        """Write latencies to places: regions, or other players whose ping was measured."""
         self._ms[row] = np.inf
         for place in known:
+            if place == own:
+                continue
             if place not in self._places:
                 self._places[place] = len(self._places)
                 if len(self._places) > PLACES_MAX:
                     continue
-                column = np.full((self._size, 1), np.inf, dtype=np.float32)
+                column = np.full((self._size, 1), np.inf)
                 self._ms = np.hstack([self._ms, column])
             if self._places[place] < PLACES_MAX:
                 self._ms[row, self._places[place]] = known[place]

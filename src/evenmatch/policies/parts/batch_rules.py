@@ -21,6 +21,7 @@ from evenmatch.solvers.batch.batch import (
     NOT_ENEMIES,
     NOT_MATES,
     PAIR_GAP,
+    REGION_GAP,
     SPREAD,
     SUM_GAP,
     Floats,
@@ -54,7 +55,9 @@ class RuleFacts:
         self._seats = [each for each in known if each.rule.kind == "fullness"]
         self._lists = [each for each in known if each.rule.kind in LISTED]
         self._homes = [each for each in known if each.rule.kind == "household_limit"]
-        self._pings = [each for each in known if each.rule.kind == "latency"]
+        pings = [each for each in known if each.rule.kind == "latency"]
+        self._pings = [each for each in pings if each.rule.pairs != "region"]
+        self._regions = [each for each in pings if each.rule.pairs == "region"]
         self._columns: Floats = np.zeros((len(self._numeric), ROWS_FIRST))
 
     def grow(self, size: int) -> None:
@@ -78,12 +81,13 @@ class RuleFacts:
             for column, each in enumerate(self._numeric, first)
         ]
         found += [(FREE_SEATS, 0.0, float(each.rule.accept == "either")) for each in self._seats]
+        found += [(REGION_GAP, 0.0, float(each.rule.accept == "either")) for each in self._regions]
         return np.array(found, dtype=np.float64).reshape(len(found), 3)
 
     def reach(self, tickets: Sequence[Ticket], now: float) -> Floats:
         """Return the largest gap of each rule that each player accepts now."""
         sizes = [len(ticket.players) for ticket in tickets]
-        limits = [*self._numeric, *self._seats]
+        limits = [*self._numeric, *self._seats, *self._regions]
         found = np.zeros((len(limits), sum(sizes)))
         for row, each in enumerate(limits):
             own = [_accepted(each, ticket, now) for ticket in tickets]

@@ -29,9 +29,10 @@ Ints = NDArray[np.int64]
 Places = NDArray[np.int32]
 Flags = NDArray[np.uint8]
 
-SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP, FREE_SEATS = 0.0, 1.0, 2.0, 3.0, 4.0
+SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP, FREE_SEATS, REGION_GAP = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 """Kinds of comparison inside a match: max - min, teams' sums, teams' means, mean over pairs; and
-for rules free seats over those that may stay free, whatever the column."""
+for rules, whatever the column, free seats over those that may stay free, and the largest latency to
+the one region that is chosen for the match."""
 KIND, WEIGHT, COLUMN, SHAPE, TOP, KNEE, STEP = range(7)
 """Columns of `Batch.terms` and `Facts.gaps`; shapes are those of `solvers.pairs`."""
 
@@ -50,7 +51,9 @@ class Facts(NamedTuple):
         gaps: Shape (g, 7), as `Batch.terms`: gaps averaged over all pairs of a match.
         ping: Shape (n, n): measured milliseconds, symmetric; or (0, 0).
         latency: Shape (n, regions): milliseconds to each region, inf = unknown; or (n, 0). Without
-            `ping`, that of a pair is the least sum over the regions.
+            `ping`, that of a pair is the least sum over the regions. Of the regions that all know a
+            match gets the one that costs least, or has the least sum where no cost is weighed; of
+            equals the one with the least sum, then the least maximum, then the first.
         ping_scale: (best, worst) milliseconds: a pair costs ln(p / best) / ln(worst / best), cut
             to [0, 1].
         ping_weights: (enemies, mates, all pairs, joint region): weight of the mean cost over the
@@ -72,7 +75,7 @@ class Facts(NamedTuple):
     values: Floats
     gaps: Floats
     ping: Singles
-    latency: Singles
+    latency: Floats
     ping_scale: Floats
     ping_weights: Floats
     ping_max: Floats
@@ -197,7 +200,7 @@ def empty_facts(players: int) -> Facts:
         values=nothing,
         gaps=np.zeros((0, 7)),
         ping=np.zeros((0, 0), dtype=np.float32),
-        latency=np.zeros((players, 0), dtype=np.float32),
+        latency=np.zeros((players, 0)),
         ping_scale=np.array([25.0, 400.0]),
         ping_weights=np.zeros(4),
         ping_max=np.full(players, np.inf),

@@ -17,7 +17,7 @@ from evenmatch.solvers.batch.gaps import (
     broken_rules,
     filled_share,
     parity_gap,
-    region_cost,
+    region_of,
     roles_cost,
     room_cost,
     terms_cost,
@@ -40,6 +40,7 @@ from evenmatch.solvers.batch.scene import (
     HAS_WORTH,
     ILLEGAL,
     IS_PLAIN,
+    JOINT,
     PARITY,
     POWER,
     SCENE,
@@ -217,10 +218,10 @@ def divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
     seat, order, states, found = board[0], board[4], board[5], board[6]
     cost = _pairs_cost(scene, board, row) + scene[16][PARITY] * parity
     cost += terms_cost(scene, seat, row, order)
-    cost += region_cost(scene, seat, row, order, False)
-    cost += room_cost(scene, seat, row)
+    region, mean = region_of(scene, seat, row, order)
+    cost += scene[16][JOINT] * mean + room_cost(scene, seat, row)
     roles = roles_cost(scene, seat, row, order, states)
-    found[1] += broken_rules(scene, seat, row, order)
+    found[1] += broken_rules(scene, seat, row, order, region)
     unseated = roles // UNSEATED
     found[1] += int(unseated)
     return cost + roles - unseated * UNSEATED

@@ -11,6 +11,7 @@ from evenmatch.solvers.batch.batch import (
     KNEE,
     MEAN_GAP,
     PAIR_GAP,
+    REGION_GAP,
     SHAPE,
     SPREAD,
     STEP,
@@ -22,11 +23,12 @@ from evenmatch.solvers.batch.batch import (
     Singles,
 )
 from evenmatch.solvers.batch.board import BOARD, Board
-from evenmatch.solvers.batch.measures import cost_of_ping
-from evenmatch.solvers.batch.scene import FULLNESS, JOINT, SCENE, Scene
+from evenmatch.solvers.batch.scene import FULLNESS, HAS_REGION, SCENE, Scene
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import shape_gap
 
+TIE = 1e-9
+"""Sums of regions that differ by less are equal."""
 UNSEATED = 1024.0
 """What a player without a role adds to the cost of roles; it is more than all that roles cost."""
 
@@ -104,18 +106,46 @@ def terms_cost(scene: Scene, seat: Places, row: int, order: Ints) -> float:
     return total
 
 
-@kernel(f"int64({SCENE}, {_WHO})", allocates=False)
-def broken_rules(scene: Scene, seat: Places, row: int, order: Ints) -> int:
-    """Return how many rules of the match are broken: limits of gaps, and words for all."""
+@kernel(f"int64({SCENE}, {_WHO}, int64, float64)", allocates=False)
+def _too_far(scene: Scene, seat: Places, row: int, order: Ints, region: int, limit: float) -> int:
+    """Return for how many players of a match its region is too far, 0 if for none.
+
+    Where it is for some, those count who would have to go to make any region near enough.
+    """
+    latency, fewest = scene[0][4], seat.shape[1]
+    is_near = region >= 0
+    if is_near:
+        for at in range(seat.shape[1]):
+            if order[0, at] >= 0 and latency[seat[row, order[0, at]], region] > limit:
+                is_near = False
+    if is_near:
+        return 0
+    for each in range(latency.shape[1]):
+        far = 0
+        for at in range(seat.shape[1]):
+            if order[0, at] >= 0 and not latency[seat[row, order[0, at]], each] <= limit:
+                far += 1
+        fewest = min(fewest, far)
+    return max(fewest, 1)
+
+
+@kernel(f"int64({SCENE}, {_WHO}, int64)", allocates=False)
+def broken_rules(scene: Scene, seat: Places, row: int, order: Ints, region: int) -> int:
+    """Return how many rules of the match are broken: limits of gaps, and words for all.
+
+    A region that is too far counts by the players for whom it is, so that a search gets nearer.
+    """
     rules, reach, broken = scene[11], scene[12], 0
     for q in range(rules.shape[0]):
-        gap = raw_gap(scene, seat, row, order, rules[q, 0], int(rules[q, 1]))
         narrow, wide = np.inf, -np.inf
         for at in range(seat.shape[1]):
             if order[0, at] >= 0:
                 limit = reach[q, seat[row, order[0, at]]]
                 narrow, wide = min(narrow, limit), max(wide, limit)
-        if gap > (wide if rules[q, 2] != 0.0 else narrow):
+        limit = wide if rules[q, 2] != 0.0 else narrow
+        if rules[q, 0] == REGION_GAP:
+            broken += _too_far(scene, seat, row, order, region, limit)
+        elif raw_gap(scene, seat, row, order, rules[q, 0], int(rules[q, 1])) > limit:
             broken += 1
     tongues, tongues_weight = scene[0][9], scene[0][10]
     for w in range(tongues.shape[0]):
@@ -128,23 +158,36 @@ def broken_rules(scene: Scene, seat: Places, row: int, order: Ints) -> int:
     return broken
 
 
-@kernel(f"float64({SCENE}, {_WHO}, boolean)", allocates=False)
-def region_cost(scene: Scene, seat: Places, row: int, order: Ints, exact: bool) -> float:
-    """Return the weighted mean cost of the one region that is best for the match."""
-    measures, weight = scene[0], scene[16][JOINT]
-    latency = measures[4]
-    if weight == 0.0:
-        return 0.0
-    best = 1.0
-    for region in range(latency.shape[1]):
-        total, count = 0.0, 0
+@kernel(f"Tuple((int64, float64))({SCENE}, {_WHO})", allocates=False)
+def region_of(scene: Scene, seat: Places, row: int, order: Ints) -> tuple[int, float]:
+    """Return the region of a match, -1 if it has none, and its mean cost (or milliseconds).
+
+    Complexity:
+        O(k * regions).
+    """
+    latency, costs, players = scene[0][4], scene[25], 0
+    chosen, best, ms_best, most_best = -1, np.inf, np.inf, np.inf
+    if scene[16][HAS_REGION] == 0.0:
+        return -1, 0.0
+    for at in range(seat.shape[1]):
+        players += 1 if order[0, at] >= 0 else 0
+    for region in range(costs.shape[1]):
+        total = 0.0
         for at in range(seat.shape[1]):
             if order[0, at] >= 0:
-                ms = float(latency[seat[row, order[0, at]], region])
-                total += cost_of_ping(measures, ms, exact) if ms < np.inf else np.inf
-                count += 1
-        best = min(best, total / max(count, 1))
-    return weight * best
+                total += costs[seat[row, order[0, at]], region]
+        if not total <= best + TIE or total == np.inf:
+            continue
+        ms, most = 0.0, 0.0
+        for at in range(seat.shape[1]):
+            if order[0, at] >= 0:
+                own = latency[seat[row, order[0, at]], region]
+                ms += own
+                most = max(most, own)
+        is_less = total < best - TIE or ms < ms_best - TIE
+        if is_less or (ms <= ms_best + TIE and most < most_best):
+            chosen, best, ms_best, most_best = region, total, ms, most
+    return chosen, best / players if chosen >= 0 else 1.0
 
 
 @kernel(f"float64({SCENE}, int32[:,::1], int64)", allocates=False)

@@ -21,13 +21,13 @@ from evenmatch.solvers.batch.gaps import (
     UNSEATED,
     broken_rules,
     parity_gap,
-    region_cost,
+    region_of,
     roles_cost,
     room_cost,
     terms_cost,
 )
 from evenmatch.solvers.batch.measures import pair_of
-from evenmatch.solvers.batch.scene import PARITY, SCENE, Scene
+from evenmatch.solvers.batch.scene import JOINT, PARITY, SCENE, Scene
 from evenmatch.solvers.kernel import kernel
 
 
@@ -98,10 +98,11 @@ def _judge(scene: Scene, board: Board, weights: Floats, costs: Floats, broken: I
         parity = parity_gap(scene, board, row) if numbers[PARITY] != 0.0 else 0.0
         costs[row] += numbers[PARITY] * parity + hosts[min(reached, 2)]
         costs[row] += terms_cost(scene, seat, row, order)
-        costs[row] += region_cost(scene, seat, row, order, True)
+        region, mean = region_of(scene, seat, row, order)
+        costs[row] += numbers[JOINT] * mean
         costs[row] += room_cost(scene, seat, row)
         roles = roles_cost(scene, seat, row, order, states)
-        broken[row] += broken_rules(scene, seat, row, order)
+        broken[row] += broken_rules(scene, seat, row, order, region)
         unseated = roles // UNSEATED
         broken[row] += int(unseated)
         costs[row] += roles - unseated * UNSEATED

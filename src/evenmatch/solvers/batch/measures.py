@@ -40,7 +40,7 @@ BEST, WORST, CELLS_PER_MS, FROM_ENEMIES, FROM_MATES = range(5)
 """Numbers of `Measures.pings`; the last two say whether pings of such pairs are limited."""
 
 MEASURES = (
-    "Tuple((float64[:,::1], float64[:,::1], float32[:,::1], float32[:,::1], float32[:,::1], "
+    "Tuple((float64[:,::1], float64[:,::1], float32[:,::1], float32[:,::1], float64[:,::1], "
     "float64[::1], float64[::1], int64[:,::1], float64[::1], uint64[:,::1], float64[::1], "
     "uint8[:,::1], int64[::1], int64[::1], int64[:,::1], float64[:,::1]))"
 )
@@ -63,7 +63,7 @@ class Measures(NamedTuple):
     gaps: Floats
     curves: Singles
     ping: Singles
-    latency: Singles
+    latency: Floats
     pings: Floats
     ping_max: Floats
     words: Ints
@@ -91,7 +91,7 @@ def measures_of(facts: Facts) -> Measures:
         gaps=np.ascontiguousarray(facts.gaps, dtype=np.float64),
         curves=np.vstack([_ping_curve(best, worst), *map(curve_of, facts.gaps)]),
         ping=np.ascontiguousarray(facts.ping, dtype=np.float32),
-        latency=np.ascontiguousarray(facts.latency, dtype=np.float32),
+        latency=np.ascontiguousarray(facts.latency, dtype=np.float64),
         pings=np.array(
             [best, worst, CELLS / worst, of_enemies + of_all > 0.0, of_mates + of_all > 0.0]
         ),
@@ -170,7 +170,7 @@ def ping_between(measures: Measures, i: int, j: int) -> float:
         return float(ping[i, j])
     least = np.inf
     for region in range(latency.shape[1]):
-        least = min(least, float(latency[i, region]) + float(latency[j, region]))
+        least = min(least, latency[i, region] + latency[j, region])
     return least
 
 

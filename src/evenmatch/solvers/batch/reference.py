@@ -20,6 +20,7 @@ from evenmatch.solvers.batch.batch import (
     NOT_MATES,
     OPEN,
     PAIR_GAP,
+    REGION_GAP,
     SHAPE,
     SPREAD,
     STEP,
@@ -117,11 +118,27 @@ def ping_cost(facts: Facts, ping: float) -> float:
     return min(1.0, max(0.0, math.log(max(ping, best) / best) / math.log(worst / best)))
 
 
+def joint_region(facts: Facts, everyone: Sequence[int]) -> int | None:
+    """Return the column of the region where a match is played, None if all know none."""
+    is_weighed = bool(facts.ping_weights[3])
+    found = []
+    for region, column in enumerate(facts.latency[list(everyone)].T.astype(np.float64).tolist()):
+        if max(column) < math.inf:
+            costs = [ping_cost(facts, ms) if is_weighed else ms for ms in column]
+            found.append((math.fsum(costs), math.fsum(column), max(column), region))
+    return min(found)[3] if found else None
+
+
 def _joint_region_cost(facts: Facts, everyone: Sequence[int]) -> float:
-    by_region = facts.latency[list(everyone)]
-    known = by_region[:, np.isfinite(by_region).all(axis=0)]
-    columns = [_mean([ping_cost(facts, float(ms)) for ms in column]) for column in known.T]
-    return min(columns, default=1.0)
+    region = joint_region(facts, everyone)
+    if region is None:
+        return 1.0
+    return _mean([ping_cost(facts, float(facts.latency[p, region])) for p in everyone])
+
+
+def _region_gap(facts: Facts, everyone: Sequence[int]) -> float:
+    region = joint_region(facts, everyone)
+    return math.inf if region is None else float(facts.latency[list(everyone), region].max())
 
 
 def _met_cost(facts: Facts, i: int, j: int, place: dict[int, int]) -> float:
@@ -241,6 +258,8 @@ def _rule_holds(batch: Batch, rule: Floats, reach: Floats, teams: Teams) -> bool
     kind, column, accept = rule
     if kind == FREE_SEATS:
         gap = free_share(batch, teams)
+    elif kind == REGION_GAP:
+        gap = _region_gap(batch.facts, [p for team in teams for p in team])
     else:
         gap = raw_gap(kind, batch.facts.values[int(column)], teams)
     limits = [float(reach[p]) for team in teams for p in team]

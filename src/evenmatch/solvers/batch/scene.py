@@ -12,12 +12,14 @@ from evenmatch.solvers.batch.batch import (
     KIND,
     KNEE,
     MEAN_GAP,
+    REGION_GAP,
     SHAPE,
     STEP,
     SUM_GAP,
     TOP,
     WEIGHT,
     Batch,
+    Facts,
     Floats,
     Ints,
     Pairs,
@@ -49,10 +51,11 @@ STATES_MAX = 4096
     HAS_WORTH,
     HAS_ROOM,
     JOINT,
+    HAS_REGION,
     GAP_COLUMN,
     GAP_CELLS,
     GAP_SMOOTH,
-) = range(13)
+) = range(14)
 """Numbers of a scene."""
 
 SCENE = (
@@ -60,7 +63,7 @@ SCENE = (
     "float64[:,::1], float32[:,::1], float64[::1], int64[::1], float32[:,::1], float64[:,::1], "
     "float64[:,::1], float64[::1], int64[::1], int64[::1], float64[::1], "
     "int64[::1], int64[::1], float32[::1], int64[:,::1], float32[::1], float32[::1], "
-    "float32[:,::1], float32[::1]))"
+    "float32[:,::1], float32[::1], float64[:,::1]))"
 )
 
 
@@ -83,6 +86,8 @@ class Scene(NamedTuple):
         radix: `Options`, and so are the next five; empty where the division is part of the state.
         trio: `trio_parity` of two teams of three, else shape (0, 0).
         floor: Shape (n,): what a player adds at least to the pairs of any match.
+        region_cost: Shape (n, regions): what the region of a match is chosen by: cost, or
+            milliseconds where no cost is weighed; inf = unknown.
     """
 
     measures: Measures
@@ -110,6 +115,7 @@ class Scene(NamedTuple):
     signs: Singles
     trio: Singles
     floor: Singles
+    region_cost: Floats
 
     @property
     def is_divided(self) -> bool:
@@ -138,7 +144,7 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
     options = options_of(seats, max(largest, 1)) if is_small else no_options(batch.k)
     plain = _plain_gap(batch) if is_small else None
     curves = [curve_of(term) for term in batch.terms]
-    numbers = np.zeros(13)
+    numbers = np.zeros(14)
     numbers[PARITY], numbers[FULLNESS], numbers[POWER] = batch.parity, batch.fullness, power
     numbers[ILLEGAL] = 4.0 + batch.k * float(np.abs(batch.worth).max(initial=0.0))
     numbers[HAS_FLAGS] = _may_be_apart(batch)
@@ -146,6 +152,7 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
     numbers[HAS_ROOM] = not is_fixed
     numbers[HAS_WORTH] = batch.worth.any()
     numbers[JOINT] = batch.facts.ping_weights[3]
+    numbers[HAS_REGION] = numbers[JOINT] != 0.0 or (batch.rules[:, 0] == REGION_GAP).any()
     gap_curve = np.zeros(CELLS + 2, dtype=np.float32)
     if plain is not None:
         numbers[IS_PLAIN] = 1.0
@@ -175,7 +182,18 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
         *options,
         trio,
         floors_of(costs, seats) if has_floors else np.zeros(batch.players, dtype=np.float32),
+        _region_costs(batch.facts),
     )
+
+
+def _region_costs(facts: Facts) -> Floats:
+    """Return what the region of a match is chosen by: smaller sums go first."""
+    ms = np.ascontiguousarray(facts.latency, dtype=np.float64)
+    if not facts.ping_weights[3]:
+        return ms
+    best, worst = (float(each) for each in facts.ping_scale)
+    costs = np.log(np.clip(ms, best, worst) / best) / math.log(worst / best)
+    return np.where(np.isfinite(ms), np.clip(costs, 0.0, 1.0), np.inf)
 
 
 def _plain_gap(batch: Batch) -> tuple[tuple[float, ...], Singles] | None:

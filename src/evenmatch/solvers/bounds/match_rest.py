@@ -13,6 +13,7 @@ from evenmatch.solvers.batch.batch import (
     MEAN_GAP,
     PAIR_GAP,
     SPREAD,
+    SUM_GAP,
     WEIGHT,
     Batch,
     Flags,
@@ -27,6 +28,8 @@ PARITY, HOST, REGION, SEATS = 0, 1, 4, 5
 """Places in `Rest.numbers`: weight of party structure, three costs of hosts, weight of the joint
 region, seats of the largest team."""
 
+NUMERIC = (SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP)
+"""Kinds of rules that a bound knows; it forgives what breaks others."""
 RULE_SLACK = 1e-9
 """How much more than its limit a gap may be here, relative to it: a bound may only forgive."""
 
@@ -42,7 +45,7 @@ class Rest(NamedTuple):
     Args:
         values: Shape (columns, n).
         terms: Shape (d, 7).
-        rules: Shape (q, 3).
+        rules: Shape (q, 3): those that compare numbers.
         reach: Shape (q, n).
         links: Shape (n, n): whether a player reaches another.
         regions: Shape (n, regions): cost of each region; (n, 0) if none is chosen jointly.
@@ -62,12 +65,13 @@ def rest_of(batch: Batch) -> Rest:
     """Return what the kernels here need of a batch."""
     joint = float(batch.facts.ping_weights[3])
     regions = region_costs(batch) if joint else np.zeros((batch.players, 0))
+    is_known = np.isin(batch.rules[:, 0], NUMERIC)
     numbers = [batch.parity, *batch.hosts.tolist(), joint, float(batch.seats.max())]
     return Rest(
         values=np.ascontiguousarray(batch.facts.values, dtype=np.float64),
         terms=np.ascontiguousarray(batch.terms, dtype=np.float64),
-        rules=np.ascontiguousarray(batch.rules, dtype=np.float64),
-        reach=np.ascontiguousarray(batch.reach, dtype=np.float64),
+        rules=np.ascontiguousarray(batch.rules[is_known], dtype=np.float64),
+        reach=np.ascontiguousarray(batch.reach[is_known], dtype=np.float64),
         links=links(batch.facts) if batch.hosts.any() else np.zeros((0, 0), dtype=np.uint8),
         regions=np.ascontiguousarray(regions),
         numbers=np.array(numbers),

@@ -4,7 +4,8 @@ A match's cost is split in two. What is a sum over pairs of players, or over pla
 over pairs of parties and over parties: the tables here. The rest (teams' sums, party structure,
 hosts, the joint region) is known only for a whole match: `match_rest`; the tables count the least
 that it can be. So the tables alone never say too much, and with the rest they are exact but for
-roles and sets that all players must share, which are counted pair by pair and seat by seat.
+roles and sets that all players must share, which are counted pair by pair and seat by seat, and
+for rules that compare no numbers, which are forgiven.
 
 All is in double precision: a bound made of rounded costs would be none.
 """
@@ -27,6 +28,7 @@ from evenmatch.solvers.batch.batch import (
     NOT_ENEMIES,
     NOT_MATES,
     OPEN,
+    PAIR_GAP,
     SHAPE,
     STEP,
     TOP,
@@ -102,13 +104,14 @@ def party_costs(batch: Batch, teams: tuple[int, ...]) -> PartyCosts:
     if room:
         fixed += batch.fullness * (batch.k - players) / room
     shared = bool(np.isinf(facts.tongues_weight).any())
+    others = bool((batch.rules[:, 0] > PAIR_GAP).any())
     return PartyCosts(
         teams=np.array(teams, dtype=np.int64),
         mates=np.ascontiguousarray(within),
         enemies=np.ascontiguousarray(between),
         own=own,
         fixed=fixed,
-        exact=not batch.role_seats.size and not shared,
+        exact=not (batch.role_seats.size or shared or others),
     )
 
 

@@ -6,10 +6,24 @@ other.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.solvers.batch.batch import APART, MODERATE, NOT_ENEMIES, OPEN, Batch, Floats, Ints
+from evenmatch.solvers.batch.batch import (
+    APART,
+    MODERATE,
+    NOT_ENEMIES,
+    OPEN,
+    PAIR_GAP,
+    Batch,
+    Floats,
+    Ints,
+)
+
+if TYPE_CHECKING:
+    from evenmatch.solvers.batch.scene import Scene
 
 Flags = NDArray[np.bool_]
 PAIRS_MAX = 200_000
@@ -46,6 +60,11 @@ class FactCosts:
             and bool(by_words.all() and by_tongues.all())
             and bool(np.isfinite(self._roles).all())
         )
+        self._scene: Scene | None = None
+        if (batch.rules[:, 0] > PAIR_GAP).any():
+            from evenmatch.solvers.batch.scene import scene_of
+
+            self._batch, self._scene, self.is_nothing = batch, scene_of(batch), False
 
     def costs(self, one: Ints, two: Ints) -> Floats:
         """Return the cost of each pair; infinity where a hard rule forbids it."""
@@ -75,7 +94,16 @@ class FactCosts:
                 total = total + weight * differ
         if self._hosts.any():
             total = total + self._hosts[self._host_counts(one, two)]
+        if self._scene is not None and len(one):
+            legal &= self._judged(self._scene, one, two)
         return np.where(legal, total, np.inf)
+
+    def _judged(self, scene: Scene, one: Ints, two: Ints) -> Flags:
+        """Return which pairs break no rule, by the judge of all matches."""
+        from evenmatch.solvers.batch.judge import judge
+
+        seated = np.stack((one, two), axis=1).astype(np.int32)
+        return judge(scene, self._batch, seated)[1]
 
     def _may_meet(self, one: Ints, two: Ints) -> Flags:
         """Return which pairs nobody has asked to keep apart."""

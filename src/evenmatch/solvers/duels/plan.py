@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.solvers.batch.batch import WEIGHT, Batch, Plan
+from evenmatch.solvers.batch.batch import PAIR_GAP, WEIGHT, Batch, Plan
 from evenmatch.solvers.duels.facts import FactCosts
 from evenmatch.solvers.duels.pool import Duels, duel_costs
 from evenmatch.solvers.duels.rounds import pair_duels
@@ -72,10 +72,11 @@ def duels_of(batch: Batch) -> Duels:
     """Return the players of a batch with all that is a gap of numbers: all kinds are the same."""
     facts = batch.facts
     terms = np.vstack([batch.terms, facts.gaps])
+    are_numeric = batch.rules[:, 0] <= PAIR_GAP
     return Duels(
         values=np.ascontiguousarray(facts.values, dtype=np.float64),
         terms=np.ascontiguousarray(terms[terms[:, WEIGHT] != 0.0]),
-        rules=np.ascontiguousarray(batch.rules, dtype=np.float64),
-        reach=np.ascontiguousarray(batch.reach, dtype=np.float64),
+        rules=np.ascontiguousarray(batch.rules[are_numeric], dtype=np.float64),
+        reach=np.ascontiguousarray(batch.reach[are_numeric], dtype=np.float64),
         worth=np.asarray(batch.worth, dtype=np.float64),
     )

@@ -13,6 +13,7 @@ from evenmatch.solvers.batch.batch import (
     NOT_ENEMIES,
     NOT_MATES,
     PAIR_GAP,
+    REGION_GAP,
     SPREAD,
     SUM_GAP,
     Batch,
@@ -123,7 +124,15 @@ def rich_batch(seats: Sequence[int], players: int, seed: int, free: int = 0) -> 
                 [MEAN_GAP, 0.0, 0.0],
                 [PAIR_GAP, 1.0, 1.0],
                 [FREE_SEATS, 0.0, 1.0],
+                [REGION_GAP, 0.0, 0.0],
+                [REGION_GAP, 0.0, 1.0],
             ]
         ),
-        reach=np.vstack([rng.uniform(200.0, 600.0, (4, n)), rng.uniform(0.0, 1.0, (1, n))]),
+        reach=np.vstack(
+            [
+                rng.uniform(200.0, 600.0, (4, n)),
+                rng.uniform(0.0, 1.0, (1, n)),
+                rng.choice([60.0, 150.0, 300.0, np.inf], (2, n)),
+            ]
+        ),
     )
