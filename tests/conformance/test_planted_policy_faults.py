@@ -18,7 +18,8 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Matcher, Memory, NoJobs
-from evenmatch.testing import check_policy
+from evenmatch.testing import check_policy, queue, rule
+from evenmatch.testing.evaluation_promise import BOUND
 from tests.shuffles import Pairing, Shuffles, ShufflesMatcher
 
 
@@ -227,6 +228,46 @@ class Dice(Pairs):
     def take(self, first: Ticket, second: Ticket) -> None:
         super().take(first, second)
         Dice.made += 1
+
+
+class Counts(Pairs):
+    """Counts the pairs that it looks at, two passes over all of them at the most."""
+
+    def __init__(self, queue: Queue, memory: Memory) -> None:
+        super().__init__(queue, memory)
+        self.evaluations = 0
+
+    def ready_at(self, first: Ticket, second: Ticket) -> float:
+        self.evaluations += 1
+        return super().ready_at(first, second)
+
+
+class LooksAgain(Counts):
+    """Looks at all pairs again for each ticket that has waited long, beyond what it declares."""
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        for ticket in self.pool:
+            if now - ticket.enqueued_at > 10.0:
+                self.next()
+        return super().decide(now, fired)
+
+
+class CountsNothing(Pairs):
+    """Has a count that stands still."""
+
+    evaluations = 0
+
+
+class Bounded:
+    """A policy that declares its evaluations: a pair of tickets is looked at twice."""
+
+    evaluations_max = (0, 0, 1)
+
+    def __init__(self, kind: Callable[[Queue, Memory], Matcher]) -> None:
+        self.kind = kind
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        return self.kind(queue, memory or {})
 
 
 class Made:
@@ -512,3 +553,32 @@ def test_policy_that_does_not_say_that_it_has_jobs_is_found() -> None:
         AssertionError, match="a policy that asks for jobs says so with jobs = True"
     ):
         check_policy(made)
+
+
+RATED = queue("rated", rules=(rule(limit=100, rate=25.0),), wait_max=24.0)
+
+
+def test_policy_that_keeps_to_its_evaluations_is_accepted() -> None:
+    assert check_policy(Bounded(Counts), queue=RATED, seeds=[1]) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail"),
+    [
+        (
+            LooksAgain,
+            r"on .*, decide\(.*\) with \d+ waiting made [\d,]+ evaluations, and [\d,]+ are",
+        ),
+        (CountsNothing, r"on a burst it made matches and counted no evaluations$"),
+        (Pairs, r"its matcher counts no evaluations, got None$"),
+    ],
+)
+def test_policy_that_does_more_than_it_declares_is_found(kind: type[Pairs], detail: str) -> None:
+    start = rf"{BOUND}: policy Bounded on queue rated, seed 1: "
+    with pytest.raises(AssertionError, match="^" + start + detail):
+        check_policy(Bounded(kind), queue=RATED, seeds=[1])
+
+
+def test_policy_that_declares_nothing_is_reported_as_not_checked() -> None:
+    found = check_policy(Made(Pairs, "Pairs"), queue=RATED, seeds=[1])
+    assert found == (f"{BOUND}: Pairs has no evaluations_max",)

@@ -174,6 +174,31 @@ def rules_of(chosen: Policy, queue: Queue) -> tuple[Rule, ...]:
     return tuple(own(queue)) if callable(own) else ()
 
 
+EvaluationsMax = int | tuple[int, ...]
+"""What a policy declares: a number, or coefficients of powers of the number that wait."""
+
+
+def evaluations_allowed(chosen: Policy, waiting: int) -> int | None:
+    """Return the most evaluations of one call of the policy's matcher; None if it says nothing.
+
+    Args:
+        chosen: Declares `evaluations_max`.
+        waiting: Tickets that wait, those that enter or leave with the call included.
+
+    >>> class Pairs:
+    ...     evaluations_max = (10, 2)
+    >>> evaluations_allowed(Pairs(), 500)
+    1010
+    """
+    declared: EvaluationsMax | None = getattr(chosen, "evaluations_max", None)
+    if declared is None:
+        return None
+    most, power = 0, 1
+    for each in (declared,) if isinstance(declared, int) else declared:
+        most, power = most + each * power, power * waiting
+    return most
+
+
 def has_jobs(chosen: Policy) -> bool:
     """Return whether the policy's matchers ask for jobs."""
     return getattr(chosen, "jobs", False) is True

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from evenmatch.cost.rules import Rules
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.queue import Queue
-from evenmatch.policies.base import FunctionPolicy, Policy, has_jobs
+from evenmatch.policies.base import FunctionPolicy, Policy, evaluations_allowed, has_jobs
 from evenmatch.policies.registry import parse_policy
+from evenmatch.testing.evaluation_promise import BOUND, check_evaluations
 from evenmatch.testing.job_promises import JOB_PROMISES
 from evenmatch.testing.play import Case
 from evenmatch.testing.policy_promises import PROMISES
@@ -27,7 +28,7 @@ ACCEPTS = "at least one queue is accepted"
 
 def check_policy(
     policy: Policy | str, *, queue: Queue | None = None, seeds: Iterable[int] = SEEDS
-) -> None:
+) -> tuple[str, ...]:
     """Raise AssertionError with a sentence unless the policy keeps every promise.
 
     A policy may be lazy: nothing says which matches it must make. But the matches that it makes
@@ -41,26 +42,34 @@ def check_policy(
             under `@policy` cannot refuse, so None takes duels without rules for it.
         seeds: One random script is played for each; more seeds find rarer faults.
 
+    Returns:
+        The promises that were not checked, each with why: a policy that declares no
+        `evaluations_max` promises nothing about its work.
+
     Raises:
         AssertionError: A promise is broken; the message starts with the promise and names the
             policy, the queue, the seed and the tickets.
         ConfigError: The SPEC names no policy.
 
     Complexity:
-        About ten runs with 20 tickets for each queue and seed, a second in all for a quick policy.
+        About ten runs with 20 tickets for each queue and seed, and for each queue the crowds of
+        `crowds.py`, of up to 500; seconds in all for a quick policy.
 
     Example:
         >>> from evenmatch import policy
         >>> @policy(every=2.0)
         ... def pairs(pool, now):
         ...     return zip(pool[::2], pool[1::2])
-        >>> check_policy(pairs)
+        >>> for unchecked in check_policy(pairs):
+        ...     print(unchecked)
+        a call makes no more evaluations than the policy declares: pairs has no evaluations_max
     """
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
     name = policy if isinstance(policy, str) else name_of(chosen)
     refusals: list[str] = []
     accepted = 0
     all_seeds = tuple(seeds)
+    has_bound = evaluations_allowed(chosen, 0) is not None
     checks = [*PROMISES.values(), *(JOB_PROMISES.values() if has_jobs(chosen) else ())]
     for each in _queues_for(chosen) if queue is None else (queue,):
         if (refusal := _refusal(chosen, each, name)) is not None:
@@ -71,8 +80,11 @@ def check_policy(
             case = Case(chosen, name, each, seed)
             for check in checks:
                 check(case)
+        if has_bound:
+            check_evaluations(Case(chosen, name, each, all_seeds[0] if all_seeds else 0))
     if not accepted:
         raise AssertionError(f"{ACCEPTS}: policy {name} refused {'; '.join(refusals)}")
+    return () if has_bound else (f"{BOUND}: {name} has no evaluations_max",)
 
 
 def name_of(policy: Policy) -> str:

@@ -158,7 +158,7 @@ def draw_script(queue: Queue, rules: tuple[Rule, ...], seed: int) -> Script:
             count = rng.choice((1, 1, 1, 1, 2, 3))
             first = len(entered) + 1
             bulk = tuple(
-                _draw_ticket(rng, queue, rules, sequence, at)
+                draw_ticket(rng, queue, rules, sequence, at)
                 for sequence in range(first, first + count)
             )
             entered.extend(bulk)
@@ -181,9 +181,10 @@ def _times(queue: Queue, rules: tuple[Rule, ...]) -> tuple[float, float]:
     return unit, 2 * slowest + 2 * wait_max
 
 
-def _draw_ticket(
+def draw_ticket(
     rng: random.Random, queue: Queue, rules: tuple[Rule, ...], sequence: int, at: float
 ) -> Ticket:
+    """Return a ticket whose size, roles, side and attributes are drawn as the queue admits."""
     sizes = [size for size in range(1, max(queue.format.players) + 1) if queue.format.admits(size)]
     players = tuple(
         _draw_player(rng, queue, rules, f"p{sequence:02d}{letter}")
