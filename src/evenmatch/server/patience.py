@@ -75,7 +75,19 @@ def request_seconds(environment: Mapping[str, str]) -> int:
 def _patient(seconds: int) -> type[asyncio.Protocol]:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-    class Patient(HttpToolsProtocol):
+    class Kept(HttpToolsProtocol):
+        """HTTP that reads once more before it closes a connection that is not used."""
+
+        def timeout_keep_alive_handler(self) -> None:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                LAST_CALL, super().timeout_keep_alive_handler
+            )
+
+    return _bounded(Kept, seconds)
+
+
+def _bounded(protocol: Any, seconds: int) -> type[asyncio.Protocol]:
+    class Patient(protocol):  # type: ignore[misc]
         """HTTP with an end to patience. A request that comes whole costs two assignments."""
 
         _is_within = False
@@ -131,11 +143,6 @@ def _patient(seconds: int) -> type[asyncio.Protocol]:
         def handle_websocket_upgrade(self) -> None:
             self._stop_clock()
             super().handle_websocket_upgrade()
-
-        def timeout_keep_alive_handler(self) -> None:
-            self.timeout_keep_alive_task = self.loop.call_later(
-                LAST_CALL, super().timeout_keep_alive_handler
-            )
 
         def _lose_patience(self) -> None:
             self._end = self.loop.call_later(LAST_CALL, self._close)

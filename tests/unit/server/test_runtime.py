@@ -17,6 +17,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, Grouping
+from evenmatch.server import faults as faults_module
 from evenmatch.server import recovery as recovery_module
 from evenmatch.server import runtime as runtime_module
 from evenmatch.server import serving
@@ -214,7 +215,7 @@ def test_policy_that_fails_by_its_own_timer_is_logged_at_once_and_with_its_trace
         assert all(isinstance(error, KeyError) for _, error in logged)
         await runtime.stop()
 
-    monkeypatch.setattr(runtime_module, "log", Log())
+    monkeypatch.setattr(faults_module, "log", Log())
     play(scene)
 
 
