@@ -7,6 +7,10 @@ What counts, and for whom:
 - `wait` is per player, of matched players: a party of three counts three times. Unfinished,
   cancelled and expired tickets are told apart by their numbers and are not in it.
 - `quality` is per match, except in `by`, where it is that of each player's match.
+- `gaps` are what matches are like in the unit of each criterion (`cost.gaps`): the mean and the
+  95th percentile over the matches counted, each once. Those with bots, and those of which a
+  number is not known, are left out.
+- `cost_criteria` is the part of `cost` that is not waiting.
 - `cost_per_player` divides by the people in the matches counted; bots are no people.
 - `cost_waiting` is what the tickets without a match (unfinished, cancelled, expired) waited until
   they ended or the run did, at the price of the first of their queues.
@@ -33,6 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.sim.groups import groups_of
 from evenmatch.sim.history import CANCELLED, EXPIRED, MATCHED, WAITING, History
@@ -72,11 +77,13 @@ def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ())
         "bots": sum(match.bots for match in matches),
         "merged": history.merged,
         "cost": cost,
+        "cost_criteria": _cost_criteria(history, queues, matches),
         "cost_per_match": cost / len(matches) if matches else None,
         "cost_per_player": cost / people if people else None,
         "cost_waiting": _cost_waiting(history, queues, first),
         "wait": wait_figures(np.repeat(waits[matched], sizes[matched])),
         "quality": quality_figures([m.quality for m in matches if m.quality is not None]),
+        "gaps": gap_figures(history, numbers),
         "expired": int((states == EXPIRED).sum()),
         "cancelled": int((states == CANCELLED).sum()),
         "unfinished": int((states == WAITING).sum()),
@@ -128,6 +135,40 @@ def quality_figures(qualities: Sequence[float] | Floats) -> dict[str, float | No
         return {"mean": None, "p10": None}
     found = np.asarray(qualities, dtype=np.float64)
     return {"mean": float(found.mean()), "p10": float(np.quantile(found, 0.1))}
+
+
+def gap_figures(history: History, numbers: Sequence[int]) -> dict[str, dict[str, float | None]]:
+    """Return mean and 95th percentile of each gap over some matches; null of none.
+
+    Args:
+        history: A finished run.
+        numbers: Of the matches, in the order of making.
+    """
+    figures: dict[str, dict[str, float | None]] = {}
+    for name, values in history.gaps.items():
+        given = np.full(len(history.matches), math.nan)
+        given[: len(values)] = values
+        known = given[np.asarray(numbers, dtype=np.int64)]
+        known = known[~np.isnan(known)]
+        figures[name] = {"mean": None, "p95": None}
+        if len(known):
+            figures[name] = {"mean": float(known.mean()), "p95": float(np.quantile(known, 0.95))}
+    return figures
+
+
+def _cost_criteria(history: History, queues: Sequence[Queue], matches: Sequence[Match]) -> float:
+    """Return what the criteria of matches cost: all that is not the price of waiting."""
+    by_name = {queue.name: queue for queue in queues}
+    found = []
+    for match in matches:
+        queue = by_name[match.queue]
+        if queue.criteria:
+            waits = match.bots * (queue.wait_max or 0.0)
+            for place in map(history.index.__getitem__, match.tickets):
+                waits += history.sizes[place] * (match.at - history.enqueued_at[place])
+            # What is rounded away in the difference must not be less than nothing.
+            found.append(max(0.0, match.cost - queue.price * waits))
+    return math.fsum(found)
 
 
 def _cost_waiting(history: History, queues: Sequence[Queue], first: int) -> float:
