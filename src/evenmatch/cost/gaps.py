@@ -2,8 +2,8 @@
 
 Quality and cost say how good a match is under the weights and scales of a queue; gaps say the same
 in words that players use. Each criterion has one gap or two, which its kind defines
-(`Comparison.raw_gaps`), and so have rules on numbers and latencies; a queue with roles or parties tells of these too, whether or not it has a
-criterion for them.
+(`Comparison.raw_gaps`), and so have rules on numbers and latencies; a queue with roles or parties
+tells of these too, whether or not it has a criterion for them.
 """
 
 from __future__ import annotations

@@ -45,7 +45,9 @@ class RoleRank(Comparison):
             if len(team) != len(given):
                 return (math.nan,)
             count += len(team)
-            off += sum([bool(p.roles) and p.roles[0] != r for p, r in zip(team, given, strict=True)])
+            off += sum(
+                [bool(p.roles) and p.roles[0] != r for p, r in zip(team, given, strict=True)]
+            )
         return (off / count if count else math.nan,)
 
     def cost_table(

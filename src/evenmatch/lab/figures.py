@@ -132,20 +132,6 @@ def with_width(summary: Summary, key: str, unit: str = "") -> str:
     return f"{text} {unit}" if unit else text
 
 
-def best_of(values: Sequence[float | None], direction: int) -> set[int]:
-    """Return where the best figures stand; nowhere if all are equal or none is better.
-
-    Args:
-        values: A figure of each policy.
-        direction: 1 if more is better, -1 if less is, 0 if neither.
-    """
-    known = [value for value in values if value is not None]
-    if not direction or len(known) < 2 or min(known) == max(known):
-        return set()
-    best = max(known) if direction > 0 else min(known)
-    return {at for at, value in enumerate(values) if value == best}
-
-
 GROUP_FIGURES: Sequence[tuple[str, str, str]] = (
     ("players", "players", ""),
     ("wait.mean", "wait", "s"),

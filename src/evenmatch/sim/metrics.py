@@ -30,8 +30,9 @@ What counts, and for whom:
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,33 +62,9 @@ def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ())
         ConfigError: No ticket has such an attribute, or it cannot be split by.
     """
     first = history.first_counted
-    states = np.frombuffer(bytes(history.states), dtype=np.uint8)[first:]
-    sizes = np.asarray(history.sizes[first:], dtype=np.int64)
     all_waits = waits_of(history)
-    waits = all_waits[first:]
-    matched = states == MATCHED
     numbers = sorted({number for number in history.match_of[first:] if number >= 0})
-    matches = [history.matches[number] for number in numbers]
-    people = sum(len(team) for match in matches for team in match.players)
-    cost = math.fsum(match.cost for match in matches)
-    summary: Summary = {
-        "matches": len(matches),
-        "tickets": len(states),
-        "players": int(sizes.sum()),
-        "bots": sum(match.bots for match in matches),
-        "merged": history.merged,
-        "cost": cost,
-        "cost_criteria": _cost_criteria(history, queues, matches),
-        "cost_per_match": cost / len(matches) if matches else None,
-        "cost_per_player": cost / people if people else None,
-        "cost_waiting": _cost_waiting(history, queues, first),
-        "wait": wait_figures(np.repeat(waits[matched], sizes[matched])),
-        "quality": quality_figures([m.quality for m in matches if m.quality is not None]),
-        "gaps": gap_figures(history, numbers),
-        "expired": int((states == EXPIRED).sum()),
-        "cancelled": int((states == CANCELLED).sum()),
-        "unfinished": int((states == WAITING).sum()),
-    }
+    summary = _figures(history, queues, range(first, len(history.ids)), numbers)
     off_side = None
     if any(queue.format.side_choice == "prefer" for queue in queues):
         off_side = _off_side(history, first)
@@ -104,6 +81,63 @@ def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ())
             for attribute in by
         }
     return summary
+
+
+def summaries_of_shares(history: History, queues: Sequence[Queue], count: int) -> Iterator[Summary]:
+    """Yield the figures of equal shares of the counted tickets, in the order of their arrival.
+
+    Each match counts in the share of the last of its tickets that came.
+
+    Args:
+        history: A finished run.
+        queues: As simulated.
+        count: How many shares; fewer tickets than these have none.
+    """
+    first, end = history.first_counted, len(history.ids)
+    if not count or end - first < count:
+        return
+    edges = [first + (end - first) * part // count for part in range(count + 1)]
+    last_of: dict[int, int] = {}
+    for place in range(first, end):
+        if (number := history.match_of[place]) >= 0:
+            last_of[number] = place
+    numbers: list[list[int]] = [[] for _ in range(count)]
+    for number, place in sorted(last_of.items()):
+        numbers[bisect_right(edges, place) - 1].append(number)
+    for own, start, stop in zip(numbers, edges, edges[1:], strict=False):
+        yield _figures(history, queues, range(start, stop), own)
+
+
+def _figures(
+    history: History, queues: Sequence[Queue], places: range, numbers: Sequence[int]
+) -> Summary:
+    """Return the figures of some tickets that came one after the other, and of some matches."""
+    start, stop = places.start, places.stop
+    states = np.frombuffer(bytes(history.states[start:stop]), dtype=np.uint8)
+    sizes = np.asarray(history.sizes[start:stop], dtype=np.int64)
+    waits = np.asarray(history.ended_at[start:stop]) - np.asarray(history.enqueued_at[start:stop])
+    matched = states == MATCHED
+    matches = [history.matches[number] for number in numbers]
+    people = sum(len(team) for match in matches for team in match.players)
+    cost = math.fsum(match.cost for match in matches)
+    return {
+        "matches": len(matches),
+        "tickets": len(states),
+        "players": int(sizes.sum()),
+        "bots": sum(match.bots for match in matches),
+        "merged": history.merged,
+        "cost": cost,
+        "cost_criteria": _cost_criteria(history, queues, matches),
+        "cost_per_match": cost / len(matches) if matches else None,
+        "cost_per_player": cost / people if people else None,
+        "cost_waiting": _cost_waiting(history, queues, places),
+        "wait": wait_figures(np.repeat(waits[matched], sizes[matched])),
+        "quality": quality_figures([m.quality for m in matches if m.quality is not None]),
+        "gaps": gap_figures(history, numbers),
+        "expired": int((states == EXPIRED).sum()),
+        "cancelled": int((states == CANCELLED).sum()),
+        "unfinished": int((states == WAITING).sum()),
+    }
 
 
 def waits_of(history: History) -> Floats:
@@ -171,13 +205,13 @@ def _cost_criteria(history: History, queues: Sequence[Queue], matches: Sequence[
     return math.fsum(found)
 
 
-def _cost_waiting(history: History, queues: Sequence[Queue], first: int) -> float:
+def _cost_waiting(history: History, queues: Sequence[Queue], places: Iterable[int]) -> float:
     prices = {queue.name: queue.price for queue in queues}
     return math.fsum(
         prices[history.queues[place][0]]
         * history.sizes[place]
         * (history.ended_at[place] - history.enqueued_at[place])
-        for place in range(first, len(history.ids))
+        for place in places
         if history.states[place] != MATCHED
     )
 
