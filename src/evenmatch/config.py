@@ -136,7 +136,20 @@ def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:
     >>> parse_scenario("[[queue]]\nwait_max = 60").queues[0].name
     'main'
     """
-    shape = _shape(read_document(text))
+    return scenario_of(read_document(text), base_dir)
+
+
+def scenario_of(document: Mapping[str, object], base_dir: str | Path | None = None) -> Scenario:
+    """Return the scenario from the keys of a file, wherever they are from.
+
+    Args:
+        document: Keys and values, as TOML gives them.
+        base_dir: The folder from which relative file names count; None leaves them as they are.
+
+    Raises:
+        ConfigError: They do not describe a scenario.
+    """
+    shape = _shape(document)
     folder = None if base_dir is None else Path(base_dir)
     _refuse_tenants(shape)
     queues = _queues(shape, _table_reader(folder))

@@ -11,10 +11,13 @@ from cyclopts import Parameter
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.progress import progress
-from evenmatch.cli.runs import Request, averaged, save, work
+from evenmatch.cli.runs import Request, averaged, samples_of, save, work
+from evenmatch.cli.sweeping import show_sweep
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.figures import best_of, figure, figures_of, group_tables, with_width
+from evenmatch.lab.distinct import best_of, footnote
+from evenmatch.lab.figures import figure, figures_of, group_tables, with_width
 from evenmatch.lab.floor import floor_of
+from evenmatch.lab.study import Result
 from evenmatch.sim.metrics import Summary
 
 
@@ -32,6 +35,7 @@ def compare(
     tickets: Path | None = None,
     report: Path | None = None,
     optimum: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    sweep: str | None = None,
     rules: Path | None = None,
 ) -> None:
     """Play a scenario under several policies that meet the same arrivals.
@@ -56,6 +60,8 @@ def compare(
         tickets: Write the tickets here, one JSON object a line, each with its policy.
         report: Write a page with figures and plots here, one HTML file that needs no network.
         optimum: Add the best that was possible in hindsight, or a bound on it.
+        sweep: Play it at several values of a queue's key or a policy's parameter, KEY=A..B:N,
+            such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what waiting buys.
         rules: A rule set to simulate (comes with a later version).
     """
     if rules is not None:
@@ -63,6 +69,9 @@ def compare(
     if not policy:
         raise ConfigError("name the policies: --policy greedy --policy window (see --help)")
     request = Request(scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
+    if sweep is not None:
+        show_sweep(request, sweep, list(policy), json=json)
+        return
     results = work(request, list(policy))
     save(request, results)
     summaries = [averaged(request, group) for group in results]
@@ -73,7 +82,7 @@ def compare(
         lines = [{"policy": spec, **summary} for spec, summary in runs_by_policy]
         print_json({"runs": lines, "floor": floor})
     else:
-        _print_table(policy, summaries, request)
+        _print_table(policy, summaries, results, request)
         if floor is not None:
             console().print(
                 f"\nno policy without foreknowledge costs less than "
@@ -82,23 +91,31 @@ def compare(
             )
 
 
-def _print_table(policies: Sequence[str], summaries: Sequence[Summary], request: Request) -> None:
+def _print_table(
+    policies: Sequence[str],
+    summaries: Sequence[Summary],
+    results: Sequence[Sequence[Result]],
+    request: Request,
+) -> None:
     from rich.table import Table
     from rich.text import Text
 
     out = console()
-    out.print(f"{request.scenario}; * marks the better figures", soft_wrap=True)
+    out.print(str(request.scenario), soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     table.add_column("")
     for spec in policies:
         table.add_column(spec, justify="right", overflow="fold")
     for key, words, unit, direction in figures_of(summaries):
         texts = [with_width(summary, key, unit) for summary in summaries]
-        best = best_of([figure(summary, key) for summary in summaries], direction)
+        values = [figure(summary, key) for summary in summaries]
+        best = best_of(values, samples_of(results, key), direction)
         cells = [
             Text(f"{text} *", "bold green") if at in best else Text(f"{text}  ")
             for at, text in enumerate(texts)
         ]
         table.add_row(Text(words, "dim"), *cells)
     out.print(table)
+    if len(policies) > 1:
+        out.print(Text(footnote(len(results[0])), "dim"), soft_wrap=True)
     print_groups(out, group_tables(policies, summaries))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from evenmatch.cli.progress import progress
 from evenmatch.cli.surprises import never_even
 from evenmatch.config import load_scenario, naming
 from evenmatch.errors import ConfigError, NotSupported
+from evenmatch.lab.distinct import SHARES, Repeated
+from evenmatch.lab.figures import figure
 from evenmatch.lab.simulate import Run, with_policy
 from evenmatch.lab.study import Result, Task, averages, execute_all
 from evenmatch.model.scenario import Scenario
@@ -52,35 +55,66 @@ def work(request: Request, policies: Sequence[str | None]) -> list[list[Result]]
     Raises:
         MatchmakingError: The request cannot be met.
     """
+    path = check_request(request)
+    scenario = load_scenario(path)
+    check_files(request, scenario)
+    for policy in policies:
+        check_policy_of(path, scenario, policy)
+    tasks = tasks_of(request, scenario, policies)
+    with progress("simulating", len(tasks)) as on_done:
+        results = execute_all(tasks, on_done)
+    if request.arrivals is None:
+        _warn(scenario, policies)
+    count = len(results) // len(policies)
+    return [results[start : start + count] for start in range(0, len(results), count)]
+
+
+def check_request(request: Request) -> Path:
+    """Refuse options that cannot be met, and return the scenario's file.
+
+    Raises:
+        MatchmakingError: The request cannot be met.
+    """
     if request.optimum and find_spec("numba") is None:
         raise NotSupported("--optimum needs more packages: pip install 'evenmatch[solve]'")
     if request.scenario is None:
         raise ConfigError("name a scenario: evenmatch simulate SCENARIO.toml (see --help)")
     if request.runs is not None and not 1 <= request.runs <= RUNS_MAX:
         raise ConfigError(f"--runs must be from 1 to {RUNS_MAX:,}, got {request.runs}")
-    outputs = {
-        "--matches": request.matches,
-        "--tickets": request.tickets,
-        "--report": request.report,
-    }
-    check_writable(outputs)
+    check_writable(_outputs(request))
     if request.report is not None:
         from evenmatch.lab.report import check_installed
 
         check_installed()
-    scenario = load_scenario(request.scenario)
-    check_apart(outputs, _inputs(request, scenario))
-    for policy in policies:
-        queues, resolve = with_policy(scenario.queues, policy)
-        with naming(request.scenario):
-            Simulator(queues, resolve, History(queues[0].name), until=scenario.until)
-    tasks = _tasks(request, scenario, policies)
-    with progress("simulating", len(tasks)) as on_done:
-        results = execute_all(tasks, on_done)
-    if request.arrivals is None:
-        _warn(scenario, policies)
-    count = request.runs or 1
-    return [results[start : start + count] for start in range(0, len(results), count)]
+    return request.scenario
+
+
+def check_files(request: Request, scenario: Scenario) -> None:
+    """Refuse to write over what is read.
+
+    Raises:
+        ConfigError: Two names mean one file.
+    """
+    check_apart(_outputs(request), _inputs(request, scenario))
+
+
+def check_policy_of(path: Path, scenario: Scenario, policy: str | None) -> None:
+    """Refuse a policy that cannot work on a scenario's queues, before the long work.
+
+    Raises:
+        ConfigError: The sentence names the scenario's file.
+    """
+    queues, resolve = with_policy(scenario.queues, policy)
+    with naming(path):
+        Simulator(queues, resolve, History(queues[0].name), until=scenario.until)
+
+
+def _outputs(request: Request) -> dict[str, Path | None]:
+    return {
+        "--matches": request.matches,
+        "--tickets": request.tickets,
+        "--report": request.report,
+    }
 
 
 def _warn(scenario: Scenario, policies: Sequence[str | None]) -> None:
@@ -91,6 +125,15 @@ def _warn(scenario: Scenario, policies: Sequence[str | None]) -> None:
         warnings += never_even(scenario, [(queue, resolve(queue)) for queue in queues])
     for warning in dict.fromkeys(warnings):
         print(f"warning: {warning}", file=sys.stderr)
+
+
+def samples_of(groups: Sequence[Sequence[Result]], key: str) -> list[list[float | None]]:
+    """Return a figure of each policy as often as it was taken: of each run, or of shares of one."""
+    found = []
+    for group in groups:
+        several = [result.summary for result in group] if len(group) > 1 else group[0].shares
+        found.append([figure(summary, key) for summary in several])
+    return found
 
 
 def averaged(request: Request, results: Sequence[Result]) -> Summary:
@@ -118,7 +161,8 @@ def save(request: Request, groups: Sequence[Sequence[Result]]) -> None:
 
         pairs = [(averaged(request, group), _run_of(group[0])) for group in groups]
         names = [group[0].task.policy or "" for group in groups]
-        write_text(request.report, render(str(request.scenario), names, pairs))
+        repeated = Repeated(partial(samples_of, groups), len(groups[0]))
+        write_text(request.report, render(str(request.scenario), names, pairs, repeated))
 
 
 def _inputs(request: Request, scenario: Scenario) -> Iterator[tuple[str, Path]]:
@@ -144,7 +188,8 @@ def _files(node: object) -> Iterator[str]:
             yield from _files(value)
 
 
-def _tasks(request: Request, scenario: Scenario, policies: Sequence[str | None]) -> list[Task]:
+def tasks_of(request: Request, scenario: Scenario, policies: Sequence[str | None]) -> list[Task]:
+    """Return the runs of a scenario under policies, all runs of one after the other."""
     children: Sequence[int | None] = [None] if request.runs is None else range(request.runs)
     wants_lines = request.matches is not None or request.tickets is not None
     return [
@@ -157,6 +202,8 @@ def _tasks(request: Request, scenario: Scenario, policies: Sequence[str | None])
             by=request.by,
             optimum=request.optimum,
             keeps_run=wants_lines or (request.report is not None and not child),
+            # Several runs say by themselves how much chance does.
+            shares=SHARES if len(policies) > 1 and (request.runs or 1) == 1 else 0,
         )
         for policy in policies
         for child in children

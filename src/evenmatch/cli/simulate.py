@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.runs import Request, averaged, save, work
+from evenmatch.cli.sweeping import show_sweep
 from evenmatch.errors import NotSupported
 from evenmatch.lab.figures import figures_of, group_tables, with_width
 from evenmatch.sim.metrics import Summary
@@ -29,6 +30,7 @@ def simulate(
     tickets: Path | None = None,
     report: Path | None = None,
     optimum: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    sweep: str | None = None,
     rules: Path | None = None,
 ) -> None:
     """Play a scenario in virtual time and print what came of it.
@@ -50,11 +52,16 @@ def simulate(
         tickets: Write the tickets here, one JSON object a line.
         report: Write a page with figures and plots here, one HTML file that needs no network.
         optimum: Add the best that was possible in hindsight, or a bound on it.
+        sweep: Play it at several values of a queue's key or a policy's parameter, KEY=A..B:N,
+            such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what waiting buys.
         rules: A rule set to simulate (comes with a later version).
     """
     if rules is not None:
         raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")
     request = Request(scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
+    if sweep is not None:
+        show_sweep(request, sweep, [policy], json=json)
+        return
     results = work(request, [policy])
     save(request, results)
     (group,) = results

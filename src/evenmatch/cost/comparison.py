@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,24 @@ from evenmatch.model.ticket import Ticket, Value
 
 Seats = Sequence[Sequence[Ticket]]
 """A division: tickets by team."""
+Assigned = Sequence[Sequence[str]] | None
+"""Each player's role by team, party by party; None where a queue has no roles."""
+
+
+class Gap(NamedTuple):
+    """What a kind says of a match in the unit of what it compares, and not as a cost.
+
+    Args:
+        words: What people call it.
+        unit: Of the number: "" is that of the attribute, `%` says that it is a share in [0, 1].
+        better: 1 if more of it is better, -1 if less is.
+        is_of_attribute: Whether its name says which attribute is compared.
+    """
+
+    words: str
+    unit: str = ""
+    better: int = -1
+    is_of_attribute: bool = True
 
 
 class Comparison(ABC):
@@ -31,6 +50,8 @@ class Comparison(ABC):
 
     is_by_team = False
     """Whether the division into teams changes what comes out."""
+    raw: tuple[Gap, ...] = ()
+    """What `raw_gaps` has numbers of; a kind that is kept or broken has none."""
 
     def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
         self.given = given
@@ -86,6 +107,19 @@ class Comparison(ABC):
         """Return `gap` of many divisions; never above it, and below it by rounding only."""
         del layout
         return np.full(len(orders), self.gap((tickets,)))
+
+    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+        """Return the numbers of `raw` for one division, as they are before any scale.
+
+        Args:
+            teams: Tickets by team, without bots.
+            roles: What the players were given to play.
+
+        Returns:
+            A number for each of `raw`; inf or NaN where it is not known.
+        """
+        del teams, roles
+        return ()
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
         """Return a gap that no match with both tickets is below; 0 where nothing is known.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.cost.comparison import Comparison, Seats
+from evenmatch.cost.comparison import Assigned, Comparison, Gap, Seats
 
 
 class Fullness(Comparison):
@@ -10,6 +10,14 @@ class Fullness(Comparison):
 
     A bot leaves its seat free. It does not depend on the division into teams.
     """
+
+    raw = (Gap("free seats"),)
+
+    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+        """Return how many seats stay free."""
+        del roles
+        players = sum([ticket.size for team in teams for ticket in team])
+        return (float(self.queue.format.k - players),)
 
     def gap(self, teams: Seats) -> float:
         """Return the share of the seats that may stay free and are."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenmatch.cost.comparison import Comparison, Seats
+from evenmatch.cost.comparison import Assigned, Comparison, Gap, Seats
 from evenmatch.model.ticket import Player, Ticket, Value, attribute_of
 
 COSTS = (1.0, 0.4, 0.0)
@@ -60,6 +60,8 @@ def hosts_of(teams: Seats, attribute: str) -> list[tuple[Ticket, Player]]:
 class HostOptions(Comparison):
     """How many players of a match can reach everyone."""
 
+    raw = (Gap("possible hosts", "", 1, is_of_attribute=False),)
+
     @staticmethod
     def problem(value: Value | None) -> str | None:
         """Return what is wrong with an attribute that says whom a player reaches."""
@@ -76,6 +78,11 @@ class HostOptions(Comparison):
     def gap(self, teams: Seats) -> float:
         """Return how many hosts are missing to two."""
         return float(ENOUGH - min(ENOUGH, len(hosts_of(teams, self.given.attribute))))
+
+    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+        """Return how many players reach everyone."""
+        del roles
+        return (float(len(hosts_of(teams, self.given.attribute))),)
 
     def gap_max(self, tickets: Sequence[Ticket]) -> float:
         """Return how many hosts can be missing."""

@@ -22,7 +22,7 @@ from itertools import combinations
 
 import numpy as np
 
-from evenmatch.cost.comparison import Comparison, Seats
+from evenmatch.cost.comparison import Assigned, Comparison, Gap, Seats
 from evenmatch.cost.relation import (
     are_surely,
     is_by_team,
@@ -143,6 +143,8 @@ def regions_of(known: Known, people: Collection[str]) -> Known:
 class Latency(Comparison):
     """Pings between players, or latencies to the one region where the match is played."""
 
+    raw = (Gap("mean ping", "ms"), Gap("worst ping", "ms"))
+
     def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
         super().__init__(given, queue)
         self.pairs = pairs_within(given, queue.format)
@@ -162,7 +164,7 @@ class Latency(Comparison):
 
     def cost(self, teams: Seats) -> float:
         """Return the mean cost over the pairs, or over the players for a joint region."""
-        ms = self._to_region(teams) if self.pairs == "region" else self._between(teams)
+        ms = self._ms(teams)
         return math.fsum(map(self.cost_of, ms)) / len(ms) if ms else 0.0
 
     def cost_table(
@@ -179,8 +181,13 @@ class Latency(Comparison):
 
     def gap(self, teams: Seats) -> float:
         """Return the largest ping of the pairs, or the largest latency to the joint region."""
-        ms = self._to_region(teams) if self.pairs == "region" else self._between(teams)
-        return max(ms, default=0.0)
+        return max(self._ms(teams), default=0.0)
+
+    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+        """Return the mean and the largest ping, of the pairs that count or to the joint region."""
+        del roles
+        ms = self._ms(teams)
+        return (math.fsum(ms) / len(ms), max(ms)) if ms else (math.nan, math.nan)
 
     def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
         """Return `gap` of many divisions."""
@@ -212,6 +219,9 @@ class Latency(Comparison):
         return 2.0 * max(
             max(known_of(t, p, name).values(), default=0.0) for t in tickets for p in t.players
         )
+
+    def _ms(self, teams: Seats) -> list[float]:
+        return self._to_region(teams) if self.pairs == "region" else self._between(teams)
 
     def _between(self, teams: Seats) -> list[float]:
         name = self.given.attribute

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evenmatch.cost.comparison import Comparison, Seats
+from evenmatch.cost.comparison import Assigned, Comparison, Gap, Seats
 from evenmatch.cost.criteria import gap_of, gap_table, reference, table
 from evenmatch.cost.scale import Floats, scale_gap, scale_value
 from evenmatch.cost.teams import Orders
@@ -14,6 +14,17 @@ from evenmatch.cost.values import number, numbers, places, scaled_column, scaled
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import Ticket, Value
 
+DUEL = Gap("gap")
+"""Between two players all three kinds are the same."""
+RAW = {
+    ("spread", "mean"): Gap("widest gap"),
+    ("spread", "sum"): Gap("widest gap"),
+    ("mean_gap", "mean"): Gap("player gap"),
+    ("mean_gap", "sum"): Gap("player gap"),
+    ("imbalance", "mean"): Gap("team gap"),
+    ("imbalance", "sum"): Gap("team gap of sums"),
+}
+"""By kind and measure."""
 SUM_SLACK = 1e-12
 """How far two ways to add up the values of a match may differ, relative to their sum."""
 
@@ -25,6 +36,7 @@ class Numeric(Comparison):
         super().__init__(given, queue)
         # Of single players it matters only who they are, not in which team each is.
         self.is_by_team = given.kind == "imbalance" and max(queue.format.players) > 1
+        self.raw = (DUEL if queue.format.is_duel else RAW[given.kind, given.measure],)
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
@@ -60,6 +72,17 @@ class Numeric(Comparison):
         """Return the gap of what the rule compares; teams without people are left out."""
         by_team = [[v for t in team for v in self.values(t)] for team in teams if team]
         return gap_of(self.given.kind, by_team, self.given.measure)
+
+    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+        """Return the gap of the attribute's values, in whatever unit the rule or scale has."""
+        del roles
+        name, measure = self.given.attribute, self.given.measure
+        by_team = [[v for t in team for v in numbers(t, name)] for team in teams if team]
+        return (gap_of(self.given.kind, by_team, measure),)
+
+    def raw_table(self, values: Floats, layout: Sequence[int]) -> Floats:
+        """Return `raw_gaps` of many matches; `values` has their players' team by team."""
+        return gap_table(self.given.kind, values, layout, self.given.measure)
 
     def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
         """Return `gap` of many divisions."""

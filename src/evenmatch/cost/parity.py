@@ -12,7 +12,7 @@ from itertools import combinations, zip_longest
 
 import numpy as np
 
-from evenmatch.cost.comparison import Comparison, Seats
+from evenmatch.cost.comparison import Assigned, Comparison, Gap, Seats
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.teams import Orders
 from evenmatch.model.queue import Criterion, Queue, Rule
@@ -51,6 +51,8 @@ def cost_of_difference(x: float) -> float:
 class PartyParity(Comparison):
     """The difference of the teams' sorted party sizes."""
 
+    raw = (Gap("teams of the same party sizes", "%", 1),)
+
     def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
         super().__init__(given, queue)
         self.is_by_team = not queue.format.solo_only and len(queue.format.players) > 1
@@ -65,6 +67,12 @@ class PartyParity(Comparison):
         """Return `cost` of many divisions."""
         x = self.gap_table(tickets, orders, layout)
         return STRAIGHT * x + SQUARE * x * x
+
+    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+        """Return 1 if all teams are made up of parties of the same sizes, else 0."""
+        del roles
+        shapes = {tuple(sorted([ticket.size for ticket in team])) for team in teams if team}
+        return (float(len(shapes) == 1),)
 
     def gap(self, teams: Seats) -> float:
         """Return x; a team without people counts as one without parties, unless it may be empty."""

@@ -27,7 +27,7 @@ from itertools import combinations
 
 import numpy as np
 
-from evenmatch.cost.comparison import Comparison, Seats
+from evenmatch.cost.comparison import Assigned, Comparison, Gap, Seats
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.teams import Orders
 from evenmatch.model.queue import RECENT, Criterion, Queue, Rule
@@ -218,6 +218,8 @@ class Rematch(Comparison):
         # The rule does not ask who is in whose team now.
         self.is_by_team = isinstance(given, Criterion) and max(queue.format.players) > 1
 
+    raw = (Gap("pairs who met lately", "%", is_of_attribute=False),)
+
     @staticmethod
     def problem(value: Value | None) -> str | None:
         """Return what is wrong with a memory; none at all is fine."""
@@ -237,6 +239,17 @@ class Rematch(Comparison):
         """Return the freshest meeting of two opponents."""
         tickets = [ticket for team in teams for ticket in team]
         return rule_gap(tickets, self.given.attribute, self.given.matches)
+
+    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+        """Return the share of the pairs who met in the last `matches` matches, as enemies or not.
+
+        Pairs of one party count as those who did not meet.
+        """
+        del roles
+        tickets = [ticket for team in teams for ticket in team]
+        fresh, _ = _pairs(tickets, self.given.attribute, self.given.matches)
+        pairs = len(fresh) * (len(fresh) - 1)
+        return (np.count_nonzero(fresh) / pairs if pairs else 0.0,)
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
         """Return `gap` of the two: who met, met in every match."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from evenmatch.cost.comparison import Comparison, Seats
-from evenmatch.cost.roles import division_sums, rank_sum
+from evenmatch.cost.comparison import Assigned, Comparison, Gap, Seats
+from evenmatch.cost.roles import assigned, division_sums, rank_sum
 from evenmatch.cost.scale import Floats
 from evenmatch.cost.teams import Orders
 from evenmatch.model.queue import Criterion, Queue, Rule
@@ -19,6 +19,8 @@ class RoleRank(Comparison):
     Whoever lists no roles is content with any, rank 0.
     """
 
+    raw = (Gap("players off their role", "%"),)
+
     def __init__(self, given: Criterion | Rule, queue: Queue) -> None:
         super().__init__(given, queue)
         self.is_by_team = len(queue.format.roles) > 1
@@ -30,6 +32,23 @@ class RoleRank(Comparison):
         players = sum([ticket.size for team in teams for ticket in team])
         ranks = math.fsum([rank_sum(team, self.queue.format.roles) for team in teams])
         return ranks / self._worst(players)
+
+    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+        """Return the share of the players who play another role than their first choice."""
+        if not self.is_by_team:
+            return (0.0,)
+        if roles is None:
+            roles = [assigned(team, self.queue.format.roles) or () for team in teams]
+        people = [[player for ticket in team for player in ticket.players] for team in teams]
+        off = count = 0
+        for team, given in zip(people, roles, strict=True):
+            if len(team) != len(given):
+                return (math.nan,)
+            count += len(team)
+            off += sum(
+                [bool(p.roles) and p.roles[0] != r for p, r in zip(team, given, strict=True)]
+            )
+        return (off / count if count else math.nan,)
 
     def cost_table(
         self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 from typing import TypeVar
 
-from evenmatch.cost.comparison import Comparison, Seats
+from evenmatch.cost.comparison import Assigned, Comparison, Gap, Seats
 from evenmatch.cost.relation import Seat
 from evenmatch.cost.worst_pair import WorstPair
 from evenmatch.model.ticket import Ticket, Value, attribute_of
@@ -36,6 +36,8 @@ def elements(value: Value | None) -> Collection[str]:
 class Same(Comparison):
     """Whether all players have the same value."""
 
+    raw = (Gap("pairs who differ", "%"),)
+
     @staticmethod
     def problem(value: Value | None) -> str | None:
         """Return what is wrong with a value that must be there, whatever it is."""
@@ -50,6 +52,11 @@ class Same(Comparison):
         values = self._values(teams)
         return 0.0 if all(value == values[0] for value in values) else 1.0
 
+    def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+        """Return the share of pairs, as a criterion costs it."""
+        del roles
+        return (self.cost(teams),)
+
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
         """Return `gap` of the two: who differ, differ in every match."""
         return self.gap(((one,), (two,)))
@@ -61,6 +68,8 @@ class Same(Comparison):
 
 class Overlap(Same):
     """Whether all players have an element in common."""
+
+    raw = (Gap("pairs with nothing in common", "%"),)
 
     def cost(self, teams: Seats) -> float:
         """Return the share of pairs of players without a common element."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.arrivals import arrivals_of
-from evenmatch.sim.history import EXPIRED, MATCHED, WAITING, History
+from evenmatch.sim.history import EXPIRED, MATCHED, NO_GAPS, WAITING, History
 from evenmatch.sim.simulator import Simulator
 from evenmatch.sim.stream import Arrival
 
@@ -93,12 +93,12 @@ class ForecastHistory(History):
             heapq.heappush(self._due, (at + delay, place, delay))
         return place
 
-    def match(self, match: Match) -> None:
+    def match(self, match: Match, gaps: Mapping[str, float] = NO_GAPS) -> None:
         """Note a match; who is matched at this very instant is told nothing any more."""
         self._tell(match.at)
         for ticket_id in match.tickets:
             self.forecast.leave(ticket_id, match.at, match.queue)
-        super().match(match)
+        super().match(match, gaps)
 
     def leave(self, ticket_id: str, state: int, at: float, reason: str) -> None:
         """Note the end of a ticket that was not matched."""

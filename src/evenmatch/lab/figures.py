@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
+from evenmatch.cost.gaps import gap_of_name
 from evenmatch.sim.metrics import Summary
 
 OFF_SIDE = "off_side"
 """A figure of queues that take sides as wishes."""
 
-FIGURES: Sequence[tuple[str, str, str, int]] = (
+GAPS = "gaps"
+"""The part of a summary that has the gaps of matches by name."""
+Row = tuple[str, str, str, int]
+
+FIGURES: Sequence[Row] = (
     ("tickets", "tickets", "", 0),
     ("players", "players", "", 0),
     ("matches", "matches", "", 1),
@@ -27,6 +32,7 @@ FIGURES: Sequence[tuple[str, str, str, int]] = (
     ("quality.mean", "quality, mean", "", 1),
     ("quality.p10", "quality, 90 % above", "", 1),
     ("cost", "cost of all matches", "", 0),
+    ("cost_criteria", "of this the criteria, without waits", "", -1),
     ("cost_per_match", "cost per match", "", -1),
     ("cost_per_player", "cost per player", "", -1),
     ("cost_waiting", "cost of waiting unmatched", "", -1),
@@ -56,26 +62,47 @@ FIGURES: Sequence[tuple[str, str, str, int]] = (
 def figure(summary: Summary, key: str) -> float | None:
     """Return a figure by its dotted key; None if it is null or was not asked for."""
     value: Any = summary
-    for part in key.split("."):
+    parts = key.split(".")
+    if parts[0] == GAPS:
+        # The name of an attribute may have dots of its own.
+        parts = [GAPS, ".".join(parts[1:-1]), parts[-1]]
+    for part in parts:
         value = value.get(part)
         if value is None:
             return None
     return float(value)
 
 
-def figures_of(summaries: Sequence[Summary]) -> list[tuple[str, str, str, int]]:
-    """Return the rows of `FIGURES` that any of the summaries has."""
-    return [row for row in FIGURES if any(row[0].split(".")[0] in s for s in summaries)]
+def figures_of(summaries: Sequence[Summary]) -> list[Row]:
+    """Return the rows of `FIGURES` that any of the summaries has, and those of its gaps."""
+    rows = [row for row in FIGURES if any(row[0].split(".")[0] in s for s in summaries)]
+    after = 1 + [key for key, *_ in rows].index("quality.p10")
+    return [*rows[:after], *_gap_rows(summaries), *rows[after:]]
+
+
+def _gap_rows(summaries: Sequence[Summary]) -> Iterator[Row]:
+    """Yield the rows of gaps; of shares and of what should be large the mean says it all."""
+    for name in dict.fromkeys(name for each in summaries for name in each.get(GAPS, {})):
+        gap = gap_of_name(name)
+        yield f"{GAPS}.{name}.mean", name, gap.unit, gap.better
+        if gap.unit != "%" and gap.better < 0:
+            yield f"{GAPS}.{name}.p95", f"{name}, 95 % below", gap.unit, gap.better
 
 
 def shown(value: float | None, unit: str = "") -> str:
     """Return a figure as people read it, four digits unless it is a count.
 
+    A share in [0, 1] is shown as a percentage if that is its unit.
+
     >>> shown(1211.0), shown(0.0406714, "s"), shown(None)
     ('1,211', '0.04067 s', '-')
+    >>> shown(0.0833333, "%")
+    '8.333 %'
     """
     if value is None:
         return "-"
+    if unit == "%":
+        value *= 100.0
     if value == int(value) and abs(value) < 1e15:
         text = f"{value:,.0f}"
     elif abs(value) >= 1000.0:
@@ -98,23 +125,11 @@ def with_width(summary: Summary, key: str, unit: str = "") -> str:
     width = None if widths is None else figure(widths, key)
     if value is None or not width:
         return shown(value, unit)
+    if unit == "%":
+        value, width = 100.0 * value, 100.0 * width
     digits = max(0, 1 - math.floor(math.log10(width)))
     text = f"{value:,.{digits}f} ± {width:,.{digits}f}"
     return f"{text} {unit}" if unit else text
-
-
-def best_of(values: Sequence[float | None], direction: int) -> set[int]:
-    """Return where the best figures stand; nowhere if all are equal or none is better.
-
-    Args:
-        values: A figure of each policy.
-        direction: 1 if more is better, -1 if less is, 0 if neither.
-    """
-    known = [value for value in values if value is not None]
-    if not direction or len(known) < 2 or min(known) == max(known):
-        return set()
-    best = max(known) if direction > 0 else min(known)
-    return {at for at, value in enumerate(values) if value == best}
 
 
 GROUP_FIGURES: Sequence[tuple[str, str, str]] = (

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evenmatch.errors import NotSupported
+from evenmatch.lab.distinct import Repeated, best_of, footnote
 from evenmatch.lab.figures import (
-    best_of,
     figure,
     figures_of,
     group_tables,
@@ -23,13 +23,20 @@ TEMPLATE = "report.html.j2"
 NEEDS = ("jinja2", "matplotlib")
 
 
-def render(title: str, names: Sequence[str], results: Sequence[tuple[Summary, Run]]) -> str:
+def render(
+    title: str,
+    names: Sequence[str],
+    results: Sequence[tuple[Summary, Run]],
+    repeated: Repeated | None = None,
+) -> str:
     """Return the page as HTML that loads nothing from anywhere.
 
     Args:
         title: The scenario's name.
         names: The policies' SPECs; "" for the scenario's own.
         results: The figures of each policy, and the run that is drawn.
+        repeated: The same figures several times, so that what is best can be told from chance;
+            None marks nothing.
 
     Raises:
         NotSupported: jinja2 or matplotlib is not installed.
@@ -40,7 +47,8 @@ def render(title: str, names: Sequence[str], results: Sequence[tuple[Summary, Ru
         TEMPLATE,
         title=title,
         names=labels,
-        rows=_rows(summaries),
+        rows=_rows(summaries, repeated),
+        footnote="" if repeated is None else footnote(repeated.runs),
         cards=_cards(summaries[0]) if len(results) == 1 else [],
         groups=group_tables(labels, summaries),
         has_runs="ci95" in summaries[0],
@@ -130,10 +138,13 @@ TIMES = "Figures of equal spans of the run, in the order of time."
 QUALITY = "1 is the best match that the criteria know."
 
 
-def _rows(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
+def _rows(summaries: Sequence[Summary], repeated: Repeated | None) -> list[dict[str, Any]]:
     rows = []
     for key, words, unit, direction in figures_of(summaries):
-        best = best_of([figure(summary, key) for summary in summaries], direction)
+        best: set[int] = set()
+        if repeated is not None:
+            values = [figure(summary, key) for summary in summaries]
+            best = best_of(values, repeated.samples_of(key), direction)
         cells = [
             {"text": with_width(summary, key, unit), "best": at in best}
             for at, summary in enumerate(summaries)

@@ -21,7 +21,7 @@ from evenmatch.forecast.student import T_975 as T_975
 from evenmatch.forecast.student import student_t as student_t
 from evenmatch.lab.simulate import Run, simulate
 from evenmatch.model.scenario import Scenario
-from evenmatch.sim.metrics import Summary
+from evenmatch.sim.metrics import Summary, summaries_of_shares
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -39,6 +39,7 @@ class Task(msgspec.Struct, frozen=True):
         by: What to split waits and quality by.
         optimum: Whether to add the best that was possible.
         keeps_run: Whether matches and tickets are wanted, or the figures alone.
+        shares: Into how many parts to divide the run, with figures of each.
     """
 
     scenario: Scenario
@@ -49,14 +50,16 @@ class Task(msgspec.Struct, frozen=True):
     by: tuple[str, ...] = ()
     optimum: bool = False
     keeps_run: bool = False
+    shares: int = 0
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What came of a task: the figures, and the whole run if it was asked for."""
+    """What came of a task: the figures, the whole run if it was asked for, and its shares'."""
 
     task: Task
     summary: Summary
     run: Run | None
+    shares: tuple[Summary, ...] = ()
 
 
 def execute(task: Task) -> Result:
@@ -83,7 +86,8 @@ def execute(task: Task) -> Result:
         raise ArrivalsError(
             f"policy {task.policy}: {error}" if task.policy else str(error)
         ) from None
-    return Result(task, run.summary, run if task.keeps_run else None)
+    shares = tuple(summaries_of_shares(run.history, run.queues, task.shares))
+    return Result(task, run.summary, run if task.keeps_run else None, shares)
 
 
 def execute_all(

@@ -5,6 +5,8 @@ See `sim.compilable` for the runs that can be compiled.
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -14,6 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.cost.divider import Teams
+from evenmatch.cost.gaps import Gaps
 from evenmatch.cost.objective import Objective
 from evenmatch.errors import NotSupported
 from evenmatch.model.match import Match
@@ -231,15 +235,25 @@ class _Divided:
         self._objective = Objective(queue)
         self._known: dict[tuple[int, ...], tuple[tuple[int, ...], ...]] = {}
         self.labels = len(queue.format.sides) + 1
+        self._gaps = Gaps(queue)
+        self._measured: dict[tuple[int, ...], dict[str, float]] = {}
 
     def teams(self, kinds: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """Return places by team; a kind is size x labels + side."""
         found = self._known.get(kinds)
         if found is None:
-            found = self._known[kinds] = self._seat(kinds)
+            seated = self._seat(kinds)
+            numbers = self._gaps.of(seated)
+            self._measured[kinds] = dict(zip(self._gaps.names, numbers, strict=True))
+            places = tuple(tuple(ticket.sequence for ticket in team) for team in seated)
+            found = self._known[kinds] = places
         return found
 
-    def _seat(self, kinds: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    def gaps(self, kinds: tuple[int, ...]) -> dict[str, float]:
+        """Return the gaps of a match by name, which follow from sizes alone."""
+        return self._measured[kinds]
+
+    def _seat(self, kinds: tuple[int, ...]) -> Teams:
         tickets = []
         for place, kind in enumerate(kinds):
             size, label = divmod(kind, self.labels)
@@ -248,7 +262,7 @@ class _Divided:
             tickets.append(Ticket(str(place), place, 0.0, players, (self.queue.name,), side))
         seating = self._objective.seat(tickets, 0, 0.0)
         assert seating is not None
-        return tuple(tuple(ticket.sequence for ticket in team) for team in seating.teams)
+        return seating.teams
 
 
 def _matches(
@@ -264,11 +278,17 @@ def _matches(
     # Several queues have no sides, so that one number of labels does for all.
     labels = divided[0].labels if made else 1
     kinds, rows = (coming.sizes * labels + coming.sides)[order].tolist(), order.tolist()
+    gaps = history.gaps
     matches, start = [], 0
     written = zip(ends, served.at.tolist(), waited, divided, strict=True)
     for number, (end, at, seconds, divider) in enumerate(written, 1):
         queue, own = divider.queue, rows[start:end]
-        division = divider.teams(tuple(kinds[start:end]))
+        these = tuple(kinds[start:end])
+        division = divider.teams(these)
+        for name, value in divider.gaps(these).items():
+            known = gaps.setdefault(name, array("d"))
+            known.extend([math.nan] * (number - 1 - len(known)))
+            known.append(value)
         start = end
         tickets = tuple([ids[row] for row in own])
         teams = tuple([tuple([tickets[place] for place in team]) for team in division])

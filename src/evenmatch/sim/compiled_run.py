@@ -5,11 +5,15 @@ See `sim.compilable` for the scenarios that take this way.
 
 from __future__ import annotations
 
+from array import array
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from evenmatch.cost.gaps import name_of
+from evenmatch.cost.kinds import comparison_of
+from evenmatch.cost.numeric import Numeric
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals, Scenario
@@ -48,6 +52,7 @@ def compiled_history(
     values = _values(world.arrivals, queue, seeds, len(times))
     outcome = play(queue, policy, times, values)
     _fill(history, queue, times, outcome)
+    _measure(history, queue, values, outcome)
     if history.keeps_tickets:
         history.tickets = list(islice(Population(world.arrivals, seeds).tickets(), len(times)))
     return history
@@ -84,6 +89,18 @@ def _fill(history: History, queue: Queue, times: Floats, outcome: Outcome) -> No
     history.match_of = match_of.tolist()
     history.matches = _matches(queue, ids, outcome)
     history.finish(outcome.end)
+
+
+def _measure(history: History, queue: Queue, values: Floats, outcome: Outcome) -> None:
+    """Add the gaps of all matches without bots; each criterion compares numbers of an attribute."""
+    full = outcome.bots == 0
+    compared = [comparison_of(criterion, queue) for criterion in queue.criteria]
+    for each, row in zip(compared, values, strict=True):
+        assert isinstance(each, Numeric)
+        gaps = np.full(len(full), np.nan)
+        gaps[full] = each.raw_table(row[outcome.tickets[full]], queue.format.players)
+        name = name_of(each.given.attribute, each.raw[0])
+        history.gaps.setdefault(name, array("d", gaps.tobytes()))
 
 
 def _matches(queue: Queue, ids: list[str], outcome: Outcome) -> list[Match]:

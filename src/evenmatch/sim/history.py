@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from evenmatch.model.match import Match
@@ -13,6 +16,9 @@ WAITING, MATCHED, CANCELLED, EXPIRED = range(4)
 """Codes in `History.states`."""
 STATES = ("waiting", "matched", "cancelled", "expired")
 """Names of the codes; `waiting` at the end of a run means unfinished."""
+
+
+NO_GAPS: Mapping[str, float] = MappingProxyType({})
 
 
 class History:
@@ -52,6 +58,8 @@ class History:
         self.tickets: list[NewTicket] = []
         self.leaves_at: dict[int, float] = {}
         self.matches: list[Match] = []
+        # By name a number for each match, NaN where it has none: see `cost.gaps`.
+        self.gaps: dict[str, array[float]] = {}
         self.merged = 0
         self.checks: dict[str, int | float | None] | None = None
         self.end = 0.0
@@ -76,8 +84,17 @@ class History:
             self.tickets.append(ticket)
         return at_index
 
-    def match(self, match: Match) -> None:
-        """Note a match, the end of its tickets."""
+    def match(self, match: Match, gaps: Mapping[str, float] = NO_GAPS) -> None:
+        """Note a match, the end of its tickets.
+
+        Args:
+            match: As it was made.
+            gaps: What is known of it in the units of attributes.
+        """
+        for name, value in gaps.items():
+            known = self.gaps.setdefault(name, array("d"))
+            known.extend([math.nan] * (len(self.matches) - len(known)))
+            known.append(value)
         number = len(self.matches)
         self.matches.append(match)
         at, index, states = match.at, self.index, self.states

@@ -7,6 +7,10 @@ What counts, and for whom:
 - `wait` is per player, of matched players: a party of three counts three times. Unfinished,
   cancelled and expired tickets are told apart by their numbers and are not in it.
 - `quality` is per match, except in `by`, where it is that of each player's match.
+- `gaps` are what matches are like in the unit of each criterion (`cost.gaps`): the mean and the
+  95th percentile over the matches counted, each once. Those with bots, and those of which a
+  number is not known, are left out.
+- `cost_criteria` is the part of `cost` that is not waiting.
 - `cost_per_player` divides by the people in the matches counted; bots are no people.
 - `cost_waiting` is what the tickets without a match (unfinished, cancelled, expired) waited until
   they ended or the run did, at the price of the first of their queues.
@@ -26,13 +30,15 @@ What counts, and for whom:
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.sim.groups import groups_of
 from evenmatch.sim.history import CANCELLED, EXPIRED, MATCHED, WAITING, History
@@ -56,31 +62,9 @@ def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ())
         ConfigError: No ticket has such an attribute, or it cannot be split by.
     """
     first = history.first_counted
-    states = np.frombuffer(bytes(history.states), dtype=np.uint8)[first:]
-    sizes = np.asarray(history.sizes[first:], dtype=np.int64)
     all_waits = waits_of(history)
-    waits = all_waits[first:]
-    matched = states == MATCHED
     numbers = sorted({number for number in history.match_of[first:] if number >= 0})
-    matches = [history.matches[number] for number in numbers]
-    people = sum(len(team) for match in matches for team in match.players)
-    cost = math.fsum(match.cost for match in matches)
-    summary: Summary = {
-        "matches": len(matches),
-        "tickets": len(states),
-        "players": int(sizes.sum()),
-        "bots": sum(match.bots for match in matches),
-        "merged": history.merged,
-        "cost": cost,
-        "cost_per_match": cost / len(matches) if matches else None,
-        "cost_per_player": cost / people if people else None,
-        "cost_waiting": _cost_waiting(history, queues, first),
-        "wait": wait_figures(np.repeat(waits[matched], sizes[matched])),
-        "quality": quality_figures([m.quality for m in matches if m.quality is not None]),
-        "expired": int((states == EXPIRED).sum()),
-        "cancelled": int((states == CANCELLED).sum()),
-        "unfinished": int((states == WAITING).sum()),
-    }
+    summary = _figures(history, queues, range(first, len(history.ids)), numbers)
     off_side = None
     if any(queue.format.side_choice == "prefer" for queue in queues):
         off_side = _off_side(history, first)
@@ -97,6 +81,63 @@ def summarize(history: History, queues: Sequence[Queue], by: Iterable[str] = ())
             for attribute in by
         }
     return summary
+
+
+def summaries_of_shares(history: History, queues: Sequence[Queue], count: int) -> Iterator[Summary]:
+    """Yield the figures of equal shares of the counted tickets, in the order of their arrival.
+
+    Each match counts in the share of the last of its tickets that came.
+
+    Args:
+        history: A finished run.
+        queues: As simulated.
+        count: How many shares; fewer tickets than these have none.
+    """
+    first, end = history.first_counted, len(history.ids)
+    if not count or end - first < count:
+        return
+    edges = [first + (end - first) * part // count for part in range(count + 1)]
+    last_of: dict[int, int] = {}
+    for place in range(first, end):
+        if (number := history.match_of[place]) >= 0:
+            last_of[number] = place
+    numbers: list[list[int]] = [[] for _ in range(count)]
+    for number, place in sorted(last_of.items()):
+        numbers[bisect_right(edges, place) - 1].append(number)
+    for own, start, stop in zip(numbers, edges, edges[1:], strict=False):
+        yield _figures(history, queues, range(start, stop), own)
+
+
+def _figures(
+    history: History, queues: Sequence[Queue], places: range, numbers: Sequence[int]
+) -> Summary:
+    """Return the figures of some tickets that came one after the other, and of some matches."""
+    start, stop = places.start, places.stop
+    states = np.frombuffer(bytes(history.states[start:stop]), dtype=np.uint8)
+    sizes = np.asarray(history.sizes[start:stop], dtype=np.int64)
+    waits = np.asarray(history.ended_at[start:stop]) - np.asarray(history.enqueued_at[start:stop])
+    matched = states == MATCHED
+    matches = [history.matches[number] for number in numbers]
+    people = sum(len(team) for match in matches for team in match.players)
+    cost = math.fsum(match.cost for match in matches)
+    return {
+        "matches": len(matches),
+        "tickets": len(states),
+        "players": int(sizes.sum()),
+        "bots": sum(match.bots for match in matches),
+        "merged": history.merged,
+        "cost": cost,
+        "cost_criteria": _cost_criteria(history, queues, matches),
+        "cost_per_match": cost / len(matches) if matches else None,
+        "cost_per_player": cost / people if people else None,
+        "cost_waiting": _cost_waiting(history, queues, places),
+        "wait": wait_figures(np.repeat(waits[matched], sizes[matched])),
+        "quality": quality_figures([m.quality for m in matches if m.quality is not None]),
+        "gaps": gap_figures(history, numbers),
+        "expired": int((states == EXPIRED).sum()),
+        "cancelled": int((states == CANCELLED).sum()),
+        "unfinished": int((states == WAITING).sum()),
+    }
 
 
 def waits_of(history: History) -> Floats:
@@ -130,13 +171,47 @@ def quality_figures(qualities: Sequence[float] | Floats) -> dict[str, float | No
     return {"mean": float(found.mean()), "p10": float(np.quantile(found, 0.1))}
 
 
-def _cost_waiting(history: History, queues: Sequence[Queue], first: int) -> float:
+def gap_figures(history: History, numbers: Sequence[int]) -> dict[str, dict[str, float | None]]:
+    """Return mean and 95th percentile of each gap over some matches; null of none.
+
+    Args:
+        history: A finished run.
+        numbers: Of the matches, in the order of making.
+    """
+    figures: dict[str, dict[str, float | None]] = {}
+    for name, values in history.gaps.items():
+        given = np.full(len(history.matches), math.nan)
+        given[: len(values)] = values
+        known = given[np.asarray(numbers, dtype=np.int64)]
+        known = known[~np.isnan(known)]
+        figures[name] = {"mean": None, "p95": None}
+        if len(known):
+            figures[name] = {"mean": float(known.mean()), "p95": float(np.quantile(known, 0.95))}
+    return figures
+
+
+def _cost_criteria(history: History, queues: Sequence[Queue], matches: Sequence[Match]) -> float:
+    """Return what the criteria of matches cost: all that is not the price of waiting."""
+    by_name = {queue.name: queue for queue in queues}
+    found = []
+    for match in matches:
+        queue = by_name[match.queue]
+        if queue.criteria:
+            waits = match.bots * (queue.wait_max or 0.0)
+            for place in map(history.index.__getitem__, match.tickets):
+                waits += history.sizes[place] * (match.at - history.enqueued_at[place])
+            # What is rounded away in the difference must not be less than nothing.
+            found.append(max(0.0, match.cost - queue.price * waits))
+    return math.fsum(found)
+
+
+def _cost_waiting(history: History, queues: Sequence[Queue], places: Iterable[int]) -> float:
     prices = {queue.name: queue.price for queue in queues}
     return math.fsum(
         prices[history.queues[place][0]]
         * history.sizes[place]
         * (history.ended_at[place] - history.enqueued_at[place])
-        for place in range(first, len(history.ids))
+        for place in places
         if history.states[place] != MATCHED
     )
 

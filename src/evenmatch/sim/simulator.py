@@ -44,10 +44,12 @@ from evenmatch.model.events import (
 from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ARRIVALS_MAX, Answers
+from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.ratings.periods import rate_period
 from evenmatch.sim.answers import AnswerStream
 from evenmatch.sim.foresight import Foresight
 from evenmatch.sim.history import CANCELLED, EXPIRED, WAITING, History
+from evenmatch.sim.measured import Measured
 from evenmatch.sim.outcomes import Played
 from evenmatch.sim.rest import Rest
 from evenmatch.sim.stream import Arrival
@@ -100,6 +102,7 @@ class Simulator:
         self.history = history
         self._until = until
         self._is_checked = is_checked
+        self._measured = Measured(queues)
         self._leaves: list[tuple[float, int]] = []
         self._solve_time = solve_time
         self._played = played
@@ -283,16 +286,19 @@ class Simulator:
                 assert isinstance(given, Enqueue)
                 new = with_ratings(given.tickets[event.item], event.ratings)
                 history.accept(event.ticket, new, given.now)
+                self._measured.enter(self._ticket_of(event, new, given.now))
                 if self._played is not None:
                     self._played.note(new)
             elif isinstance(event, Matched):
-                history.match(event.match)
+                history.match(event.match, self._measured.gaps_of(event.match))
                 if self._played is not None:
                     self._played.play(event.match)
             elif isinstance(event, Expired):
                 history.leave(event.ticket, EXPIRED, given.now, event.reason)
+                self._measured.leave(event.ticket)
             elif isinstance(event, Cancelled):
                 history.leave(event.ticket, CANCELLED, given.now, event.reason)
+                self._measured.leave(event.ticket)
             elif isinstance(event, Proposed | Repaired):
                 self._answers.hear(event, given.now)
         self._now = given.now
@@ -302,6 +308,13 @@ class Simulator:
         if self._steps % FAULTS_EVERY == 0:
             self._raise_fault()
         return record.events
+
+    def _ticket_of(self, event: Accepted, new: NewTicket, now: float) -> Ticket:
+        """Return an accepted ticket; one that is matched already lacks whom its players met."""
+        row = self.engine.tables.waiting.get(event.ticket)
+        if row is not None:
+            return row.ticket
+        return Ticket(event.ticket, event.sequence, now, new.players, new.queues, new.attributes)
 
     def _raise_fault(self) -> None:
         for fault in self.engine.faults:

@@ -69,7 +69,16 @@ def test_summary_has_exactly_its_keys_in_order() -> None:
     summary = summarize(past, QUEUES)
     assert list(summary) == [
         *("matches", "tickets", "players", "bots", "merged"),
-        *("cost", "cost_per_match", "cost_per_player", "cost_waiting", "wait", "quality"),
+        *(
+            "cost",
+            "cost_criteria",
+            "cost_per_match",
+            "cost_per_player",
+            "cost_waiting",
+            "wait",
+            "quality",
+            "gaps",
+        ),
         *("expired", "cancelled", "unfinished"),
     ]
     assert list(summary["wait"]) == ["mean", "var", "p50", "p90", "p95", "p99", "max"]

@@ -18,6 +18,7 @@ from evenmatch.server.dashboard.shown import (
     Queues,
     QueueShown,
     Tick,
+    gaps_shown,
     match_shown,
 )
 from evenmatch.server.followers import Event, Follower
@@ -195,6 +196,7 @@ class Live:
             None if oldest is None else oldest.id,
             figures.crowd.heat(),
             tuple(figures.qualities),
+            gaps_shown(figures.mean_gaps()),
             figures.totals,
         )
 

@@ -7,6 +7,8 @@ from collections import deque
 
 import msgspec
 
+from evenmatch.cost.divider import Teams
+from evenmatch.cost.gaps import Gaps
 from evenmatch.cost.objective import Objective
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
@@ -22,6 +24,8 @@ QUALITIES_MOST = 1_000
 """Matches of the histogram, the last ones."""
 QUALITY_BARS = 20
 RECENT = 12
+MEASURED = 50
+"""Matches whose gaps are averaged, the last ones."""
 PERCENTILES = (50, 90, 99)
 
 
@@ -36,6 +40,13 @@ class Made(msgspec.Struct, frozen=True, gc=False):
     tickets: tuple[Ticket | None, ...]
     record: int
     queue: Queue
+
+    def teams(self) -> Teams | None:
+        """Return its tickets by team; None where one is not known any more."""
+        if any(ticket is None for ticket in self.tickets):
+            return None
+        known = {ticket.id: ticket for ticket in self.tickets if ticket is not None}
+        return tuple(tuple(known[name] for name in team) for team in self.match.teams)
 
 
 class QueueFigures:
@@ -63,6 +74,9 @@ class QueueFigures:
         self._waits_changed = False
         self._bars: deque[int] = deque()
         self._objective: Objective | None = None
+        self._gaps = Gaps(queue)
+        self._unmeasured: deque[Made] = deque(maxlen=MEASURED)
+        self._measured: deque[tuple[float, ...]] = deque(maxlen=MEASURED)
 
     def configure(self, queue: Queue) -> None:
         """Take a new version of the queue; who waits is entered anew by the caller."""
@@ -70,6 +84,9 @@ class QueueFigures:
         self.crowd = Crowd(queue)
         self.has_ready_check = queue.accept is not None
         self._objective = None
+        self._gaps = Gaps(queue)
+        self._unmeasured.clear()
+        self._measured.clear()
 
     def advance(self, tick: int) -> None:
         """Close all ticks before this one. A gap in which nothing happened costs two rows."""
@@ -92,6 +109,7 @@ class QueueFigures:
         match = made.match
         self.count("matches")
         self.recent.append(made)
+        self._unmeasured.append(made)
         for ticket in made.tickets:
             if ticket is not None:
                 wait = match.at - ticket.enqueued_at
@@ -111,15 +129,45 @@ class QueueFigures:
         Returns:
             None where a ticket of the match is not known any more.
         """
-        if any(ticket is None for ticket in made.tickets):
+        teams = made.teams()
+        if teams is None:
             return None
-        known = {ticket.id: ticket for ticket in made.tickets if ticket is not None}
-        teams = tuple(tuple(known[name] for name in team) for team in made.match.teams)
         objective = self._objective
         if objective is None or objective.queue is not made.queue:
             objective = self._objective = Objective(made.queue)
         costs = objective.factors(teams, made.match.bots)
         return tuple(zip(costs, objective.weights, strict=True))
+
+    def gaps(self, made: Made) -> dict[str, float]:
+        """Return what a match is like in the units of what its queue compares, by name.
+
+        Returns:
+            Nothing of a match with bots or one that fills another, or where a ticket of it is not
+            known any more.
+        """
+        teams = made.teams()
+        if teams is None or made.match.bots or made.match.extends is not None:
+            return {}
+        gaps = self._gaps if made.queue is self.queue else Gaps(made.queue)
+        found = zip(gaps.names, gaps.of(teams, made.match.roles), strict=True)
+        return {name: value for name, value in found if not math.isnan(value)}
+
+    def mean_gaps(self) -> dict[str, float]:
+        """Return the mean of each gap over the last matches, at most `MEASURED`.
+
+        Complexity:
+            That of the matches since the last call: while nobody looks none is measured.
+        """
+        while self._unmeasured:
+            found = self.gaps(self._unmeasured.popleft())
+            if found:
+                self._measured.append(tuple([found.get(n, math.nan) for n in self._gaps.names]))
+        means = {}
+        for name, column in zip(self._gaps.names, zip(*self._measured, strict=True), strict=False):
+            known = [value for value in column if not math.isnan(value)]
+            if known:
+                means[name] = math.fsum(known) / len(known)
+        return means
 
     def _close(self, tick: int) -> None:
         now = (tick + 1) * self._step

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
+from evenmatch.cost.gaps import gap_of_name
 from evenmatch.model.queue import Criterion
 from evenmatch.model.ticket import Ticket
 from evenmatch.server.dashboard.crowd import Heat
@@ -42,6 +45,20 @@ class Hour(msgspec.Struct, frozen=True, gc=False):
     coarse: Table
 
 
+class GapShown(msgspec.Struct, frozen=True, gc=False):
+    """What a match is like, or the last matches on average, in the unit of what is compared.
+
+    Args:
+        name: Such as `rating: team gap` or `latency: worst ping`.
+        unit: `ms`, `%` for a share in [0, 1], or empty for that of the attribute.
+        value: The number.
+    """
+
+    name: str
+    unit: str
+    value: float
+
+
 class Tick(msgspec.Struct, frozen=True, gc=False):
     """A queue now.
 
@@ -51,6 +68,7 @@ class Tick(msgspec.Struct, frozen=True, gc=False):
         rows: The last closed ticks, as in `Hour`.
         oldest: The ticket that has waited longest.
         qualities: Matches by quality, twenty bars from 0 to 1.
+        gaps: Means over the last fifty matches without bots.
         totals: Since the server started.
     """
 
@@ -61,6 +79,7 @@ class Tick(msgspec.Struct, frozen=True, gc=False):
     oldest: str | None
     heat: Heat
     qualities: tuple[int, ...]
+    gaps: tuple[GapShown, ...]
     totals: dict[str, int]
 
 
@@ -89,6 +108,8 @@ class MatchShown(msgspec.Struct, frozen=True, gc=False):
         teams: Its tickets.
         cost: `criteria` and `waiting` together.
         factors: The split of `criteria`; null where it is not known any more.
+        gaps: What it is like in the units of what is compared; empty where that is not known, or
+            bots play.
     """
 
     match: str
@@ -102,6 +123,7 @@ class MatchShown(msgspec.Struct, frozen=True, gc=False):
     cost: float
     waiting: float | None
     factors: tuple[Factor, ...] | None
+    gaps: tuple[GapShown, ...]
 
 
 def match_shown(made: Made, figures: QueueFigures) -> MatchShown:
@@ -130,7 +152,13 @@ def match_shown(made: Made, figures: QueueFigures) -> MatchShown:
         match.cost,
         waiting,
         factors,
+        gaps_shown(figures.gaps(made)),
     )
+
+
+def gaps_shown(gaps: Mapping[str, float]) -> tuple[GapShown, ...]:
+    """Return gaps by name with their units."""
+    return tuple([GapShown(name, gap_of_name(name).unit, value) for name, value in gaps.items()])
 
 
 def _party(name: str, ticket: Ticket | None, at: float) -> PartyShown:

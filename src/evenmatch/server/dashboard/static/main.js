@@ -3,7 +3,7 @@ import { byId, make, number, rateUnit, say, span } from "./words.js";
 import { call, follow } from "./server.js";
 import { showAlarms } from "./alarms.js";
 import { Charts, Rows } from "./charts.js";
-import { showAgo, showCrowd, showLongest, showMatches } from "./tables.js";
+import { showAgo, showCrowd, showGaps, showLongest, showMatches } from "./tables.js";
 import * as operate from "./operate.js";
 import * as sheet from "./sheet.js";
 
@@ -75,6 +75,7 @@ function draw() {
   charts.show(rows, page.range, tick, shownQueue());
   showCrowd(tick.heat, tick.waiting);
   showList();
+  showGaps(tick.gaps);
   showAgo(tick.now);
 }
 
@@ -201,5 +202,7 @@ byId("follow").addEventListener("submit", (event) => {
 document.addEventListener("visibilitychange", () => document.hidden || draw());
 setUpTheme();
 operate.setUp(connect);
-sheet.setUp((what, id) => what === "cancel" && operate.cancelTicket(id));
+sheet.setUp((what, id) => what === "cancel" && operate.cancelTicket(id),
+  // The figures are those of the queue that is shown.
+  (queue) => (queue === page.queues?.queue ? page.tick?.gaps ?? [] : []));
 connect();

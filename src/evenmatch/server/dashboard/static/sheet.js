@@ -1,5 +1,5 @@
 // The sheet: one ticket from waiting to its assignment, or how a match came about.
-import { brief, byId, make, number, quality, say, span } from "./words.js";
+import { brief, byId, gapValue, make, number, quality, say, span } from "./words.js";
 import { call, follow } from "./server.js";
 import { explained } from "./explanation.js";
 
@@ -17,10 +17,12 @@ const WORDS = {
 const isLive = (state) => state === "waiting" || state === "proposed";
 let leave = () => {};
 let asked = () => {};
+let usualGaps = () => [];
 let opener = null;
 
-export function setUp(ask) {
+export function setUp(ask, gapsOf) {
   asked = ask;
+  usualGaps = gapsOf;
   const sheet = byId("sheet");
   byId("sheet-close").addEventListener("click", () => sheet.close());
   sheet.addEventListener("close", () => {
@@ -151,7 +153,7 @@ function showMatch(id) {
     const told = await call("GET", `/v1/dashboard/matches/${path}`);
     const plain = told.status === 200 ? null : await call("GET", `/v1/matches/${path}`);
     if (isOver) return;
-    if (told.status === 200) body.replaceChildren(...story(told.body));
+    if (told.status === 200) body.replaceChildren(...story(told.body, usualGaps(told.body.queue)));
     else if (plain.status === 200) body.replaceChildren(...outline(plain.body, told.body.message));
     else body.replaceChildren(make("p", { role: "status" }, `${plain.body.message}.`));
   })();
@@ -161,7 +163,7 @@ function showMatch(id) {
 }
 
 // How a match came about: who waited how long, and what it cost.
-function story(match) {
+function story(match, usual) {
   const waits = match.teams.flat().map((party) => party.wait).filter((wait) => wait !== null);
   const longest = Math.max(0, ...waits);
   const parts = [
@@ -170,6 +172,7 @@ function story(match) {
       ["Bots", match.bots ? number(match.bots) : null], ["Journal record", number(match.record)]]),
     make("h3", {}, "Teams"),
     teamTable(match.teams),
+    ...gapTable(match.gaps, usual),
     make("h3", {}, "What it cost"),
   ];
   if (match.factors === null) {
@@ -224,6 +227,20 @@ function teamTable(teams) {
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Team"), make("th", { scope: "col" }, "Players"),
       make("th", { scope: "col", class: "number" }, "Rating"), make("th", { scope: "col", class: "number" }, "Waited"))),
     make("tbody", {}, ...rows)));
+}
+
+// What the match is like in the units of the game, beside what is usual.
+function gapTable(gaps, usual) {
+  if (!gaps.length) return [];
+  const means = new Map(usual.map((gap) => [gap.name, gapValue(gap)]));
+  // Of one match it either holds or does not.
+  const value = (gap) => (gap.name === "teams of the same party sizes" ? (gap.value ? "yes" : "no") : gapValue(gap));
+  const rows = gaps.map((gap) => make("tr", {}, make("th", { scope: "row" }, gap.name),
+    make("td", { class: "number" }, value(gap)), means.size ? make("td", { class: "number" }, means.get(gap.name) ?? "–") : null));
+  return [make("h3", {}, "How close it is"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Gaps of this match" }, make("table", { id: "gaps" },
+    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Compared"), make("th", { scope: "col", class: "number" }, "This match"),
+      means.size ? make("th", { scope: "col", class: "number" }, "Mean of the last 50") : null)),
+    make("tbody", {}, ...rows)))];
 }
 
 function outline(match, problem) {

@@ -1,5 +1,5 @@
 // Who waits, who has waited longest, and the last matches.
-import { brief, byId, cell, make, number, quality, reasonOf, say, share, span, spans } from "./words.js";
+import { brief, byId, cell, gapsText, make, number, quality, reasonOf, say, share, span, spans } from "./words.js";
 
 const SHADES = 5;
 
@@ -112,6 +112,12 @@ export function showMatches(matches, now) {
       cell(waited, "number"),
       make("td", { class: "number ago", "data-at": String(match.at) }, span(Math.max(0, now - match.at))));
   });
+}
+
+export function showGaps(gaps) {
+  const line = byId("gaps-summary");
+  line.hidden = !gaps.length;
+  say(line, gaps.length ? `The last 50 on average: ${gapsText(gaps)}.` : "");
 }
 
 export function showAgo(now) {

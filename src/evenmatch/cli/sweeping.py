@@ -1,0 +1,120 @@
+"""`simulate --sweep` and `compare --sweep`: a scenario at several values of one key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evenmatch.cli.output import console, print_json, write_text
+from evenmatch.cli.progress import progress
+from evenmatch.cli.runs import (
+    Request,
+    averaged,
+    check_files,
+    check_policy_of,
+    check_request,
+    tasks_of,
+)
+from evenmatch.config import load_document, naming, scenario_of
+from evenmatch.errors import ConfigError
+from evenmatch.lab.figures import GAPS, figure, figures_of, shown, with_width
+from evenmatch.lab.study import Task, execute_all
+from evenmatch.lab.sweep import Point, Sweep, document_at, parse_sweep, spark, with_parameter
+from evenmatch.model.scenario import Scenario
+
+COLUMNS = ("wait.mean", "wait.p95", "quality.mean", "quality.p10")
+"""What a terminal shows of each value, before the gaps."""
+LOST = ("expired", "cancelled", "unfinished")
+
+
+def show_sweep(request: Request, text: str, policies: Sequence[str | None], *, json: bool) -> None:
+    """Make the runs of `--sweep` and show what came of them.
+
+    Raises:
+        MatchmakingError: The request cannot be met.
+    """
+    sweep = parse_sweep(text)
+    if request.matches is not None or request.tickets is not None:
+        raise ConfigError("--matches and --tickets hold one value's runs: leave out --sweep")
+    points = swept(request, sweep, policies)
+    if request.report is not None:
+        from evenmatch.lab.sweep_report import render_sweep
+
+        write_text(request.report, render_sweep(str(request.scenario), sweep, points))
+    if json:
+        lines = [_line(point, named=len(policies) > 1) for point in points]
+        print_json({"sweep": sweep.key, "runs": lines})
+    else:
+        print_sweep(f"{request.scenario}, {sweep.key}", points)
+
+
+def _line(point: Point, *, named: bool) -> dict[str, object]:
+    policy = {"policy": point.policy} if named else {}
+    return {**policy, "value": point.value, **point.summary}
+
+
+def swept(request: Request, sweep: Sweep, policies: Sequence[str | None]) -> list[Point]:
+    """Return what comes of each value under each policy, several runs at a time."""
+    path = check_request(request)
+    document = load_document(path)
+    tasks: list[Task] = []
+    whose: list[tuple[str, float]] = []
+    for policy in policies:
+        for value in sweep.values:
+            scenario, own = _at(path, document, sweep, value, policy)
+            check_files(request, scenario)
+            check_policy_of(path, scenario, own)
+            tasks += tasks_of(request, scenario, [own])
+            used = own or ", ".join(dict.fromkeys(queue.policy for queue in scenario.queues))
+            whose.append((policy or used, value))
+    with progress(f"simulating {len(sweep.values)} values of {sweep.key}", len(tasks)) as on_done:
+        results = execute_all(tasks, on_done)
+    runs = request.runs or 1
+    return [
+        Point(policy, value, averaged(request, results[at * runs : (at + 1) * runs]))
+        for at, (policy, value) in enumerate(whose)
+    ]
+
+
+def _at(
+    path: Path, document: dict[str, object], sweep: Sweep, value: float, policy: str | None
+) -> tuple[Scenario, str | None]:
+    """Return the scenario and the policy at a value."""
+    with naming(path):
+        if sweep.parameter is not None and policy is not None:
+            own = with_parameter(policy, sweep.parameter, value)
+            return scenario_of(document, path.parent), own
+        return scenario_of(document_at(document, sweep, value), path.parent), policy
+
+
+def print_sweep(title: str, points: Sequence[Point]) -> None:
+    """Print a table for each policy: a column for each value, and each figure's curve at the end."""
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    out.print(title, soft_wrap=True)
+    rows = [row for row in figures_of([point.summary for point in points]) if _is_shown(row[0])]
+    policies = dict.fromkeys(point.policy for point in points)
+    for policy in policies:
+        own = [point for point in points if point.policy == policy]
+        table = Table(box=None, pad_edge=False)
+        table.add_column(Text(policy if len(policies) > 1 else "", "bold"), overflow="fold")
+        for point in own:
+            table.add_column(f"{point.value:g}", justify="right")
+        table.add_column("")
+        for key, words, unit, _ in rows:
+            cells = [with_width(point.summary, key, unit) for point in own]
+            curve = spark([figure(point.summary, key) for point in own])
+            table.add_row(Text(words, "dim"), *cells, Text(curve, "cyan"))
+        lost = [_lost(point) for point in own]
+        table.add_row(Text("tickets without a match", "dim"), *map(shown, lost), spark(lost))
+        out.print(table)
+
+
+def _is_shown(key: str) -> bool:
+    return key in COLUMNS or (key.startswith(f"{GAPS}.") and key.endswith(".mean"))
+
+
+def _lost(point: Point) -> float:
+    return sum(figure(point.summary, key) or 0.0 for key in LOST)
