@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from evenmatch.cli.demo_players import ACCEPT, DECLINE, SAID, SILENT, Crowd
+from evenmatch.cli.demo_players import SAID, Crowd
 from evenmatch.cli.demo_world import Guest
 from evenmatch.model.ticket import Player
+from evenmatch.sim.answers import ACCEPT, DECLINE, SILENT
 from evenmatch.wire import ItemCreated
 from evenmatch.wire_matches import FeedMatch
 
@@ -58,7 +59,26 @@ class Checks(msgspec.Struct, frozen=True):
 class Figures(msgspec.Struct, frozen=True):
     """What a run came to; waits in trace seconds, gaps in rating points.
 
-    Players, quality and regions are told where players have a region.
+    Players, quality and regions are given where players have a region.
+
+    Args:
+        tickets: Tickets that the server acknowledged.
+        matched: Those of them that played.
+        waiting: Those that waited at the end.
+        merged: Arrivals whose player was still waiting.
+        lost: Tickets that are gone without a match and without a cause.
+        duplicated: Tickets in two matches.
+        wait: From the ticket to the match, by the server's clock: what players felt.
+        rating_gap: Between the means of the teams.
+        url: Address of the dashboard.
+        checks: What became of the ready-checks.
+        speed: Trace seconds per real second.
+        round_trip: Trace seconds that an answer took to the server and back, in the mean.
+        players: Of all tickets.
+        quality: Of the matches.
+        regions: The same by region.
+        simulated: The wait in a simulation of the same players.
+        note: Why waits are longer than players would have felt, if they are.
     """
 
     tickets: int
@@ -71,9 +91,13 @@ class Figures(msgspec.Struct, frozen=True):
     rating_gap: Spread
     url: str
     checks: Checks
+    speed: float = 1.0
+    round_trip: float | None = None
     players: int | UnsetType = UNSET
     quality: Spread | UnsetType = UNSET
     regions: dict[str, RegionFigures] | UnsetType = UNSET
+    simulated: Spread | UnsetType = UNSET
+    note: str | UnsetType = UNSET
 
 
 NONE = Checks()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
 
 from evenmatch.client import AsyncClient, ServerRefused, TicketStream
-from evenmatch.sim.seeds import generator
+from evenmatch.model.scenario import Answers
+from evenmatch.sim.answers import ACCEPT, DECLINE, SILENT, Will, wills_of
 from evenmatch.wire import TicketState
 from evenmatch.wire_live import StreamEvent, StreamProblem
 
-ACCEPT, DECLINE, SILENT = "accept", "decline", "silent"
-SHARES = {ACCEPT: 0.90, DECLINE: 0.08, SILENT: 0.02}
-"""How parties answer a ready-check, whatever they are offered."""
+SEEDS = np.random.SeedSequence(1)
+"""Of the answers; those of a simulation with seed 1, which has the same players."""
 FOLLOWED_MAX = 900
 """Tickets of one stream; a server allows 1,000."""
 UNFOLLOWED_AT_ONCE = 100
@@ -24,17 +26,11 @@ SAID = {DECLINE: "declined", SILENT: "silent"}
 """The reason with which a server ends the ticket of a party that answers so."""
 
 
-def answers(count: int) -> list[str]:
-    """Return how each of so many parties answers; the same ones every time."""
-    chance = generator(np.random.SeedSequence(0), "answers")
-    return [str(each) for each in chance.choice(list(SHARES), count, p=list(SHARES.values()))]
-
-
 class Party(msgspec.Struct, frozen=True, gc=False):
-    """Who plays together, and how they answer."""
+    """Who plays together, and the number of their ticket among those accepted."""
 
     players: tuple[str, ...]
-    mind: str
+    place: int
 
 
 class Crowd:
@@ -42,22 +38,29 @@ class Crowd:
 
     `proposed` and `failed` are matches that were proposed, and proposals that lost somebody;
     `ended` says of tickets that ended without a match why, `asked_after` of those that were asked
-    how long they had waited, in seconds of the world.
+    how long they had waited, in seconds of the world; `trips` are the real seconds that each
+    answer took to the server and back.
 
     Args:
         client: Talks to the server.
+        given: How players answer.
+        speed: Seconds of the world per real second.
     """
 
-    def __init__(self, client: AsyncClient) -> None:
+    def __init__(self, client: AsyncClient, given: Answers, speed: float) -> None:
         self.proposed: set[str] = set()
         self.failed: set[str] = set()
         self.ended: dict[str, str] = {}
         self.asked_after: dict[str, float] = {}
+        self.trips: list[float] = []
         self._client = client
+        self._given = given
+        self._speed = speed
         self._parties: dict[str, Party] = {}
-        self._busy: set[str] = set()
+        self._times_asked: Counter[str] = Counter()
         self._asked: dict[str, str] = {}
-        self._accepted: dict[str, str] = {}
+        self._mind: dict[str, str] = {}
+        self._accepted: set[tuple[str, str, str]] = set()
         self._ears: list[_Ear] = []
         self._speaking: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
@@ -67,12 +70,8 @@ class Crowd:
         """Return how many answers are under way."""
         return len(self._speaking)
 
-    def is_asked(self, players: Iterable[str]) -> bool:
-        """Return whether one of these players is being asked whether he plays a match."""
-        return not self._busy.isdisjoint(players)
-
     async def join(self, parties: Mapping[str, Party]) -> None:
-        """Follow tickets, and answer for each as its party has in mind."""
+        """Follow tickets, and answer for their players."""
         self._parties.update(parties)
         tickets = list(parties)
         ear = next((each for each in self._ears if each.has_room(len(tickets))), None)
@@ -98,17 +97,22 @@ class Crowd:
     def left_as_meant(self, ticket: str, reason: str | None) -> bool:
         """Return whether a ticket that ended without a match has itself to blame.
 
-        So it has if its party declined, or had not accepted its last proposal in time.
+        So it has if one of its players declined, or had not accepted its last proposal in time.
         """
         if reason == SAID[DECLINE]:
-            return ticket in self._parties and self._parties[ticket].mind == DECLINE
+            return self._mind.get(ticket) == DECLINE
         match = self._asked.get(ticket)
-        has_accepted = match is not None and self._accepted.get(ticket) == match
-        return reason == SAID[SILENT] and not has_accepted
+        return reason == SAID[SILENT] and not (
+            match is not None
+            and all((ticket, match, each) in self._accepted for each in self._players(ticket))
+        )
 
     def count(self, mind: str, reason: str) -> int:
         """Return how many tickets of parties of one mind ended without a match for a reason."""
-        return sum(why == reason and self._parties[t].mind == mind for t, why in self.ended.items())
+        return sum(why == reason and self._mind.get(t) == mind for t, why in self.ended.items())
+
+    def _players(self, ticket: str) -> tuple[str, ...]:
+        return self._parties[ticket].players
 
     async def _listen(self, ear: _Ear) -> None:
         async for event in ear.stream:
@@ -127,8 +131,6 @@ class Crowd:
             self.ended[ticket.id] = ticket.reason or ""
             if ticket.match is not None:
                 self.failed.add(ticket.match)
-        if state != "proposed":
-            self._busy.difference_update(self._parties[ticket.id].players)
         if state in ENDS:
             ear.over.append(ticket.id)
 
@@ -138,19 +140,29 @@ class Crowd:
         if self._asked.get(ticket.id) == match:
             return
         self._asked[ticket.id] = match
-        self._busy.update(self._parties[ticket.id].players)
-        if self._parties[ticket.id].mind != SILENT:
-            task = asyncio.create_task(self._answer(ticket.id, match))
-            self._speaking.add(task)
-            task.add_done_callback(self._spoken)
+        self._times_asked[ticket.id] += 1
+        party = self._parties[ticket.id]
+        asking = (party.place, self._times_asked[ticket.id])
+        wills = wills_of(self._given, SEEDS, asking, len(party.players))
+        said = {will.says for will in wills}
+        self._mind[ticket.id] = next(each for each in (DECLINE, SILENT, ACCEPT) if each in said)
+        for player, will in zip(party.players, wills, strict=True):
+            if will.says != SILENT:
+                task = asyncio.create_task(self._answer(ticket.id, match, player, will))
+                self._speaking.add(task)
+                task.add_done_callback(self._spoken)
 
-    async def _answer(self, ticket: str, match: str) -> None:
+    async def _answer(self, ticket: str, match: str, player: str, will: Will) -> None:
+        if will.after:
+            await asyncio.sleep(will.after / self._speed)
+        began = time.monotonic()
         try:
-            if self._parties[ticket].mind == DECLINE:
-                await self._client.decline(match, ticket)
+            if will.says == DECLINE:
+                await self._client.decline(match, ticket, player)
             else:
-                await self._client.accept(match, ticket)
-                self._accepted[ticket] = match
+                await self._client.accept(match, ticket, player)
+                self._accepted.add((ticket, match, player))
+            self.trips.append(time.monotonic() - began)
         except ServerRefused as refused:
             # The others were faster: the proposal has failed meanwhile.
             if refused.is_passing:

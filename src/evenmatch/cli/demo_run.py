@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from evenmatch.cli.demo_ledger import Figures, Ledger
-from evenmatch.cli.demo_players import Crowd, Party, answers
-from evenmatch.cli.demo_world import Guest, ticket_of
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from evenmatch.cli.demo_ledger import Figures, Ledger, Spread
+from evenmatch.cli.demo_players import Crowd, Party
+from evenmatch.cli.demo_world import (
+    ANSWER_SECONDS,
+    Guest,
+    Plan,
+    Setting,
+    arrivals_at,
+    ticket_of,
+)
 from evenmatch.client import AsyncClient, ServerRefused
 from evenmatch.errors import AlreadyWaiting, Cooldown, Forgotten, MatchmakingError, UnknownTicket
 from evenmatch.wire import ItemCreated
@@ -27,6 +37,8 @@ FORGOTTEN, UNKNOWN = Forgotten.code, UnknownTicket.code
 LIVE = ("waiting", "proposed")
 CHECKERS = 32
 """Tickets that are checked at the same time."""
+ROUND_TRIP_MAX = 2.0
+"""Trace seconds up to which a message to the server and back does not matter to a wait."""
 
 
 class Run:
@@ -35,8 +47,8 @@ class Run:
     Args:
         client: Talks to the server.
         guests: Who comes, in order.
+        setting: The world that they come from.
         speed: Trace seconds per real second.
-        queue: The queue that they enter.
         tell: Called often, for those who watch.
     """
 
@@ -44,21 +56,30 @@ class Run:
         self,
         client: AsyncClient,
         guests: Sequence[Guest],
+        setting: Setting,
         *,
         speed: float,
-        queue: str = "",
         tell: Callable[[Ledger], None],
     ) -> None:
         self.ledger = Ledger(client.url)
         self._client = client
-        self._crowd = Crowd(client)
+        self._crowd = Crowd(client, setting.answers, speed)
         self._guests = guests
-        self._minds = answers(len(guests))
         self._speed = speed
-        self._queue = queue
+        self._queue = setting.queue
         self._tell = tell
+        self._is_stopped = False
         self._after: int | None = None
         self._denied: set[str] = set()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether it was told to end early."""
+        return self._is_stopped
+
+    def stop(self) -> None:
+        """Let nobody else come, and check those who did."""
+        self._is_stopped = True
 
     async def play(self, settle_until: float) -> Figures:
         """Let the guests come, let the queue settle, and check every ticket.
@@ -68,7 +89,7 @@ class Run:
         """
         try:
             await self._play(settle_until)
-            # Those who are asked meanwhile answer still.
+            # Players asked in the meantime may still answer.
             figures = await self._check()
             self._crowd.check()
             return figures
@@ -79,7 +100,9 @@ class Run:
         following = asyncio.create_task(self._follow())
         try:
             await self._feed()
-            while (left := settle_until - time.monotonic()) > 0 and not following.done():
+            while (left := settle_until - time.monotonic()) > 0 and not (
+                following.done() or self._is_stopped
+            ):
                 self._tell(self.ledger)
                 self._crowd.check()
                 await asyncio.sleep(min(left, TELL))
@@ -92,46 +115,29 @@ class Run:
     async def _feed(self) -> None:
         """Create each guest's ticket when its time has come; those of one tick in one array."""
         began, sent = time.monotonic(), 0
-        held: list[int] = []
-        while sent < len(self._guests) or held:
-            now = (time.monotonic() - began) * self._speed
-            while sent < len(self._guests) and self._guests[sent].at <= now:
-                held.append(sent)
-                sent += 1
-            if self._crowd.backlog <= BACKLOG_MAX and (due := self._due(held)):
-                held = [each for each in held if each not in due]
-                await self._create(due)
+        while sent < len(self._guests) and not self._is_stopped:
+            now, first = (time.monotonic() - began) * self._speed, sent
+            if self._crowd.backlog <= BACKLOG_MAX:
+                while sent < len(self._guests) and self._guests[sent].at <= now:
+                    sent += 1
+                    if sent - first == CREATE_MAX:
+                        break
+            if sent > first:
+                await self._create(self._guests[first:sent])
             self._tell(self.ledger)
             self._crowd.check()
             next_at = began + self._guests[sent].at / self._speed if sent < len(self._guests) else 0
             await asyncio.sleep(min(max(next_at - time.monotonic(), TICK), TELL))
 
-    def _due(self, held: Sequence[int]) -> dict[int, Guest]:
-        """Return who of those that have come may queue now.
-
-        One who comes twice at once comes twice in a row, and one who is being asked whether he
-        plays queues again when that is over: at home, he had played that match before.
-        """
-        players: set[str] = set()
-        due: dict[int, Guest] = {}
-        for index in held:
-            party = [player.id for player in self._guests[index].players]
-            if players.isdisjoint(party) and not self._crowd.is_asked(party):
-                due[index] = self._guests[index]
-                if len(due) == CREATE_MAX:
-                    break
-            players.update(party)
-        return due
-
-    async def _create(self, due: Mapping[int, Guest]) -> None:
-        tickets = [ticket_of(guest, self._queue) for guest in due.values()]
+    async def _create(self, guests: Sequence[Guest]) -> None:
+        tickets = [ticket_of(guest, self._queue) for guest in guests]
         items = await self._client.create_many(tickets)
         new: dict[str, Party] = {}
-        for (index, guest), item in zip(due.items(), items, strict=True):
+        for guest, item in zip(guests, items, strict=True):
             if isinstance(item, ItemCreated):
+                place = len(self.ledger.born)
                 if self.ledger.acknowledge(guest, item):
-                    ids = tuple(player.id for player in guest.players)
-                    new[item.id] = Party(ids, self._minds[index])
+                    new[item.id] = Party(tuple(player.id for player in guest.players), place)
             elif item.error == AlreadyWaiting.code:
                 self.ledger.merged += 1
             elif item.error == Cooldown.code:
@@ -177,8 +183,13 @@ class Run:
             state in LIVE and not (ticket in self.ledger.match_count or ticket in ended)
             for ticket, (state, _) in found.items()
         )
-        return self.ledger.figures(
+        figures = self.ledger.figures(
             waiting, len(lost | self._denied), self.ledger.checks(self._crowd)
+        )
+        trips = self._crowd.trips
+        trip = self._speed * sum(trips) / len(trips) if trips else None
+        return msgspec.structs.replace(
+            figures, speed=self._speed, round_trip=trip, note=note_of(self._speed, trip)
         )
 
     async def _check_some(
@@ -209,3 +220,28 @@ class Run:
         if state in LIVE or ticket in self.ledger.match_count:
             return False
         return not self._crowd.left_as_meant(ticket, reason)
+
+
+def note_of(speed: float, round_trip: float | None) -> str | UnsetType:
+    """Return why waits are longer than players would have felt, if they are.
+
+    Args:
+        speed: Trace seconds per real second.
+        round_trip: Trace seconds that an answer took to the server and back.
+    """
+    if round_trip is None or round_trip <= ROUND_TRIP_MAX:
+        return UNSET
+    return (
+        f"at {speed:,.0f} times real time a message to the server and back takes {round_trip:,.1f} "
+        f"s of the trace, and players have {max(speed * ANSWER_SECONDS, 15.0):,.0f} s to answer a "
+        f"ready-check, so the waits are longer than players would have felt; a lower --speed "
+        f"brings them down"
+    )
+
+
+def simulated_wait(setting: Setting, plan: Plan) -> Spread:
+    """Return the wait in a simulation of the same players and queue; they answer alike."""
+    from evenmatch.lab.simulate import simulate
+
+    wait = simulate(setting.scenario(plan.speed), arrivals=arrivals_at(plan.guests)).summary["wait"]
+    return Spread(wait["mean"], wait["p50"], wait["p95"])

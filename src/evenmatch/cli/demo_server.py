@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -45,6 +45,21 @@ def ended_by_signals() -> Iterator[None]:
     finally:
         for number, present in before:
             signal.signal(number, present)
+
+
+@contextmanager
+def stopped_by_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
+    """Let the first Ctrl-C call a function, and the next one interrupt as ever."""
+
+    def hear(number: int, _: object) -> None:
+        signal.signal(number, signal.default_int_handler)
+        stop()
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

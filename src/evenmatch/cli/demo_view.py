@@ -64,7 +64,7 @@ class View:
         table = _table(ledger.matched, waiting, spread(ledger.waits), spread(ledger.gaps))
         regions = ledger.regions()
         if regions:
-            table.add_row("quality", _words(spread(ledger.qualities), "of 1"))
+            table.add_row("quality", _words(spread(ledger.qualities), "", 3))
         table.add_row("dashboard", ledger.url)
         self._progress.update(self._task, completed=now - self._began)
         shown = [_by_region(regions)] if regions else []
@@ -88,35 +88,51 @@ def print_goodbye(console: Console, url: str) -> None:
 def print_summary(console: Console, figures: Figures) -> None:
     """Print what a run came to."""
     table = _table(figures.matched, figures.waiting, figures.wait, figures.rating_gap)
-    checks = figures.checks
-    table.add_row("wait until asked", _words(checks.wait, "s"))
-    table.add_row("proposed", f"{checks.proposed:,}")
-    table.add_row(
-        "failed", f"{checks.failed:,}, of which {checks.repaired:,} were repaired and played"
-    )
-    table.add_row("declined", f"{checks.declined:,} tickets")
-    table.add_row("silent", f"{checks.silent:,} tickets, and {checks.late:,} answered too late")
+    if isinstance(figures.simulated, Spread) and figures.simulated.mean is not None:
+        table.add_row("simulated", f"wait {figures.simulated.mean:,.1f} s in the mean")
     if isinstance(figures.quality, Spread):
-        table.add_row("quality", _words(figures.quality, "of 1"))
+        table.add_row("quality", _words(figures.quality, "", 3))
+    checks = figures.checks
+    table.add_row(
+        "ready-checks",
+        f"{checks.proposed:,} matches proposed; {checks.failed:,} lost somebody, of which "
+        f"{checks.repaired:,} were repaired and played",
+    )
+    table.add_row(
+        "who left",
+        f"{checks.declined:,} tickets declined, {checks.silent:,} did not answer, "
+        f"{checks.late:,} answered too late",
+    )
     table.add_row("lost", str(figures.lost))
     table.add_row("matched twice", str(figures.duplicated))
     console.print(table)
     if isinstance(figures.regions, dict):
         console.print(_by_region(figures.regions))
-    console.print(
-        f"{figures.tickets:,} tickets were acknowledged; {figures.merged:,} more came while "
-        f"their player was still waiting, and {figures.checks.cooling:,} whose player had failed "
-        f"several ready-checks.",
-        highlight=False,
-    )
+    console.print(_who_came(figures), highlight=False)
+    if isinstance(figures.note, str):
+        console.print(f"Note: {figures.note}.", highlight=False)
+
+
+def _who_came(figures: Figures) -> str:
+    """Return a sentence on the tickets that were taken and those that were not."""
+    others = []
+    if figures.merged:
+        others.append(f"{figures.merged:,} came while their player was still waiting")
+    if figures.checks.cooling:
+        others.append(
+            f"{figures.checks.cooling:,} were sent away since their player had failed several "
+            f"ready-checks"
+        )
+    more = f"; {' and '.join(others)}" if others else ""
+    return f"{figures.tickets:,} tickets were taken{more}."
 
 
 def _table(matched: int, waiting: int, wait: Spread, gap: Spread) -> Table:
     table = Table(show_header=False, box=None, padding=(0, 2))
-    table.add_row("matched", f"{matched:,}")
-    table.add_row("waiting", f"{waiting:,}")
-    table.add_row("wait", _words(wait, "s"))
-    table.add_row("rating gap", _words(gap, "points"))
+    table.add_row("matched", f"{matched:,} tickets")
+    table.add_row("waiting", f"{waiting:,} tickets")
+    table.add_row("wait", _words(wait, " s"))
+    table.add_row("rating gap", _words(gap, " points"))
     return table
 
 
@@ -134,9 +150,8 @@ def _by_region(regions: dict[str, RegionFigures]) -> Table:
     return table
 
 
-def _words(values: Spread, unit: str) -> str:
+def _words(values: Spread, unit: str, digits: int = 1) -> str:
     if values.mean is None or values.p50 is None or values.p95 is None:
         return "none yet"
-    digits = 3 if unit == "of 1" else 1
     mean, p50, p95 = (f"{value:,.{digits}f}" for value in (values.mean, values.p50, values.p95))
-    return f"mean {mean}, half {p50}, 95 % {p95} {unit}"
+    return f"{mean}{unit} in the mean; half are below {p50}{unit}, 95 of 100 below {p95}{unit}"

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import islice, takewhile
 
 import msgspec
 import numpy as np
 
+from evenmatch.config import parse_server
 from evenmatch.errors import ConfigError
-from evenmatch.model.scenario import Arrivals
-from evenmatch.model.ticket import Player
-from evenmatch.model.world import PARTY_MIX, World
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import Answers, Arrivals, Scenario
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.world import PARTY_MIX, RoleMix, World
 from evenmatch.sim.arrivals import arrivals_of
+from evenmatch.sim.stream import Arrival
 from evenmatch.wire import CreateTicket
+
+HOUR = 3600.0
 
 SERVER = """
 [server]
@@ -26,7 +32,7 @@ seconds = %r
 repair = %r
 
 [[queue.criteria]]"""
-ANSWER_SECONDS = 3.0
+ANSWER_SECONDS = 0.25
 """Real seconds for an answer over HTTP, on a busy machine; the world's clock runs faster."""
 ACCEPT_MIN, REPAIR_MIN = 15.0, 10.0
 """World seconds for an answer and for a repair, however slow the clock is."""
@@ -89,6 +95,52 @@ kind = "host_options"
 attribute = "connect"
 weight = 0.12
 """
+# As in scenarios/hero_5v5.toml, but without a deadline: whoever ends was matched, or failed a
+# ready-check.
+FIVES = """
+[[queue]]
+name = "hero"
+teams = 2
+players = 5
+roles = {tank = 1, damage = 2, support = 2}
+wait_price = 0.003333333333333333
+attributes = ["region"]
+
+[[queue.criteria]]
+kind = "imbalance"
+attribute = "rating"
+weight = 0.35
+scale = {kind = "log", knee = 500.0, max = 9000.0, cap = 18000.0}
+
+[[queue.criteria]]
+kind = "mean_gap"
+attribute = "rating"
+weight = 0.25
+scale = {kind = "log", knee = 2000.0, max = 18000.0, cap = 18000.0}
+
+[[queue.criteria]]
+kind = "latency"
+attribute = "latency"
+pairs = "region"
+best = 25.0
+worst = 250.0
+weight = 0.2
+
+[[queue.criteria]]
+kind = "role_rank"
+weight = 0.1
+
+[[queue.criteria]]
+kind = "party_parity"
+weight = 0.1
+
+[[queue.rules]]
+kind = "latency"
+attribute = "latency"
+pairs = "region"
+limit = 90.0
+expand = {rate = 1.0, max = 200.0}
+"""
 HALO = Arrivals(
     process="file",
     file="evenmatch:halo2_1v1_queue_trace.csv.gz",
@@ -104,7 +156,26 @@ EVENING = Arrivals(
     world=World(200.0 / 60.0, hour=19.0, follows="neither", party_shares=PARTY_MIX[3]),
 )
 """200 players a minute, at 20:00 Central European Time for as long as it lasts."""
+HERO_ROLES = RoleMix(
+    lists=(
+        ("damage",), ("support",), ("tank",), ("damage", "support"), ("support", "damage"),
+        ("damage", "tank"), ("tank", "damage"), ("support", "tank"), (),
+    ),
+    shares=(0.40, 0.17, 0.06, 0.11, 0.08, 0.05, 0.05, 0.03, 0.05),
+    seats=(("tank", 1), ("damage", 2), ("support", 2)),
+)  # fmt: skip
+HEROES = Arrivals(
+    process="world",
+    world=World(1.6667, hour=19.0, follows="shares", party_shares=PARTY_MIX[5], roles=HERO_ROLES),
+)
+"""100 players a minute from 20:00 Central European Time on."""
 GUESTS_MAX = 200_000
+SECONDS = 60.0
+"""Length of a run in a world without end that nobody set a length for."""
+FEED_SHARE = 0.75
+"""Part of a run of given length in which players come; then the queue settles."""
+HOURS = 5.0
+"""The busiest hours of a recording, unless others are asked for."""
 
 
 class Guest(msgspec.Struct, frozen=True, gc=False):
@@ -114,45 +185,65 @@ class Guest(msgspec.Struct, frozen=True, gc=False):
     players: tuple[Player, ...]
 
 
+class Plan(msgspec.Struct, frozen=True):
+    """What a run plays.
+
+    Args:
+        guests: Who comes, in order.
+        speed: World seconds per real second.
+        seconds: For how long guests come, real seconds.
+    """
+
+    guests: list[Guest]
+    speed: float
+    seconds: float
+
+
 class Setting(msgspec.Struct, frozen=True):
     """A world to show.
 
     Args:
         title: What it is called on the screen.
         queue: The name of its one queue.
-        config: The queue, TOML.
+        config: The queue, TOML, without its ready-check.
         arrivals: Who comes when.
-        speed: World seconds per real second, if none is asked for; None = so many that all come.
+        answers: How players answer ready-checks.
+        speed: World seconds per real second, if neither a speed nor a length is asked for.
+        is_recorded: Whether the arrivals end: then hours of them can be asked for.
     """
 
     title: str
     queue: str
     config: str
     arrivals: Arrivals
-    speed: float | None = None
+    answers: Answers
+    speed: float
+    is_recorded: bool = False
 
-    def guests(self, seconds: float, speed: float | None) -> tuple[list[Guest], float]:
-        """Return who comes, in order, and the world seconds per real second.
+    def plan(self, seconds: float | None, speed: float | None, hours: float | None) -> Plan:
+        """Return who comes, and how fast.
 
         Args:
-            seconds: For how long guests may come, real seconds.
-            speed: What was asked for, if anything.
+            seconds: Length of the whole run, real seconds, if asked for.
+            speed: World seconds per real second, if asked for.
+            hours: Length of the busiest part of a recording; `inf` means all of it, None 5.
 
         Raises:
-            ConfigError: More would come than a demo can check.
+            ConfigError: More would come than a demo can check, or hours of what does not end.
         """
-        pace = speed if speed is not None else self.speed
-        comers = arrivals_of(self.arrivals, np.random.SeedSequence(0))
-        # Half a world second more, so that rounding leaves nobody out.
-        end = math.inf if pace is None else seconds * pace + 0.5
-        coming = takewhile(lambda each: each.at <= end, comers)
-        found = [Guest(each.at, each.ticket.players) for each in islice(coming, GUESTS_MAX + 1)]
-        if len(found) > GUESTS_MAX:
-            raise ConfigError(
-                f"more than {GUESTS_MAX:,} parties would come, which are more than the demo can "
-                f"check; make --seconds or --speed less"
-            )
-        return found, found[-1].at / seconds if pace is None else pace
+        coming = arrivals_of(self.arrivals, np.random.SeedSequence(0))
+        if not self.is_recorded:
+            if hours is not None:
+                raise ConfigError("--hours goes with --world duel; the others have no end")
+            pace = speed or self.speed
+            feed = (seconds or SECONDS) * FEED_SHARE
+            return Plan(_guests(coming, feed * pace), pace, feed)
+        every = _guests(coming, math.inf)
+        chosen, span = busiest(every, (hours or HOURS) * HOUR)
+        feed = math.inf if seconds is None else seconds * FEED_SHARE
+        pace = speed or (self.speed if seconds is None else span / feed)
+        feed = min(feed, span / pace)
+        return Plan([guest for guest in chosen if guest.at <= feed * pace], pace, feed)
 
     def server_config(self, speed: float) -> str:
         """Return the configuration of a server whose clock runs at a speed."""
@@ -160,11 +251,65 @@ class Setting(msgspec.Struct, frozen=True):
         check = CHECK % (max(ACCEPT_MIN, seconds), max(REPAIR_MIN, seconds))
         return SERVER % speed + self.config.replace("[[queue.criteria]]", check, 1)
 
+    def scenario(self, speed: float) -> Scenario:
+        """Return the scenario whose simulation meets the same players with the same queue."""
+        queues: tuple[Queue, ...] = parse_server(self.server_config(speed))[0]
+        return Scenario(queues=queues, seed=1, answers=self.answers)
+
+
+def busiest(guests: list[Guest], span: float) -> tuple[list[Guest], float]:
+    """Return the guests of the busiest part of a recording, timed from its start, and its length.
+
+    Args:
+        guests: All, in order.
+        span: Seconds; with more than the recording has, all of it is returned.
+    """
+    whole = guests[-1].at - guests[0].at
+    if span >= whole:
+        return guests, whole
+    first = last = begin = end = 0
+    for last, guest in enumerate(guests):
+        while guest.at - guests[first].at >= span:
+            first += 1
+        if last + 1 - first > end - begin:
+            begin, end = first, last + 1
+    since = guests[begin].at
+    return [Guest(each.at - since, each.players) for each in guests[begin:end]], span
+
+
+def arrivals_at(guests: Iterable[Guest]) -> list[Arrival]:
+    """Return guests as a simulation takes them."""
+    return [
+        Arrival(guest.at, NewTicket(guest.players, id=f"{place}"))
+        for place, guest in enumerate(guests)
+    ]
+
+
+def _guests(coming: Iterable[Arrival], end: float) -> list[Guest]:
+    some = takewhile(lambda each: each.at <= end, coming)
+    found = [Guest(each.at, each.ticket.players) for each in islice(some, GUESTS_MAX + 1)]
+    if len(found) > GUESTS_MAX:
+        raise ConfigError(
+            f"more than {GUESTS_MAX:,} parties would come, which are more than the demo can "
+            f"check; make --seconds or --speed less"
+        )
+    return found
+
 
 SETTINGS = {
-    "duel": Setting("Halo 2 beta, 6 to 9 August 2004", "slayer", DUEL, HALO),
-    "3v3": Setting("three against three, 20:00 CET", "threes", THREES, EVENING, speed=60.0),
-}
+    "duel": Setting(
+        "Halo 2 beta, August 2004", "slayer", DUEL, HALO, Answers(decline=0.08, silent=0.02),
+        speed=100.0, is_recorded=True,
+    ),
+    "3v3": Setting(
+        "three against three, 20:00 CET", "threes", THREES, EVENING,
+        Answers(decline=0.03, silent=0.01), speed=60.0,
+    ),
+    "5v5": Setting(
+        "five against five, 20:00 CET", "hero", FIVES, HEROES,
+        Answers(decline=0.02, silent=0.01, seconds=3.0), speed=20.0,
+    ),
+}  # fmt: skip
 
 
 def ticket_of(guest: Guest, queue: str) -> CreateTicket:

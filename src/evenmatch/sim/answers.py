@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,38 @@ from evenmatch.model.inputs import Accept, Decline
 from evenmatch.model.scenario import Answers
 
 Answer = Accept | Decline
+ACCEPT, DECLINE, SILENT = "accept", "decline", "silent"
+
+
+class Will(NamedTuple):
+    """What a player says when asked, and after how many seconds."""
+
+    says: str
+    after: float
+
+
+def wills_of(
+    given: Answers, seeds: np.random.SeedSequence, asking: tuple[int, int], players: int
+) -> list[Will]:
+    """Return how each player of a ticket answers a ready-check.
+
+    Args:
+        given: How players answer.
+        seeds: The run's seed; answers have a stream of their own.
+        asking: The ticket's number among those accepted, from 0, and how often it was asked, from
+            1, with this time.
+        players: How many players it has.
+    """
+    key = (*seeds.spawn_key, *b"answers", *asking)
+    stream = np.random.default_rng(np.random.SeedSequence(seeds.entropy, spawn_key=key))
+    drawn: list[list[float]] = stream.random((players, 2)).tolist()
+    return [Will(_says(given, lot), after * 2.0 * given.seconds) for lot, after in drawn]
+
+
+def _says(given: Answers, lot: float) -> str:
+    if lot < given.silent:
+        return SILENT
+    return DECLINE if lot < given.silent + given.decline else ACCEPT
 
 
 class AnswerStream:
@@ -64,20 +97,14 @@ class AnswerStream:
         for ticket_id in tickets:
             asked = self._asked[ticket_id] = self._asked.get(ticket_id, 0) + 1
             players = self._players_of(ticket_id)
-            for player, (will, after) in zip(
-                players, self._drawn(ticket_id, asked, len(players)), strict=True
-            ):
-                if will < self._given.silent:
+            wills = wills_of(
+                self._given, self._seeds, (self._place_of(ticket_id), asked), len(players)
+            )
+            for player, will in zip(players, wills, strict=True):
+                if will.says == SILENT:
                     continue
-                at = now + after * 2.0 * self._given.seconds
-                kind = Decline if will < self._given.silent + self._given.decline else Accept
+                at = now + will.after
+                kind = Decline if will.says == DECLINE else Accept
                 self._count += 1
                 answer = kind(at, match_id, ticket_id, (player,))
                 heapq.heappush(self._due, (at, self._count, answer))
-
-    def _drawn(self, ticket_id: str, asked: int, players: int) -> list[list[float]]:
-        """Return two uniform numbers for each player of a ticket."""
-        key = (*self._seeds.spawn_key, *b"answers", self._place_of(ticket_id), asked)
-        stream = np.random.default_rng(np.random.SeedSequence(self._seeds.entropy, spawn_key=key))
-        drawn: list[list[float]] = stream.random((players, 2)).tolist()
-        return drawn

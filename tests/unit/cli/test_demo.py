@@ -10,11 +10,15 @@ import pytest
 from evenmatch.cli import demo_server
 from evenmatch.cli.demo import WORLDS
 from evenmatch.cli.demo_ledger import Ledger, RegionFigures, Spread, spread
-from evenmatch.cli.demo_players import ACCEPT, DECLINE, SHARES, SILENT, Crowd, Party, _Ear, answers
-from evenmatch.cli.demo_world import SETTINGS, Guest, ticket_of
+from evenmatch.cli.demo_players import Crowd, Party, _Ear
+from evenmatch.cli.demo_run import note_of
+from evenmatch.cli.demo_world import SETTINGS, Guest, busiest, ticket_of
 from evenmatch.config import load_scenario, parse_server
+from evenmatch.errors import ConfigError
 from evenmatch.model.rating import Rating
+from evenmatch.model.scenario import Answers
 from evenmatch.model.ticket import Player
+from evenmatch.sim.answers import ACCEPT, DECLINE, SILENT, Will
 from evenmatch.wire import ItemCreated, TicketState
 from evenmatch.wire_live import StreamEvent
 from evenmatch.wire_matches import FeedMatch
@@ -53,9 +57,9 @@ def test_server_of_a_world_has_its_queue_and_clock(world: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("speed", "seconds", "repair"), [(1.0, 15.0, 10.0), (17_000.0, 51_000.0, 51_000.0)]
+    ("speed", "seconds", "repair"), [(1.0, 15.0, 10.0), (50.0, 15.0, 12.5), (1_000.0, 250.0, 250.0)]
 )
-def test_players_have_three_real_seconds_to_answer_and_at_least_those_of_a_game(
+def test_players_have_a_quarter_of_a_real_second_to_answer_and_at_least_those_of_a_game(
     speed: float, seconds: float, repair: float
 ) -> None:
     (queue,), _, _ = parse_server(SETTINGS["duel"].server_config(speed))
@@ -63,29 +67,27 @@ def test_players_have_three_real_seconds_to_answer_and_at_least_those_of_a_game(
     assert (queue.accept.seconds, queue.accept.repair) == (seconds, repair)
 
 
-def test_parties_answer_by_the_shares_and_the_same_every_time() -> None:
-    minds = answers(10_000)
-    assert minds == answers(10_000)
-    for mind, share in SHARES.items():
-        # Five standard errors.
-        assert minds.count(mind) / 10_000 == pytest.approx(
-            share, abs=5 * (share * (1 - share) / 10_000) ** 0.5
-        )
+MINDS = {
+    ACCEPT: Answers(),
+    DECLINE: Answers(decline=1.0),
+    SILENT: Answers(silent=1.0),
+}
 
 
-def crowd_that_heard(*told: TicketState, mind: str) -> Crowd:
+def crowd_that_heard(*told: TicketState, mind: str, party: tuple[str, ...] = ("ada",)) -> Crowd:
     """Return a crowd of one ticket, t1, that has accepted m1 if it does such a thing."""
 
     class Server:
-        async def accept(self, match: str, ticket: str) -> None:
+        async def accept(self, match: str, ticket: str, *players: str) -> None:
             assert (match, ticket) == ("m1", "t1")
+            assert set(players) <= set(party)
 
         decline = accept
 
     async def hear() -> Crowd:
-        crowd = Crowd(Server())  # type: ignore[arg-type]
+        crowd = Crowd(Server(), MINDS[mind], speed=1.0)  # type: ignore[arg-type]
         ear = _Ear(None)  # type: ignore[arg-type]
-        crowd._parties["t1"] = Party(("ada",), mind)
+        crowd._parties["t1"] = Party(party, 0)
         for state in told:
             crowd._hear(StreamEvent(state.state, 1, state), ear)
             await asyncio.gather(*crowd._speaking)
@@ -117,14 +119,11 @@ def test_ticket_that_ended_by_a_check_is_lost_unless_its_party_wanted_that(
     assert crowd.left_as_meant("t1", reason) is is_right
     assert (crowd.proposed, crowd.failed) == ({"m1"}, {"m1"})
     assert crowd.asked_after == {"t1": 3.0}
-    assert not crowd.is_asked(["ada"])
 
 
-def test_player_who_is_asked_does_not_queue_again_until_that_is_over() -> None:
-    assert crowd_that_heard(PROPOSED, mind=ACCEPT).is_asked(["ada"])
+def test_match_that_loses_another_party_is_no_longer_answered_for() -> None:
     waits = TicketState("t1", "waiting", 4.0)
     crowd = crowd_that_heard(PROPOSED, waits, mind=ACCEPT)
-    assert not crowd.is_asked(["ada"])
     assert crowd.failed == {"m1"}
     # What it accepted before is over: it may be silent now.
     assert crowd.left_as_meant("t1", "silent")
@@ -134,10 +133,29 @@ def test_acceptance_of_one_match_is_none_of_the_next() -> None:
     elsewhere = TicketState("t1", "proposed", 5.0, match="m2")
     ended = TicketState("t1", "cancelled", 9.0, "silent", "m2")
     crowd = crowd_that_heard(PROPOSED, elsewhere, ended, mind=SILENT)
-    crowd._accepted["t1"] = "m1"
+    crowd._accepted.add(("t1", "m1", "ada"))
     assert crowd.left_as_meant("t1", "silent")
-    crowd._accepted["t1"] = "m2"
+    crowd._accepted.add(("t1", "m2", "ada"))
     assert not crowd.left_as_meant("t1", "silent")
+
+
+def test_every_player_of_a_party_answers_and_all_must_have_accepted() -> None:
+    party = ("ada", "bob", "cyd")
+    crowd = crowd_that_heard(PROPOSED, mind=ACCEPT, party=party)
+    assert crowd._accepted == {("t1", "m1", each) for each in party}
+    assert not crowd.left_as_meant("t1", "silent")
+    crowd._accepted.discard(("t1", "m1", "bob"))
+    assert crowd.left_as_meant("t1", "silent")
+
+
+def test_party_with_one_who_declines_has_declined(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [Will(SILENT, 0.0), Will(DECLINE, 0.0), Will(ACCEPT, 0.0)]
+    monkeypatch.setattr("evenmatch.cli.demo_players.wills_of", lambda *_: said)
+    ended = TicketState("t1", "cancelled", 4.0, "declined", "m1")
+    crowd = crowd_that_heard(PROPOSED, ended, mind=ACCEPT, party=("ada", "bob", "cyd"))
+    assert crowd.left_as_meant("t1", "declined")
+    assert crowd.count(DECLINE, "declined") == 1
+    assert crowd.count(SILENT, "declined") == 0
 
 
 def test_teams_of_the_demo_are_judged_as_in_the_scenario() -> None:
@@ -147,22 +165,66 @@ def test_teams_of_the_demo_are_judged_as_in_the_scenario() -> None:
     assert msgspec.structs.replace(queue, **own) == known
 
 
-def test_all_players_of_the_duel_come_unless_a_speed_is_asked_for() -> None:
-    guests, pace = SETTINGS["duel"].guests(10.0, None)
-    assert len(guests) == 9_690
-    assert pace == guests[-1].at / 10.0
-    some, asked = SETTINGS["duel"].guests(10.0, 100.0)
-    assert asked == 100.0
-    assert some == guests[: len(some)]
-    assert 0 < len(some) < 200
+def test_heroes_of_the_demo_are_those_of_the_scenario() -> None:
+    (queue,), _, _ = parse_server(SETTINGS["5v5"].server_config(1.0))
+    known = load_scenario(SCENARIOS / "hero_5v5.toml")
+    (hero,) = known.queues
+    own = {"wait_max": None, "wait_price": hero.wait_price, "accept": hero.accept}
+    assert msgspec.structs.replace(queue, **own) == msgspec.structs.replace(hero, wait_max=None)
+    assert known.arrivals is not None
+    assert SETTINGS["5v5"].arrivals.world == known.arrivals.world
+    assert SETTINGS["5v5"].answers == known.answers
+
+
+def test_busiest_five_hours_of_the_duel_come_at_the_default_speed() -> None:
+    plan = SETTINGS["duel"].plan(None, None, None)
+    assert (len(plan.guests), plan.speed, plan.seconds) == (2_532, 100.0, 180.0)
+    assert plan.guests[0].at == 0.0
+    assert plan.guests[-1].at < 5 * 3600.0
+
+
+def test_speed_follows_from_hours_and_seconds() -> None:
+    duel = SETTINGS["duel"]
+    plan = duel.plan(20.0, None, 1.0)
+    assert (len(plan.guests), plan.speed, plan.seconds) == (604, 3600.0 / 15.0, 15.0)
+    every = duel.plan(20.0, None, float("inf"))
+    assert len(every.guests) == 9_690
+    assert every.speed == every.guests[-1].at / 15.0
+    slow = duel.plan(20.0, 10.0, None)
+    assert (slow.speed, slow.seconds) == (10.0, 15.0)
+    assert slow.guests == duel.plan(None, None, None).guests[: len(slow.guests)]
+    assert 0 < len(slow.guests) < 60
+
+
+def test_busiest_part_begins_and_ends_where_most_come() -> None:
+    at = [0.0, 1.0, 10.0, 11.0, 12.0, 20.0, 30.0]
+    guests = [Guest(each, ()) for each in at]
+    assert busiest(guests, 3.0) == ([Guest(each, ()) for each in (0.0, 1.0, 2.0)], 3.0)
+    # The end does not belong to it; of equals the first counts.
+    assert [guest.at for guest in busiest(guests, 2.0)[0]] == [0.0, 1.0]
+    assert busiest(guests, 30.0) == (guests, 30.0)
+
+
+def test_worlds_without_end_have_no_busiest_hours() -> None:
+    with pytest.raises(ConfigError, match="--hours goes with --world duel"):
+        SETTINGS["3v3"].plan(None, None, 5.0)
 
 
 def test_players_of_3v3_come_sixty_times_as_fast_as_they_would() -> None:
-    guests, pace = SETTINGS["3v3"].guests(6.0, None)
-    assert pace == 60.0
-    assert sum(len(guest.players) for guest in guests) == pytest.approx(1200, abs=160)
-    assert {len(guest.players) for guest in guests} == {1, 2, 3}
-    assert ticket_of(guests[0], "q").queues == ("q",)
+    plan = SETTINGS["3v3"].plan(8.0, None, None)
+    assert (plan.speed, plan.seconds) == (60.0, 6.0)
+    assert sum(len(guest.players) for guest in plan.guests) == pytest.approx(1200, abs=160)
+    assert {len(guest.players) for guest in plan.guests} == {1, 2, 3}
+    assert ticket_of(plan.guests[0], "q").queues == ("q",)
+
+
+def test_delay_is_named_where_it_matters() -> None:
+    assert note_of(100.0, 2.0) is msgspec.UNSET
+    assert note_of(100.0, None) is msgspec.UNSET
+    note = note_of(1_200.0, 11.34)
+    assert isinstance(note, str)
+    assert note.startswith("at 1,200 times real time a message to the server and back takes 11.3 s")
+    assert "players have 300 s to answer" in note
 
 
 def test_figures_count_players_and_split_them_by_region() -> None:
@@ -194,7 +256,7 @@ def test_figures_of_players_without_regions_are_those_of_a_duel() -> None:
     assert figures.rating_gap == spread([4.0])
     assert set(msgspec.to_builtins(figures)) == {
         "tickets", "matched", "waiting", "merged", "lost", "duplicated", "wait", "rating_gap",
-        "url", "checks",
+        "url", "checks", "speed", "round_trip",
     }  # fmt: skip
 
 
