@@ -35,6 +35,7 @@ from tests.bench import (
     server,
     team_quality,
     team_queue,
+    team_simulate,
 )
 from tests.bench.report import (
     Result,
@@ -65,6 +66,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "forecast": forecast.run,
     "idle": idle.run,
     "team_queue": team_queue.run,
+    "team_simulate": team_simulate.run,
 }
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "team_queue": team_queue.main,
