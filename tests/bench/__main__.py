@@ -33,7 +33,9 @@ from tests.bench import (
     ready_check,
     rules,
     server,
+    team_quality,
     team_queue,
+    team_simulate,
 )
 from tests.bench.report import (
     Result,
@@ -64,8 +66,13 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "forecast": forecast.run,
     "idle": idle.run,
     "team_queue": team_queue.run,
+    "team_simulate": team_simulate.run,
 }
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"team_queue": team_queue.main}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "team_queue": team_queue.main,
+    "team_quality": team_quality.main,
+}
+"""Benches with options of their own; one that is not among `BENCHES` takes hours."""
 GENERAL = ("--quick", "--json", "--data")
 WIDTH = 150
 """Columns of the tables where standard output is no terminal."""
@@ -110,7 +117,7 @@ def is_command(argv: Sequence[str]) -> bool:
     (True, False)
     """
     own = [each for each in argv if each.startswith("-") and each.split("=")[0] not in GENERAL]
-    return bool(argv) and argv[0] in COMMANDS and bool(own)
+    return bool(argv) and argv[0] in COMMANDS and (bool(own) or argv[0] not in BENCHES)
 
 
 def _measure(name: str, setting: Setting) -> Result:
