@@ -24,7 +24,6 @@ from evenmatch.model.inputs import (
     Enqueue,
     Finish,
     Input,
-    Settle,
 )
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.redraw import redraw_rule
@@ -125,7 +124,7 @@ class Run:
         now = self.engine.next_wakeup
         told = [self._step(Advance(now))]
         for running in self.engine.take_jobs():
-            settle = Settle(now, running.queue, running.number, running.solve())
+            settle = running.settle(running.solve(), now)
             told.append(self._step(settle))
         return told
 

@@ -148,6 +148,13 @@ def _check_times(queue: Queue, at: str) -> None:
         refuse(f"{at}on_deadline", '= "bots" needs wait_max, the instant at which bots come in')
     if queue.wait_price is not None:
         check_number(queue.wait_price, PRICES, f"{at}wait_price")
+    if queue.target_wait is not None:
+        check_number(queue.target_wait, SECONDS, f"{at}target_wait")
+        if queue.wait_price is not None:
+            refuse(f"{at}target_wait", "contradicts wait_price: leave one of them out")
+        if queue.wait_max is not None and queue.target_wait >= queue.wait_max:
+            allowed = f"below wait_max = {queue.wait_max:g} s, at which a ticket ends"
+            refuse_value(f"{at}target_wait", allowed, queue.target_wait)
     check_number(queue.commit_jitter, WAITS, f"{at}commit_jitter")
     if queue.wait_max is not None and queue.commit_jitter >= queue.wait_max:
         allowed = f"below wait_max = {queue.wait_max:g} s, at which a ticket ends"

@@ -338,7 +338,7 @@ class Engine:
         plan = playable(pool, given.matches, given.now)
         dropped = len(given.matches) - len(plan)
         house.emit(JobSettled(given.queue, given.number, dropped))
-        decision = pool.settle(JobResult(running.job.number, plan), given.now)
+        decision = pool.settle(JobResult(running.job.number, plan, given.data), given.now)
         house.carry_out(pool, decision, fired=False)
         pool.seated.clear()
         house.decide(list(house.dirty), fired=False)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import msgspec
 
 from evenmatch.errors import PolicyError
+from evenmatch.model.inputs import Settle
 from evenmatch.policies.base import PARTS_MAX, Job, JobResult
 
 Plan = tuple[tuple[str, ...], ...]
@@ -28,11 +29,11 @@ class RunningJob(msgspec.Struct, frozen=True):
     queue: str
     job: Job
 
-    def solve(self) -> Plan:
+    def solve(self) -> JobResult:
         """Return the plan, one part after the other."""
         return self.plan([self.job.solve(part) for part in range(self.job.parts)])
 
-    def plan(self, results: Sequence[object]) -> Plan:
+    def plan(self, results: Sequence[object]) -> JobResult:
         """Return the plan that the parts' results make, in order of the parts.
 
         Raises:
@@ -44,7 +45,11 @@ class RunningJob(msgspec.Struct, frozen=True):
         groups = result.matches
         if type(groups) is not tuple or not all(map(_is_group, groups)):
             raise PolicyError("the matches of a JobResult must be tuples of ticket ids")
-        return groups
+        return result
+
+    def settle(self, plan: JobResult, now: float) -> Settle:
+        """Return the input that hands a plan in."""
+        return Settle(now, self.queue, self.number, plan.matches, dict(plan.data))
 
 
 def _is_group(group: object) -> bool:

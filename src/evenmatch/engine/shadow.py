@@ -34,7 +34,7 @@ from evenmatch.engine.rows import Waiting
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import MatchmakingError, Refusal
 from evenmatch.model.events import Accepted, Existing, Refused
-from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle, Update
+from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Update
 from evenmatch.model.queue import Queue
 
 WAITING_MAX = 200_000
@@ -92,7 +92,7 @@ class World:
         self.merged += sum(type(event) in (Existing, Refused) for event in record.events)
         self._tell(record)
         for running in self.engine.take_jobs():
-            self._step(Settle(given.now, running.queue, running.number, running.solve()))
+            self._step(running.settle(running.solve(), given.now))
 
 
 def extract(tables: Tables) -> Tables:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from evenmatch.model.match import Priority
@@ -163,8 +165,8 @@ class Outcome(_Input, frozen=True, omit_defaults=True):
     player: str | None = None
 
 
-class Settle(_Input, frozen=True):
-    """Hand in the plan of a finished job: groups of ticket ids.
+class Settle(_Input, frozen=True, omit_defaults=True):
+    """Hand in the plan of a finished job: groups of ticket ids, and data for the policy alone.
 
     `number` is the one that the engine gave the job; of a job that it does not know, or has
     forgotten since, nothing comes.
@@ -172,7 +174,8 @@ class Settle(_Input, frozen=True):
 
     queue: str
     number: int
-    matches: tuple[tuple[str, ...], ...]
+    matches: tuple[tuple[str, ...], ...] = ()
+    data: dict[str, Any] = {}
 
 
 Input = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
@@ -49,6 +50,8 @@ Backfill = Literal["manual", "automatic"]
 SideChoice = Literal["insist", "prefer"]
 RECENT = "recent"
 """The attribute that says whom a player met last; the engine fills it in where a queue asks."""
+TARGET_WAIT = 15.0
+"""Mean wait in seconds that team queues keep unless the queue says otherwise."""
 DAY = 86_400.0
 """Seconds for which a meeting counts for `pair_limit` unless the queue says otherwise."""
 
@@ -248,6 +251,8 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         rules: Hard constraints.
         wait_max: Longest wait in seconds; None means no deadline.
         wait_price: Cost of a player-second; None means 1/wait_max, or 1 without wait_max.
+        target_wait: The mean wait in seconds that `rolling` keeps, in place of a `wait_price`;
+            where both are None it is 15 s, or a quarter of `wait_max` if that is less.
         on_deadline: What becomes of a ticket at `enqueued_at + wait_max`.
         policy: The SPEC of the policy that decides. A file that names none gets `price` for one
             against one and `group_price` for more teams of one player, where criteria compare
@@ -281,6 +286,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     rules: tuple[Rule, ...] = ()
     wait_max: float | None = None
     wait_price: float | None = None
+    target_wait: float | None = None
     on_deadline: OnDeadline = "expire"
     policy: str = "greedy"
     group: str = "default"
@@ -328,6 +334,13 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def pair_limits(self) -> tuple[Rule, ...]:
         """Return the rules for which the meetings of players are counted."""
         return tuple([rule for rule in self.rules if rule.kind == "pair_limit"])
+
+    @property
+    def target(self) -> float | None:
+        """Return the mean wait that is wanted; None where a price says what waiting is worth."""
+        if self.target_wait is not None or self.wait_price is not None:
+            return self.target_wait
+        return min(TARGET_WAIT, math.inf if self.wait_max is None else self.wait_max / 4.0)
 
     @property
     def price(self) -> float:

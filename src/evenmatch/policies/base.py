@@ -57,10 +57,18 @@ class Grouping(msgspec.Struct, frozen=True, gc=False):
 
 
 class JobResult(msgspec.Struct, frozen=True):
-    """The plan that a job found: the job's number, and matches as groups of ticket ids."""
+    """The plan that a job found.
+
+    Args:
+        number: The job's.
+        matches: Groups of ticket ids that may be played as soon as the plan is there.
+        data: Plain data for the matcher alone, which the engine journals and hands on unread:
+            matches that may be played later, say, or what was learnt on the way.
+    """
 
     number: int
-    matches: tuple[tuple[str, ...], ...]
+    matches: tuple[tuple[str, ...], ...] = ()
+    data: Memory = {}
 
 
 class Job(Protocol):

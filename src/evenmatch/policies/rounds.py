@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
 
 from evenmatch.cost.expansion import round_up
 from evenmatch.cost.objective import Objective
@@ -22,7 +19,8 @@ from evenmatch.policies.parts.arrival_rate import ArrivalRate
 from evenmatch.policies.parts.batch_checks import check_batch
 from evenmatch.policies.parts.clock import RoundClock
 from evenmatch.policies.parts.rated import check_number
-from evenmatch.solvers.batch.batch import Batch, Plan
+from evenmatch.policies.parts.search_job import SearchJob, effort_of, found_in, seed_of
+from evenmatch.policies.parts.tentative import STARTS_MAX, TICK, WRITTEN
 
 EVERY = 120.0
 """Seconds between rounds where nothing else is said, as in the source."""
@@ -30,8 +28,6 @@ PLAYERS = Bounds(2, 1_000_000, "between 2 and 1,000,000")
 PARTS = Bounds(1, PARTS_MAX, f"between 1 and {PARTS_MAX}")
 EFFORTS = Bounds(1, 10_000_000, "between 1 and 10,000,000 evaluations a player")
 SKIPS = Bounds(1, 1_000_000, "between 1 and 1,000,000 rounds")
-EFFORT_MOST = 200_000_000
-"""Most evaluations of one part."""
 WAITING_WORTH = 0.01
 """Quality that a match gains by seating a player who sat out a round, for each round."""
 URGENT = 1.0
@@ -83,6 +79,8 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     in_rounds = True
     fills = False
     jobs = True
+    # A round is about everybody: who takes part is listed when it begins.
+    evaluations_max = (STARTS_MAX, 1)
 
     every: float | None = None
     players: int | None = None
@@ -112,103 +110,6 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
         return RoundsMatcher(queue, self, seed, memory or {})
 
 
-Find = Callable[[Batch, int, int], Plan]
-"""Returns the matches of a batch that so many evaluations find, from a seed."""
-
-
-class RoundSearch(msgspec.Struct, frozen=True):
-    """How every round of a queue is searched.
-
-    Args:
-        parts: Independent searches.
-        effort: Evaluations a player in each.
-        find: Does one of them.
-    """
-
-    parts: int
-    effort: int
-    find: Find
-
-
-def search_of(chosen: Rounds, queue: Queue) -> RoundSearch:
-    """Return a queue's search, whose kernels are loaded now, so that no round waits for them."""
-    parts, effort = chosen.parts, chosen.effort
-    if queue.format.players == (1, 1):
-        from evenmatch.solvers.duels.plan import plan_duels
-
-        return RoundSearch(1, effort, lambda batch, *_: plan_duels(batch).plan)
-    if chosen.solver == "descent":
-        from evenmatch.solvers.batch.descent import descent
-
-        return RoundSearch(
-            parts, effort, lambda batch, most, seed: descent(batch, effort=most, seed=seed)
-        )
-    from evenmatch.solvers.batch.solve import anneal
-
-    return RoundSearch(
-        parts, effort, lambda batch, most, seed: anneal(batch, effort=most, seed=seed)
-    )
-
-
-class RoundJob:
-    """One round: a batch, and searches that begin from different chance.
-
-    Args:
-        number: Of the job.
-        batch: The waiting players; nothing else refers to its arrays.
-        tickets: Party by party.
-        allows: Says whether tickets may play together.
-        search: How it is searched.
-        seed: Parts take its children.
-    """
-
-    def __init__(
-        self,
-        number: int,
-        batch: Batch,
-        tickets: Sequence[Ticket],
-        allows: Callable[[Sequence[Ticket]], bool],
-        search: RoundSearch,
-        *,
-        seed: int,
-    ) -> None:
-        self.number = number
-        self.parts = search.parts
-        self._batch = batch
-        self._tickets = tickets
-        self._allows = allows
-        self._find = search.find
-        self._effort = min(search.effort * batch.players, EFFORT_MOST)
-        self._seed = seed
-
-    def solve(self, part: int) -> Plan:
-        """Return the matches that one search finds."""
-        child = np.random.SeedSequence((self._seed, part)).generate_state(1)
-        return self._find(self._batch, self._effort, int(child[0]))
-
-    def combine(self, results: Sequence[Any]) -> JobResult:
-        """Return the plan of the most quality and worth, the first of equals."""
-        best = max(results, key=self._value)
-        party = np.searchsorted(self._batch.first, np.arange(self._batch.players), side="right") - 1
-        matches = []
-        for seated, legal in zip(best.seated, best.legal, strict=True):
-            if legal:
-                parties = sorted(set(party[seated[seated >= 0]].tolist()))
-                group = [self._tickets[each] for each in parties]
-                # Some rules look at more of a match than a batch does.
-                if self._allows(group):
-                    matches.append(tuple([ticket.id for ticket in group]))
-        return JobResult(self.number, tuple(matches))
-
-    def _value(self, plan: Plan) -> float:
-        found = [
-            quality + math.fsum(self._batch.worth[seated[seated >= 0]])
-            for quality, seated, legal in zip(plan.quality, plan.seated, plan.legal, strict=True)
-            if legal
-        ]
-        return math.fsum(found)
-
-
 class RoundsMatcher:
     """The waiting tickets, when the next round begins, and who has sat out how many."""
 
@@ -217,7 +118,10 @@ class RoundsMatcher:
 
         self._chosen = chosen
         self._queue = queue
-        self._search = search_of(chosen, queue)
+        each, parts = chosen.effort, chosen.parts
+        self.evaluations = 0
+        self._effort = effort_of(queue, parts=parts, each=each, solver=chosen.solver)
+        self._objective = Objective(queue)
         self._seed = seed
         self._roster = Roster(queue)
         is_fixed = chosen.players is None and chosen.wait_max is None
@@ -231,12 +135,17 @@ class RoundsMatcher:
         self._newest: int = memory.get("newest", 0)
         self._asked_to: int = memory.get("asked_to", 0)
         self._rate = ArrivalRate(1.0, memory.get("arrivals", ()))
+        # The matches of the last round that have not started yet, by sequence.
+        self._planned: list[list[int]] = [list(each) for each in memory.get("planned", ())]
+        self._spent: list[Any] | None = memory.get("spent")
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in."""
         if isinstance(entry, OpenMatch):
             return
         self._roster.enter(entry)
+        self._roster.write_some(WRITTEN)
+        self.evaluations += 1
         if entry.sequence > self._newest:
             self._newest = entry.sequence
             self._rate.note(now)
@@ -248,14 +157,17 @@ class RoundsMatcher:
     def leave(self, entry_id: str, now: float) -> None:
         """Forget a ticket."""
         del now
+        sequence = self._roster.number.get(entry_id)
         self._forget(entry_id)
+        self._planned = [each for each in self._planned if sequence not in each]
         self._rest()
 
     def decide(self, now: float, fired: bool = False) -> Decision:
-        """Ask for a job when a round begins; rounds that fall into a running job are skipped."""
+        """Start what the last round planned, and ask for a job when another begins."""
+        groups = self._start(now, fired)
         at = self._round_at(now)
         if not fired or at > now:
-            return Decision(wake_at=max(at, now))
+            return Decision(groups, self._wake_at(now, fired))
         self._is_lost = False
         if not self._is_running:
             # Who came since the running round began takes no part in it, and does not sit it out.
@@ -269,22 +181,22 @@ class RoundsMatcher:
             self._is_running = True
             self._number += 1
             job = self._job(now)
-        return Decision(wake_at=self._round_at(now), job=job)
+        return Decision(groups, self._wake_at(now, fired), job)
 
     def settle(self, result: JobResult, now: float) -> Decision:
-        """Start the matches of a round."""
-        if result.number == self._number and self._is_running:
-            self._is_running = False
-            for tickets in result.matches:
-                for ticket_id in tickets:
-                    self._forget(ticket_id)
-            for sequence in self._roster.tickets:
-                if sequence <= self._asked_to:
-                    self._sat_out[sequence] = self._sat_out.get(sequence, 0) + 1
-            self._rest()
-            groups = tuple([Grouping(tickets) for tickets in result.matches])
-            return Decision(groups, max(self._round_at(now), now))
-        return Decision(wake_at=max(self._round_at(now), now))
+        """Take the matches of a round; they start in this decision and those right after it."""
+        if result.number != self._number or not self._is_running:
+            return Decision(wake_at=self._wake_at(now, False))
+        self._is_running = False
+        tickets = self._roster.tickets
+        self._planned = [
+            match for match, _ in found_in(result.data) if all(each in tickets for each in match)
+        ]
+        seated = {sequence for match in self._planned for sequence in match}
+        for sequence in tickets:
+            if sequence <= self._asked_to and sequence not in seated:
+                self._sat_out[sequence] = self._sat_out.get(sequence, 0) + 1
+        return self.decide(now)
 
     def memory(self) -> Memory:
         """Return where the rounds are, and who has sat out how many."""
@@ -297,6 +209,8 @@ class RoundsMatcher:
             "newest": self._newest,
             "asked_to": self._asked_to,
             "arrivals": self._rate.memory(),
+            "planned": [list(each) for each in self._planned],
+            "spent": self._spent,
         }
 
     def promise(self, ticket_id: str, now: float) -> Promise | None:
@@ -314,6 +228,34 @@ class RoundsMatcher:
         per_ticket = self._roster.players / len(self._roster)
         missing = max(0.0, (wanted - self._roster.players) / per_ticket)
         return Promise(latest, min(latest, now + missing / self._rate.rate(now)))
+
+    def _start(self, now: float, fired: bool) -> tuple[Grouping, ...]:
+        """Start matches of the last round; the rules have the last word."""
+        groups: list[Grouping] = []
+        if self._spent == [now, fired]:
+            return ()
+        for _ in range(STARTS_MAX):
+            if not self._planned:
+                return tuple(groups)
+            planned = self._planned.pop(0)
+            tickets = [t for each in planned if (t := self._roster.tickets.get(each)) is not None]
+            if len(tickets) < len(planned):
+                # After a restart somebody may be gone.
+                continue
+            tickets.sort(key=lambda ticket: ticket.age_key)
+            self.evaluations += 1
+            seating = self._objective.seat(tickets, now=now)
+            if seating is not None and seating.ready_at <= now:
+                groups.append(Grouping(tuple([ticket.id for ticket in tickets])))
+                for ticket in tickets:
+                    self._forget(ticket.id)
+        self._rest()
+        self._spent = [now, fired] if self._planned else None
+        return tuple(groups)
+
+    def _wake_at(self, now: float, fired: bool) -> float:
+        at = now if self._planned else self._round_at(now)
+        return max(at, now + TICK) if fired else max(at, now)
 
     def _round_at(self, now: float) -> float:
         """Return when the next round begins as things stand."""
@@ -343,22 +285,14 @@ class RoundsMatcher:
             self._sat_out.pop(sequence, None)
 
     def _job(self, now: float) -> Job:
-        from evenmatch.policies.parts.batching import with_worth
-
         tickets = self._roster.by_age()
         count = len(tickets)
+        self.evaluations += count
         worths = []
         for place, ticket in enumerate(tickets):
             sat_out = self._sat_out.get(ticket.sequence, 0)
             worth = WAITING_WORTH * (sat_out + (count - place) / count)
             worths.append(worth + (URGENT if sat_out >= self._chosen.skips else 0.0))
-        batch = with_worth(self._roster.batch(tickets, now), worths)
-        root = blake2b(f"{self._seed}/{self._queue.name}/{self._number}".encode(), digest_size=8)
-        seed = int.from_bytes(root.digest(), "big")
-        objective = Objective(self._queue)
-
-        def allows(group: Sequence[Ticket]) -> bool:
-            seating = objective.seat(group, now=now)
-            return seating is not None and seating.ready_at <= now
-
-        return RoundJob(self._number, batch, tickets, allows, self._search, seed=seed)
+        make = self._roster.later(tickets, now, worths)
+        seed = seed_of(self._seed, self._queue.name, self._number)
+        return SearchJob(self._number, make, tickets, self._effort, seed=seed)

@@ -21,7 +21,6 @@ from typing import Any
 import msgspec
 
 from evenmatch.engine.engine import Engine
-from evenmatch.engine.jobs import Plan as JobPlan
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.records import Record
 from evenmatch.engine.shard import Answer, Effect, Shard, Solve
@@ -33,7 +32,8 @@ from evenmatch.errors import (
     StaleOwner,
 )
 from evenmatch.journals.base import Journal
-from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong, Settle
+from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong
+from evenmatch.policies.base import JobResult
 from evenmatch.server.answers import Asking, ignore, is_repeat
 from evenmatch.server.clock import Clock, resumed_at
 from evenmatch.server.faults import FaultLog
@@ -276,8 +276,8 @@ class Runtime(Asking):
             self._work.set()
         self._timer.arm(self.clock, self.shard.next_wakeup)
 
-    def _settle(self, running: RunningJob, plan: JobPlan) -> None:
-        self.handle(Settle(self.now(), running.queue, running.number, plan), ignore)
+    def _settle(self, running: RunningJob, plan: JobResult) -> None:
+        self.handle(running.settle(plan, self.now()), ignore)
 
     def _job_failed(self, running: RunningJob, error: BaseException) -> None:
         self.shard.fail_job(running, error)

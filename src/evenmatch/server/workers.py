@@ -14,7 +14,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from evenmatch.engine.jobs import Plan, RunningJob
+from evenmatch.engine.jobs import RunningJob
+from evenmatch.policies.base import JobResult
 
 
 class Workers:
@@ -28,7 +29,7 @@ class Workers:
 
     def __init__(
         self,
-        settle: Callable[[RunningJob, Plan], None],
+        settle: Callable[[RunningJob, JobResult], None],
         fail: Callable[[RunningJob, BaseException], None],
         solved: Callable[[float], None] | None = None,
     ) -> None:

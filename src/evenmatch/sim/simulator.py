@@ -212,7 +212,7 @@ class Simulator:
             self._raise_fault()
         else:
             at = self._now + round_up(self._solve_time)
-            self._plans.append(Settle(at, running.queue, running.number, plan))
+            self._plans.append(running.settle(plan, at))
 
     def _settle(self, rest: Rest | None) -> None:
         events = self._step(self._plans.popleft())

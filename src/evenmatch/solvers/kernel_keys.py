@@ -57,9 +57,9 @@ class Sources:
         """Return the hash of a module's source and of all it imports; None if it has no source.
 
         Args:
-            module: Its name below `evenmatch.solvers`, `batch.trades` say.
+            module: Its name below `evenmatch.solvers`, `batch.anneal` say.
 
-        >>> len(sources().key("batch.trades"))
+        >>> len(sources().key("batch.anneal"))
         16
         """
         if self.text(module) is None:

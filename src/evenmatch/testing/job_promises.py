@@ -44,7 +44,7 @@ class _SolvedAgain(Play):
     def solve_until(self, now: float) -> float:
         return now + self.rng.choice(DELAYS)
 
-    def solve(self, running: RunningJob) -> Plan:
+    def solve(self, running: RunningJob) -> JobResult:
         plan, job = super().solve(running), running.job
         with Guard(self.case, PURE, "its job"):
             backwards = [job.solve(part) for part in reversed(range(job.parts))]
@@ -93,7 +93,9 @@ class _Late(Play):
         now = self.rng.choice(instants(self.now, until))
         if found := found_in(self.ask(now, fired=False)):
             self.case.broken(LATE, f"while its job ran, an extra decide({now}) {found}")
-        planned = [i for ids in self.plan for i in ids if i in self.waiting]
+        named = [i for ids in self.plan.matches for i in ids if i in self.waiting]
+        # Of a plan in data only its matcher knows who is in it.
+        planned = named or (list(self.waiting) if self.plan.data else [])
         if planned and self.rng.random() < 0.5:
             self.leave(self.rng.choice(planned), now)
             self.now = now
@@ -152,15 +154,21 @@ class _Interrupted(Play):
         self.lost_at = math.inf
 
     def solve_until(self, now: float) -> float:
-        return math.inf if self.plan and not self.lost else now
+        return math.inf if self._groups() and not self.lost else now
 
     def between(self, until: float) -> None:
         if self.slot.running is not None and not self.lost:
-            self.lost, self.lost_at = self.plan, self.rng.choice(instants(self.now, until))
+            self.lost, self.lost_at = self._groups(), self.rng.choice(instants(self.now, until))
             restart(self, AGAIN, self.lost_at)
             self.now = self.lost_at
             # As after a recovery, when every queue is due.
             self.fire(self.now)
+
+    def _groups(self) -> Plan:
+        """Return whom the plan is about: for one in data, everybody."""
+        if self.plan.data:
+            return (tuple(self.waiting),)
+        return self.plan.matches
 
     def all_wait(self, ids: tuple[str, ...]) -> bool:
         """Return whether all tickets of a lost match still wait."""

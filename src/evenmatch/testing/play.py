@@ -31,6 +31,8 @@ LEFT = "a ticket may leave at any time, and is never matched after that"
 AHEAD = "wake_at lies ahead"
 JOBS = "a job is asked for only when fired, one at a time and one at an instant"
 
+NO_PLAN = JobResult(0)
+
 
 class Made(msgspec.Struct, frozen=True):
     """A match that a policy made: ticket ids by age."""
@@ -125,7 +127,7 @@ class Play:
     def forget_job(self) -> None:
         """Let no job run."""
         self.slot = JobSlot(has_jobs(self.case.policy))
-        self.plan: Plan = ()
+        self.plan = NO_PLAN
         self.plan_at = math.inf
 
     def run(self) -> list[Made]:
@@ -198,17 +200,18 @@ class Play:
         """Hand in what is left of a plan, and carry out what the matcher makes of it."""
         running, plan = self.slot.running, self.plan
         assert running is not None
-        self.slot.running, self.plan, self.plan_at = None, (), math.inf
-        left = self._left_of(plan, now)
-        if now == self.slot.asked_at and left != plan:
-            gone = next(ids for ids in plan if ids not in left)
+        self.slot.running, self.plan, self.plan_at = None, NO_PLAN, math.inf
+        left = self._left_of(plan.matches, now)
+        if now == self.slot.asked_at and left != plan.matches:
+            gone = next(ids for ids in plan.matches if ids not in left)
             self.case.broken(LEGAL, f"the plan at {now} s has {'+'.join(gone)}, which may not play")
         call = f"settle(JobResult({running.job.number}, {left}), {now})"
         with Guard(self.case, self.promise, call):
-            decision = self.matcher.settle(JobResult(running.job.number, left), now)
+            result = JobResult(running.job.number, left, plan.data)
+            decision = self.matcher.settle(result, now)
         self._carry_out(self._believe(decision, call, now, False), now, False)
 
-    def solve(self, running: RunningJob) -> Plan:
+    def solve(self, running: RunningJob) -> JobResult:
         """Return the plan of a job."""
         with Guard(self.case, self.promise, "its job"):
             return running.solve()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import types
 import typing
 from collections.abc import Iterable
@@ -37,6 +38,25 @@ WAITS = Bounds(0.0, 1e9, "s")
 RATES = Bounds(1e-9, 1e9, "tickets per second")
 VALUES = Bounds(-1e15, 1e15)
 GAPS = Bounds(1e-9, 1e15)
+
+
+DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
+UNITS = (3600.0, 60.0, 1.0)
+
+
+def seconds_of(given: float | str, at: Place) -> float:
+    """Return a duration in seconds.
+
+    >>> seconds_of(15, Place("target_wait")), seconds_of("1m30s", Place("target_wait"))
+    (15.0, 90.0)
+    """
+    if isinstance(given, str):
+        found = DURATION.fullmatch(given.strip())
+        if found is None or not any(found.groups()):
+            at.refuse_value('seconds, or a text such as "15s", "2m" or "1h30m"', given)
+        parts = [float(each or 0.0) for each in found.groups()]
+        given = sum(unit * each for unit, each in zip(UNITS, parts, strict=True))
+    return at.within(float(given), SECONDS)
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):

@@ -23,7 +23,7 @@ from evenmatch.model.queue import (
 )
 from evenmatch.model.switchback import Switchback
 from evenmatch.toml.constraints import ReadTable, build_criterion, build_rule
-from evenmatch.toml.decode import Place
+from evenmatch.toml.decode import Place, seconds_of
 from evenmatch.toml.shapes import HandicapShape, QueueShape, SwitchbackShape
 
 QUEUES_MAX = 100
@@ -87,6 +87,7 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         ),
         wait_max=shape.wait_max,
         wait_price=shape.wait_price,
+        target_wait=_target_wait(shape, at),
         on_deadline=cast(OnDeadline, on_deadline),
         policy="greedy" if shape.policy is None else shape.policy,
         group=shape.group,
@@ -110,6 +111,15 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
     if shape.policy is None:
         return msgspec.structs.replace(queue, policy=default_policy(queue))
     return queue
+
+
+def _target_wait(shape: QueueShape, at: Place) -> float | None:
+    if shape.target_wait is not None and shape.wait_price is not None:
+        at.at("target_wait").refuse(
+            "contradicts wait_price: a target sets the price of waiting by itself; leave one out"
+        )
+    given = shape.target_wait
+    return None if given is None else seconds_of(given, at.at("target_wait"))
 
 
 def _handicap(shape: HandicapShape) -> Handicap:

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 Number = Annotated[float, Meta(description="a number")]
 Whole = Annotated[int, Meta(description="a whole number")]
+Duration = Annotated[float | str, Meta(description='seconds, or a text such as "1m30s"')]
 Text = Annotated[str, Meta(description="a text in quotes")]
 Flag = Annotated[bool, Meta(description="true or false")]
 Numbers = Annotated[tuple[float, ...], Meta(description="a list of numbers")]
@@ -150,6 +151,7 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     party_sizes: Wholes | None = None
     wait_max: Number | None = None
     wait_price: Number | None = None
+    target_wait: Duration | None = None
     on_deadline: Text = "expire"
     policy: Text | None = None
     group: Text = "default"

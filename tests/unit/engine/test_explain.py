@@ -46,9 +46,20 @@ def enter(engine: Engine, now: float, *tickets: NewTicket) -> list[str]:
 
 
 def hand_in(engine: Engine, given: Input) -> None:
+    """Hand an input in, and what is due before it; searches are solved at once."""
     while engine.next_wakeup < given.now:
         engine.step(Advance(engine.next_wakeup))
+        solve_jobs(engine)
     engine.step(given)
+    if any(pool.slot.is_declared for pool in engine.pools.values()):
+        while engine.next_wakeup <= given.now:
+            engine.step(Advance(given.now))
+            solve_jobs(engine)
+
+
+def solve_jobs(engine: Engine) -> None:
+    for running in engine.take_jobs():
+        engine.step(running.settle(running.solve(), engine.tables.now))
 
 
 def told(engine: Engine, ticket: str, now: float) -> QueuePart:
@@ -226,7 +237,7 @@ def test_a_party_that_breaks_a_rule_by_itself_is_told_so() -> None:
         ("rounds:every=60", "round", "but the policy waits for its next round in 59 s"),
         ("price:theta=0.01", "policy", "but price waits for somebody whose match costs less"),
         ("periodic:rounds_of=40", "policy", "but periodic collects more players"),
-        ("rolling", "policy", "but rolling waits on purpose"),
+        ("threshold:quality=1", "policy", "but threshold waits until a match is good enough"),
     ],
 )
 def test_a_legal_match_that_is_not_made_is_told_with_the_reason(
@@ -396,6 +407,8 @@ def test_tickets_that_ended_after_the_snapshot_do_not_stop_explanations(policy: 
     criteria = (Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0)),)
     teams = Queue("main", Format((2, 2)), criteria, policy=policy)
     engine = engine_of(teams)
+    # A perfect match, which is what is usual from then on.
+    enter(engine, 0.5, *(new_ticket(f"p{n}", 1500) for n in range(4)))
     for n in range(9):
         enter(engine, 1.0 + n / 64, new_ticket(f"t{n}", 1300 + n * 60))
     starts = engine.pools["main"].matcher.starts()  # type: ignore[attr-defined]

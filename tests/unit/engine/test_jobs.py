@@ -67,7 +67,7 @@ def asked(at_work: Engine, now: float) -> RunningJob:
 
 
 def settle(at_work: Engine, now: float, running: RunningJob) -> tuple[Event, ...]:
-    return at_work.step(Settle(now, running.queue, running.number, running.solve())).events
+    return at_work.step(running.settle(running.solve(), now)).events
 
 
 def matched(events: tuple[Event, ...]) -> list[tuple[str, ...]]:
@@ -174,7 +174,7 @@ class TestSettling:
         at_work = engine(policy=Shuffles(parts=1))
         enqueue(at_work, 1.0, "a", "b", "c", "d")
         running = asked(at_work, 5.0)
-        plan = running.solve()
+        plan = running.solve().matches
         at_work.step(Cancel(5.25, plan[0][0]))
 
         events = settle(at_work, 5.5, running)
@@ -436,7 +436,7 @@ def test_equal_inputs_give_equal_plans() -> None:
     def plan(build: Callable[[], Engine]) -> tuple[Any, ...]:
         at_work = build()
         enqueue(at_work, 1.0, *(f"t{number}" for number in range(20)))
-        return asked(at_work, 5.0).solve()
+        return asked(at_work, 5.0).solve().matches
 
     assert plan(engine) == plan(engine)
     assert len(plan(engine)) == 10

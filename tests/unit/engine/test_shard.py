@@ -254,7 +254,7 @@ def with_a_job(*, pending_max: int = 50_000, wait_max: float | None = None) -> t
 
 
 def plan_of(solve: Solve, now: float) -> Settle:
-    return Settle(now, "main", solve.running.number, solve.running.solve())
+    return solve.running.settle(solve.running.solve(), now)
 
 
 def test_job_goes_out_before_anything_is_durable() -> None:

@@ -100,7 +100,7 @@ class Played:
         if isinstance(effect, Solve):
             running, due = effect.running, given.now + self._solve_time
             plan = running.solve()
-            self._plans.append(Settle(due, running.queue, running.number, plan))
+            self._plans.append(running.settle(plan, due))
             self._plans.sort(key=lambda each: each.now)
         else:
             assert isinstance(effect, Push) or effect.error is None or effect.to is None  # type: ignore[union-attr]

@@ -46,7 +46,8 @@ def test_what_limits_refused_is_unknown_to_matchers_of_a_beginning_too() -> None
     begin = beginning(decode_snapshot(world.snapshots[taken]), world.records[taken:])
     assert begin.tables.sequence > taken + 1, "records were folded until the plan was back"
     waiting = [row.ticket.sequence for row in begin.tables.waiting.values()]
-    assert set(begin.memories["teams"]["known"]) == set(waiting) - {1, 2, 3, 4, 5, 6}
+    known = {sequence for sequence, _ in begin.memories["teams"]["rule"]["falls"]}
+    assert known == set(waiting) - {1, 2, 3, 4, 5, 6}
 
 
 def enter(now: float, name: str, rating: float) -> Enqueue:

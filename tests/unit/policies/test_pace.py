@@ -1,75 +1,120 @@
-import math
+"""The pace of `rolling`: who came T seconds ago should have left by now."""
 
-from evenmatch.policies.parts.pace import Pace
-from evenmatch.testing import ticket
+import json
+import random
 
+import pytest
 
-def learnt(price: float = 0.001, **known: float) -> Pace:
-    return Pace(price, 2.0, 600.0, {"quality": 0.8, "variance": 0.0025, "wait": 60.0, **known})
+from evenmatch.policies.parts.pace import SHORTFALL, SLOTS, Pace
 
-
-def test_match_of_usual_quality_starts_after_the_usual_wait() -> None:
-    pace = learnt()
-    together = [ticket("a", 1, at=10.0), ticket("b", 1, at=10.0)]
-    assert math.isclose(pace.ready_at(together, 0.8), 70.0, abs_tol=1e-5)
+T = 32.0
 
 
-def test_better_match_starts_sooner_and_a_worse_one_later() -> None:
-    pace = learnt()
-    apart = [ticket("a", 1, at=0.0), ticket("b", 1, at=20.0)]
-    # A standard deviation of .05 is half of what a wait of W makes up for. They came 10 s before
-    # and after the mean, so their mean square is that of the mean wait and 100.
-    assert math.isclose(pace.ready_at(apart, 0.85), 10.0 + math.sqrt(1_700.0), abs_tol=1e-5)
-    assert math.isclose(pace.ready_at(apart, 0.75), 10.0 + math.sqrt(5_300.0), abs_tol=1e-5)
+def pace_of(**known: float) -> Pace:
+    return Pace(target=T, price=0.0, wait_max=600.0, spread=1.0, k=4, memory=known)
 
 
-def test_match_is_ready_when_what_its_players_are_due_reaches_what_it_lacks() -> None:
-    pace = learnt()
-    apart = [ticket("a", 1, at=0.0), ticket("b", 1, at=35.0), ticket("c", 1, at=50.0)]
-    at = pace.ready_at(apart, 0.7)
-    fallen = math.fsum(pace.relief(at - t.enqueued_at) for t in apart) / 3.0
-    assert math.isclose(fallen, pace.high - 0.7, abs_tol=1e-6)
+def settled() -> Pace:
+    return pace_of(quality=0.8, variance=0.0025, matches=100)
 
 
-def test_match_as_good_as_any_starts_before_its_players_came() -> None:
-    pace = learnt()
-    assert pace.ready_at([ticket("a", 1, at=0.0), ticket("b", 1, at=20.0)], 0.95) < 20.0
+def test_lag_grows_by_who_came_a_target_ago_and_falls_by_who_leaves() -> None:
+    pace = settled()
+    pace.came(2, 0.0)
+    pace.came(1, 8.0)
+    pace.advance(T - 1.0, True)
+    assert pace.lag == 0.0
+    pace.advance(T + T / SLOTS, True)
+    assert pace.lag == 2.0
+    pace.advance(2.0 * T, True)
+    assert pace.lag == 3.0
+    pace.left(2, 2.0 * T)
+    assert pace.lag == 1.0
 
 
-def test_party_counts_with_all_its_players() -> None:
-    pace = learnt()
-    friends = [ticket("a", 1, 1, 1, at=0.0), ticket("b", 1, at=20.0)]
-    assert math.isclose(pace.ready_at(friends, 0.8), 5.0 + math.sqrt(3_525.0), abs_tol=1e-5)
+def test_match_of_usual_quality_starts_at_once_after_a_lull() -> None:
+    assert settled().needed(0.8) <= 0.0
+    assert settled().needed(0.79) > 0.0
 
 
-def played_at_gain(offered: float) -> float:
-    pace = learnt()
-    for second in range(200):
-        pace.arrived(float(second), offered, 1)
-        if second % 10 == 9:
-            pace.played(0.8, float(second))
-    return pace.wait
+def test_floor_rises_while_too_many_leave_and_falls_while_players_lag() -> None:
+    ahead, behind = settled(), settled()
+    ahead.left(2, 0.0)
+    behind.left(-2, 0.0)
+    assert behind.floor < settled().floor < ahead.floor
 
 
-def test_usual_wait_grows_while_arrivals_bring_more_than_a_second_costs() -> None:
-    assert played_at_gain(0.004) > 60.0
+def test_any_match_starts_once_all_who_came_within_a_target_lag_behind() -> None:
+    pace = settled()
+    pace.left(-4, 0.0)
+    assert pace.needed(0.0) <= 0.0
 
 
-def test_usual_wait_falls_where_nobody_who_comes_fits() -> None:
-    assert played_at_gain(0.0) < 60.0
+def test_perfect_match_never_waits() -> None:
+    pace = settled()
+    pace.left(3, 0.0)
+    for _ in range(100):
+        pace.played(0.99, 4, 1.0, 0.0)
+    assert pace.needed(1.0 - SHORTFALL) <= 0.0
 
 
-def test_usual_wait_stays_in_its_bounds() -> None:
-    pace = Pace(0.0, 2.0, 100.0)
-    assert pace.wait == 50.0
-    assert Pace(1e9, 2.0, 100.0).wait == 1.0
+def test_relief_of_the_wait_that_is_needed_is_what_is_missing() -> None:
+    pace = settled()
+    wait = pace.needed(0.7) ** 0.5
+    assert pace.relief(wait) == pytest.approx(pace.floor - 0.7)
+
+
+@pytest.mark.parametrize("rate", [0.2, 2.0, 8.0])
+def test_mean_wait_is_the_target_whatever_matches_are_worth(rate: float) -> None:
+    # Players one by one; the longest waiting four may start whenever chance makes them good.
+    rng, pace = random.Random(5), pace_of()
+    waiting: list[float] = []
+    waits: list[float] = []
+    now = 0.0
+    for _ in range(int(4_000 + 40 * T * rate)):
+        now += rng.expovariate(rate)
+        pace.advance(now, True)
+        pace.came(1, now)
+        waiting.append(now)
+        # What chance offers is the better, the more there are to choose from.
+        quality = max(rng.gauss(0.7, 0.1) for _ in range(1 + len(waiting) // 8))
+        pace.expect([quality])
+        if len(waiting) >= 4 and pace.needed(quality) <= (now - waiting[0]) ** 2:
+            mean = now - sum(waiting[:4]) / 4.0
+            pace.played(quality, 4, mean, now)
+            waits += [now - came for came in waiting[:4]]
+            del waiting[:4]
+    late = waits[len(waits) // 4 :]
+    # Four players come in 20 s at the lowest rate, so that one in five of them waits for others.
+    assert sum(late) / len(late) == pytest.approx(T, rel=0.1)
+
+
+def test_learnt_target_moves_to_where_a_second_gains_its_price() -> None:
+    pace = Pace(target=None, price=0.001, wait_max=600.0, spread=1.0, k=4)
+    for _ in range(200):
+        pace.learn(0.02)
+    assert pace.target == pytest.approx(0.02 / 0.6931471805599453 / 0.001, rel=1e-3)
+
+
+def test_learnt_target_stays_in_its_bounds() -> None:
+    dear = Pace(target=None, price=1e9, wait_max=100.0, spread=1.0, k=4)
+    free = Pace(target=None, price=0.0, wait_max=100.0, spread=1.0, k=4)
+    for _ in range(200):
+        dear.learn(0.02)
+        free.learn(0.02)
+    assert dear.target == pytest.approx(1.0)
+    assert free.target == pytest.approx(50.0)
 
 
 def test_memory_brings_everything_back() -> None:
-    pace = learnt()
-    for second in range(30):
-        pace.arrived(float(second), 0.01 * (second % 3), second % 2)
-        pace.played(0.7 + 0.01 * (second % 5), second + 0.5)
-    again = Pace(0.001, 2.0, 600.0, pace.memory())
+    pace = pace_of()
+    for second in range(80):
+        pace.advance(float(second), True)
+        pace.came(1 + second % 3, float(second))
+        if second % 7 == 6:
+            pace.expect([0.7])
+            pace.played(0.7 + 0.01 * (second % 5), 4, 3.0, float(second))
+    again = pace_of(**json.loads(json.dumps(pace.memory())))
     assert again.memory() == pace.memory()
-    assert again.gain(40.0) == pace.gain(40.0)
+    assert again.floor == pace.floor
+    assert again.next_at == pace.next_at

@@ -5,12 +5,11 @@ import time
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.model.queue import Criterion, Format, Queue, Scale
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Matcher
-from evenmatch.policies.parts.tentative import Search
+from evenmatch.policies.parts.tentative import STARTS_MAX
 from evenmatch.policies.registry import parse_policy
-from evenmatch.policies.rolling import OFFERS_MAX
 from evenmatch.policies.rounds import RoundsMatcher
 from evenmatch.testing import ticket
 
@@ -24,6 +23,24 @@ def crowd(count: int, rating: float = 500.0, *, at: float = 0.0, first: int = 1)
         ticket(f"t{number}", rating + number % 7, at=at, sequence=number)
         for number in range(first, first + count)
     ]
+
+
+def play(matcher: Matcher, now: float, until: float, most: int = 1_000) -> list[tuple[float, int]]:
+    """Let time pass; return when how many matches were made, jobs being solved at once."""
+    made, decision = [], matcher.decide(now)
+    for _ in range(2_000):
+        if decision.matches:
+            made.append((now, len(decision.matches)))
+        if decision.job is not None:
+            job = decision.job
+            plan = job.combine([job.solve(part) for part in range(job.parts)])
+            decision = matcher.settle(plan, now)
+        elif decision.wake_at > until or len(made) >= most:
+            return made
+        else:
+            now = max(now, decision.wake_at)
+            decision = matcher.decide(now, fired=True)
+    raise AssertionError(f"it goes round in circles at {now} s")
 
 
 def solved(matcher: Matcher, now: float) -> Decision:
@@ -93,18 +110,18 @@ def test_who_comes_while_a_round_is_solved_has_not_sat_it_out() -> None:
     assert sat_out[1] == 1
 
 
-def test_rolling_holds_few_of_a_crowd_against_all_matches(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def offers(search: Search, sequence: int, most: float) -> tuple[float, int]:
-        asked.append(sequence)
-        return 0.01, 1
-
-    monkeypatch.setattr(Search, "offers", offers)
-    matcher = matcher_of("rolling:effort=10")
-    enter(matcher, crowd(100))
-    matcher.decide(0.0)
-    assert asked == list(range(1, OFFERS_MAX + 1))
+@pytest.mark.parametrize("spec", ["rounds:every=60,effort=20", "rolling:effort=20"])
+def test_no_decision_starts_more_than_a_few_matches(spec: str) -> None:
+    matcher = matcher_of(spec)
+    enter(matcher, crowd(200))
+    # So late that every match has long been good enough.
+    now, made = 10_000.0, [len(solved(matcher, 10_000.0).matches)]
+    while made[-1] and len(made) < 50:
+        now += 2.0**-20
+        decision = matcher.decide(now, fired=True)
+        made.append(len(decision.matches))
+    assert max(made) == STARTS_MAX
+    assert sum(made) == 50
 
 
 @pytest.mark.parametrize("spec", ["rounds:every=60,effort=50", "rolling", "threshold:relax=0.01"])
@@ -114,48 +131,35 @@ def test_one_player_far_from_everybody_costs_no_match(spec: str) -> None:
     for pool in (crowd(8, 0.0, first=2), [*far, *crowd(8, 0.0, first=2)]):
         matcher = matcher_of(spec)
         enter(matcher, pool)
-        now, count = 0.0, 0
-        decision = matcher.decide(now)
-        for _ in range(50):
-            count += len(decision.matches)
-            if decision.wake_at > 1e6:
-                break
-            now = max(now, decision.wake_at)
-            decision = matcher.decide(now, fired=True)
-            if decision.job is not None:
-                job = decision.job
-                plan = job.combine([job.solve(part) for part in range(job.parts)])
-                decision = matcher.settle(plan, now)
-        made.append(count)
+        made.append(sum(count for _, count in play(matcher, 0.0, 200.0)))
     assert made == [2, 2]
 
 
 @pytest.mark.parametrize("spec", ["rolling:wait_max=40", "threshold:quality=1,relax=0,wait_max=40"])
 def test_nobody_waits_longer_than_the_bound_if_a_match_can_be_had(spec: str) -> None:
-    matcher = matcher_of(
-        spec, TEAMS.__class__("twos", TEAMS.format, TEAMS.criteria, wait_price=0.0)
-    )
-    enter(matcher, [ticket("a", 0.0, sequence=1), ticket("b", 999.0, sequence=2)])
-    enter(matcher, [ticket("c", 400.0, sequence=3), ticket("d", 700.0, sequence=4)])
-    decision = matcher.decide(0.0)
-    assert not decision.matches
-    while not decision.matches:
-        assert decision.wake_at <= 40.0
-        now = decision.wake_at
-        decision = matcher.decide(now, fired=True)
-    assert sorted(decision.matches[0].tickets) == ["a", "b", "c", "d"]
+    free = Queue("twos", TEAMS.format, TEAMS.criteria, wait_price=0.0)
+    matcher = matcher_of(spec, free)
+    # A quiet hour in which better matches were usual.
+    enter(matcher, crowd(4))
+    play(matcher, 0.0, 60.0)
+    came = 100.0
+    enter(matcher, [ticket("a", 0.0, at=came, sequence=11)], came)
+    for number, rating in enumerate((999.0, 400.0, 700.0), 12):
+        matcher.enter(ticket(f"n{number}", rating, at=came, sequence=number), came)
+    ((at, count),) = play(matcher, came, 1_000.0)
+    assert count == 1
+    assert at <= 140.0
 
 
 def test_threshold_starts_a_good_match_at_once_and_a_worse_one_when_it_has_relaxed() -> None:
     matcher = matcher_of("threshold:quality=0.9,relax=0.01")
     enter(matcher, [ticket(f"a{n}", 500.0, sequence=n) for n in range(1, 5)])
-    assert len(matcher.decide(0.0).matches) == 1
-    enter(matcher, [ticket(f"b{n}", 400.0 * (n // 7), sequence=n) for n in range(5, 9)])
-    decision = matcher.decide(0.0)
-    assert decision.matches == ()
+    assert play(matcher, 0.0, 5.0) == [(0.0, 1)]
+    enter(matcher, [ticket(f"b{n}", 400.0 * (n // 7), at=8.0, sequence=n) for n in range(5, 9)])
+    ((at, count),) = play(matcher, 8.0, 100.0)
     # Two pairs 400 apart, mixed evenly: quality 1 - .4 / 2 = .8, so 10 s at .01 a second.
-    assert decision.wake_at == pytest.approx(10.0, abs=1e-3)
-    assert len(matcher.decide(decision.wake_at, fired=True).matches) == 1
+    assert count == 1
+    assert at == pytest.approx(18.0, abs=1e-3)
 
 
 def test_best_players_wait_longer_for_equals() -> None:
@@ -163,19 +167,61 @@ def test_best_players_wait_longer_for_equals() -> None:
     for by in ("", ",by=rating,patience=4"):
         matcher = matcher_of(f"threshold:quality=0.9,relax=0.01{by}")
         enter(matcher, crowd(3, 0.0))
-        matcher.decide(0.0)
+        play(matcher, 0.0, 0.0)
         matcher.enter(ticket("top", 900.0, sequence=9), 0.0)
-        waits.append(matcher.decide(0.0).wake_at)
+        ((at, _),) = play(matcher, 0.0, 1_000.0)
+        waits.append(at)
     assert waits[1] > 1.2 * waits[0]
 
 
 def test_rolling_starts_nothing_that_falls_apart() -> None:
     matcher = matcher_of("rolling")
-    enter(matcher, crowd(4))
-    wake_at = matcher.decide(0.0).wake_at
-    matcher.leave("t2", 1.0)
-    assert matcher.decide(1.0).matches == ()
-    assert matcher.decide(wake_at, fired=True).matches == ()
+    enter(matcher, [*crowd(2, 0.0), *crowd(2, 900.0, first=3)])
+    job = matcher.decide(0.0, fired=True).job
+    assert job is not None
+    plan = job.combine([job.solve(part) for part in range(job.parts)])
+    matcher.leave("t2", 0.0)
+    assert matcher.settle(plan, 0.0).matches == ()
+    assert play(matcher, 0.0, 1_000.0) == []
+
+
+def test_perfect_match_starts_at_once_however_long_others_are_worth_waiting_for() -> None:
+    matcher = matcher_of("rolling:target_wait=300")
+    enter(matcher, [ticket(f"a{n}", 500.0, sequence=n) for n in range(1, 5)])
+    assert play(matcher, 0.0, 0.0) == [(0.0, 1)]
+    enter(matcher, [ticket(f"b{n}", 800.0, at=1.0, sequence=n) for n in range(5, 9)])
+    assert play(matcher, 1.0, 1.0) == [(1.0, 1)]
+
+
+def test_rolling_asks_for_nobody_to_be_searched_twice_without_news() -> None:
+    matcher = matcher_of("rolling")
+    enter(matcher, [*crowd(2, 0.0), *crowd(2, 900.0, first=3)])
+    jobs = 0
+    now, decision = 0.0, matcher.decide(0.0)
+    while decision.wake_at < 10.0:
+        now = max(now, decision.wake_at)
+        decision = matcher.decide(now, fired=True)
+        if decision.job is not None:
+            jobs += 1
+            job = decision.job
+            plan = job.combine([job.solve(part) for part in range(job.parts)])
+            decision = matcher.settle(plan, now)
+    assert jobs <= 2
+
+
+def test_ten_thousand_who_cannot_play_keep_nobody_from_playing() -> None:
+    lobby = Queue("twos", TEAMS.format, TEAMS.criteria, (Rule("same", "mode"),))
+    matcher = matcher_of("rolling:effort=20", lobby)
+    alone = [ticket(f"a{n}", 500.0, mode=f"m{n}", sequence=n) for n in range(1, 2_001)]
+    enter(matcher, alone)
+    play(matcher, 0.0, 5.0)
+    enter(
+        matcher,
+        [ticket(f"b{n}", 500.0, mode="open", at=5.0, sequence=n) for n in range(2_001, 2_041)],
+        5.0,
+    )
+    made = play(matcher, 5.0, 20.0)
+    assert sum(count for _, count in made) == 10
 
 
 @pytest.mark.parametrize("spec", ["rounds", "rolling", "threshold"])

@@ -9,7 +9,8 @@ or stricter in a rounding, never laxer for two players. Whoever takes a match fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -87,7 +88,21 @@ class Roster:
         Complexity:
             O(players) and what new players cost; pairs are the kernels' work.
         """
-        self._write()
+        return self.later(tickets, now)()
+
+    def later(
+        self, tickets: Sequence[Ticket], now: float, worths: Sequence[float] | None = None
+    ) -> Callable[[], Batch]:
+        """Return what makes the batch of these waiting tickets, in any thread.
+
+        Columns are copied now; what is asked ticket by ticket waits until the batch is made.
+
+        Args:
+            tickets: Party by party.
+            now: Rules count as they stand now.
+            worths: What a match gains by seating a player of each party; None = nothing.
+        """
+        self._write(tickets)
         rows: Ints = np.array(
             [row for t in tickets for row in self._rows[t.sequence]], dtype=np.int64
         )
@@ -98,21 +113,29 @@ class Roster:
         values = self._terms.values(rows)
         facts = self._terms.gaps(facts)._replace(
             values=np.ascontiguousarray(np.vstack([values, self._rules.values(rows)])),
-            avoid=self._rules.barred(tickets, now),
-            ping_max=self._rules.ping_max(tickets, now),
         )
-        batch = empty_batch(seats, first, facts)
-        return batch._replace(
+        batch = empty_batch(seats, first, facts)._replace(
             terms=self._terms.terms,
             parity=self._pairs.parity,
             hosts=self._pairs.hosts,
             rules=self._rules.table(len(values)),
-            reach=self._rules.reach(tickets, now),
             seats_min=np.array(self.queue.format.least, dtype=np.int64),
             fullness=self._fullness,
             role_seats=self._roles.seats,
             role_cost=self._roles.costs(rows),
         )
+        if worths is not None:
+            batch = with_worth(batch, worths)
+
+        def make() -> Batch:
+            # Tickets never change, and neither do the rules.
+            known = batch.facts._replace(
+                avoid=self._rules.barred(tickets, now),
+                ping_max=self._rules.ping_max(tickets, now),
+            )
+            return batch._replace(facts=known, reach=self._rules.reach(tickets, now))
+
+        return make
 
     def _grow(self) -> None:
         size = self._terms.size
@@ -122,18 +145,27 @@ class Roster:
         self._rules.grow(2 * size)
         self._roles.grow(2 * size)
 
-    def _write(self) -> None:
-        """Write what is known of new players into their rows."""
+    def write_some(self, most: int) -> None:
+        """Write what is known of a few tickets, the first that came, into their rows."""
+        for sequence in list(islice(self._unwritten, most)):
+            self._write_one(sequence)
+
+    def _write(self, tickets: Sequence[Ticket]) -> None:
+        """Write what is known of some tickets into their rows, unless it is there."""
         if self._pairs.is_worn:
             self._pairs.clear()
             self._unwritten = dict.fromkeys(self.tickets)
-        for sequence in self._unwritten:
-            ticket, rows = self.tickets[sequence], self._rows[sequence]
-            self._terms.write(ticket, rows)
-            self._pairs.write(ticket, rows)
-            self._rules.write(ticket, rows)
-            self._roles.write(ticket, rows)
-        self._unwritten.clear()
+        for ticket in tickets:
+            if ticket.sequence in self._unwritten:
+                self._write_one(ticket.sequence)
+
+    def _write_one(self, sequence: int) -> None:
+        del self._unwritten[sequence]
+        ticket, rows = self.tickets[sequence], self._rows[sequence]
+        self._terms.write(ticket, rows)
+        self._pairs.write(ticket, rows)
+        self._rules.write(ticket, rows)
+        self._roles.write(ticket, rows)
 
 
 def with_worth(batch: Batch, worths: Iterable[float]) -> Batch:

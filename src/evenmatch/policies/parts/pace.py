@@ -1,62 +1,92 @@
-"""How good a match must be to start now, learnt from what waiting has brought.
+"""How good a match must be to start now, so that the mean wait is the one that was asked for.
 
-A match of usual quality starts when its players have waited for the **usual wait** W; a better one
-sooner, a worse one later. What is required falls with the squares of their waits, by `spread`
-standard deviations of quality within W: slowly at first, so that nearly all matches meet the same
-requirement, and faster the longer somebody waits, so that nobody hard to match waits for ever.
+By Little's law the mean wait is T exactly if, on average, as many players have left by now as had
+come T seconds ago. The **lag** is the difference: how many more should have left. Two things keep
+its mean at zero, whatever the arrivals do, since no rate is ever estimated:
 
-W is learnt. Each arrival is held against the matches that are about to start: by how much would it
-improve them, in the seat of whoever suits least? The mean of that, times the arrivals a second, is
-what another second of waiting gains. W grows while this is more than the price of a second, and
-falls while it is less. Where nobody who fits comes, waiting is not worth it.
+- a match starts when its quality, and the relief that the waits of its players earn it, reach the
+  **floor**: the usual quality, less what the lag takes off. The usual quality drifts down while
+  players lag behind, and up while they leave too soon;
+- once the lag is as large as all who came within T seconds, any legal match starts.
+
+A match of usual quality therefore starts at once after a lull, and so does a perfect one always.
+Relief grows with the mean square of waits: slowly at first, so that nearly all matches meet the
+same floor, and faster the longer somebody waits, so that nobody hard to match waits for ever.
+
+A queue that has a price of waiting in place of a target learns its T: half of a pool tells what
+the other half is worth, so the gain of another second is known, and T moves to where it is the
+price.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenmatch.cost.expansion import round_up
-from evenmatch.model.ticket import Ticket
-from evenmatch.policies.parts.arrival_rate import ArrivalRate
 
-DEVIATION_FIRST, DEVIATION_MIN = 0.05, 0.01
+SLOTS = 32
+"""Arrivals within this part of T are counted together."""
+DEVIATION_FIRST, DEVIATION_MIN = 0.05, 0.005
+FRESHNESS = 0.02
+"""Weight of the newest match in what is usual."""
+GAIN, DRIFT = 1.0, 2.0
+"""Deviations of quality that a lag of all who came within T takes off the floor: at once, and for
+each T that it lasts."""
+BAND = 4.0
+"""Deviations within which the floor drifts around the usual quality."""
+LAG_MAX = 1.0
+"""A larger lag, in those who came within T, lets any legal match start."""
+SHORTFALL = 0.01
+"""Who lacks less than this of a perfect match has nothing to wait for."""
 WORTH_OF_FIRST = 0.03
-"""Quality that the first guess of W is worth at the price of waiting."""
-FRESHNESS = 0.01
-"""Weight of the newest match in the usual quality, of the newest arrival in what arrivals bring."""
-STEP, STEP_IN_W = 0.02, 0.3
-"""By what share of itself W moves with a match, and within W seconds: it must be slower than what
-it is learnt from, and than its own effect, or it swings."""
-EXCESS_MAX = 2.0
+"""Quality that the first guess of a learnt T is worth at the price of waiting."""
+LEARN = 0.1
+"""By what share a learnt T moves towards where its gain is its price, with each estimate."""
+TARGET_MIN = 1.0
 
 
 class Pace:
-    """What is usual in one queue.
+    """What is usual in one queue, and how far its players lag behind.
 
     Args:
-        price: Quality that a second of a match's players is worth, >= 0.
-        spread: Standard deviations of quality that a wait of W makes up for.
-        wait_max: W stays below half of it, seconds.
+        target: The mean wait wanted, T, s; None learns it from the price.
+        price: Quality that a second of a match's players is worth, where there is no target.
+        wait_max: A learnt T stays below half of it, s.
+        spread: Deviations of quality that a wait of T makes up for.
+        k: Players of a match.
         memory: What `memory()` said before a restart.
     """
 
-    def __init__(self, price: float, spread: float, wait_max: float, memory: Any = None) -> None:
-        self.price = price
-        self.spread = spread
-        self._wait_high = wait_max / 2.0
-        self._wait_low = min(1.0, self._wait_high)
-        known: Mapping[str, Any] = memory or {}
+    def __init__(
+        self,
+        *,
+        target: float | None,
+        price: float,
+        wait_max: float,
+        spread: float,
+        k: int,
+        memory: Mapping[str, Any] | None = None,
+    ) -> None:
+        known = memory or {}
+        self._price = None if target is not None else price
+        self._spread, self._k = spread, k
+        self._high = wait_max / 2.0
         first = WORTH_OF_FIRST / price if price > 0.0 else math.inf
-        self.wait: float = known.get("wait") or self._bounded(first)
+        self.target: float = known.get("target") or (target or self._bounded(first))
+        self.lag: float = known.get("lag", 0.0)
         self.quality: float | None = known.get("quality")
         self.variance: float = known.get("variance", DEVIATION_FIRST**2)
+        self.wait: float = known.get("wait", 0.0)
         self.matches: int = known.get("matches", 0)
-        self._gain: float = known.get("gain", 0.0)
-        self._asked: float = known.get("asked", 0.0)
-        self._moved_at: float | None = known.get("moved_at")
-        self._rate = ArrivalRate(1.0, known.get("arrivals", ()))
+        self._drift: float = known.get("drift", 0.0)
+        self._lagged: float = known.get("lagged", 0.0)
+        self._at: float | None = known.get("at")
+        # Players who came, and when their time is up; and how many they are together.
+        self._coming: deque[list[float]] = deque([list(each) for each in known.get("coming", ())])
+        self._recent = math.fsum(players for _, players in self._coming)
 
     @property
     def deviation(self) -> float:
@@ -64,67 +94,114 @@ class Pace:
         return max(DEVIATION_MIN, math.sqrt(self.variance))
 
     @property
-    def high(self) -> float:
-        """Return the quality of a match that starts without any wait."""
-        return (self.quality or 0.0) + self.spread * self.deviation
+    def floor(self) -> float:
+        """Return the quality from which on a match starts whose players have not waited."""
+        if self.quality is None or self.lag >= LAG_MAX * self._usual:
+            return -math.inf
+        off = self._drift - GAIN * self.lag / self._usual
+        return min(self.quality + self.deviation * off, 1.0 - SHORTFALL)
+
+    @property
+    def next_at(self) -> float:
+        """Return the next instant at which the lag grows."""
+        return self._coming[0][0] if self._coming else math.inf
 
     def relief(self, waited: float) -> float:
-        """Return by how much the requirement falls for somebody who has waited for so long."""
-        return self.spread * self.deviation * (waited / self.wait) ** 2
+        """Return by how much the floor falls for somebody who has waited for so long."""
+        return self._spread * self.deviation * (waited / self._scale) ** 2
 
-    def gain(self, now: float) -> float:
-        """Return the quality that another second of waiting adds to a match about to start."""
-        return self._rate.rate(now) * self._gain / self._asked if self._asked else 0.0
+    def needed(self, quality: float) -> float:
+        """Return the mean square of waits at which a match of this quality reaches the floor."""
+        missing = self.floor - quality
+        if missing <= 0.0:
+            return -math.inf
+        return self._scale**2 * missing / (self._spread * self.deviation)
 
-    def ready_at(self, tickets: Sequence[Ticket], quality: float) -> float:
-        """Return the instant from which a match is good enough; maybe before its players came."""
-        newest = max(ticket.enqueued_at for ticket in tickets)
-        players = sum(ticket.size for ticket in tickets)
-        waits = [(newest - ticket.enqueued_at, ticket.size) for ticket in tickets]
-        mean = math.fsum(wait * size for wait, size in waits) / players
-        scatter = math.fsum((wait - mean) ** 2 * size for wait, size in waits) / players
-        # The mean square of waits is the square of their mean and their scatter.
-        needed = self.wait**2 * (self.high - quality) / (self.spread * self.deviation) - scatter
-        return newest + round_up(math.copysign(math.sqrt(abs(needed)), needed) - mean)
+    def came(self, players: int, now: float) -> None:
+        """Count players who have just come."""
+        self._recent += players
+        width = self.target / SLOTS
+        due = now + round_up(self.target + width / 2.0)
+        if self._coming and due - self._coming[-1][0] < width:
+            self._coming[-1][1] += players
+        else:
+            self._coming.append([due, float(players)])
 
-    def arrived(self, at: float, offered: float, asked: int) -> None:
-        """Learn from an arrival: what it would add to the matches that are about to start."""
-        self._rate.note(at)
-        keep = 1.0 - FRESHNESS
-        self._gain = keep * self._gain + offered
-        self._asked = keep * self._asked + asked
+    def left(self, players: int, now: float) -> None:
+        """Count players who have left, or, if negative, come back."""
+        self._to(now)
+        self.lag -= players
+
+    def advance(self, now: float, fired: bool) -> None:
+        """Let time pass: who came T seconds ago should leave."""
+        while self._coming and _is_due(self._coming[0][0], now, fired):
+            due, players = self._coming.popleft()
+            self._to(due)
+            usual = self._usual
+            share = self._lagged / (usual * self.target)
+            self._drift -= DRIFT * min(max(share, -1.0), 1.0)
+            self._drift = min(max(self._drift, -BAND), BAND)
+            self._lagged = 0.0
+            self._recent -= players
+            self.lag += players
 
     def expect(self, qualities: Sequence[float]) -> None:
         """Take tentative matches for usual as long as there were no others."""
         if self.quality is None and qualities:
             self.quality = math.fsum(qualities) / len(qualities)
 
-    def played(self, quality: float, now: float) -> None:
-        """Learn from a match that starts."""
+    def played(self, quality: float, players: int, wait: float, now: float) -> None:
+        """Learn from a match that starts, after a mean wait of its players."""
+        self.left(players, now)
         self.matches += 1
         weight = max(FRESHNESS, 1.0 / (self.matches + 1))
         off = quality - (self.quality if self.quality is not None else quality)
         self.quality = quality - off + weight * off
         self.variance += weight * (off * off - self.variance)
-        if self.price > 0.0 and self._asked:
-            excess = min(self.gain(now) / self.price - 1.0, EXCESS_MAX)
-            since = 0.0 if self._moved_at is None else (now - self._moved_at) / self.wait
-            step = min(STEP, STEP_IN_W * since)
-            self.wait = self._bounded(self.wait * math.exp(step * excess))
-        self._moved_at = now
+        self.wait += weight * (wait - self.wait)
 
-    def memory(self) -> dict[str, object]:
+    def learn(self, gain: float) -> None:
+        """Take what a pool twice as large added to quality, and move a learnt T towards it."""
+        if self._price is None:
+            return
+        # Quality grows with the logarithm of the pool, so a second of T gains this over T.
+        best = self._bounded(gain / math.log(2.0) / self._price if self._price else math.inf)
+        self.target *= (best / self.target) ** LEARN
+
+    def memory(self) -> dict[str, Any]:
         """Return what was learnt."""
         return {
-            "wait": self.wait,
+            "target": self.target,
+            "lag": self.lag,
             "quality": self.quality,
             "variance": self.variance,
+            "wait": self.wait,
             "matches": self.matches,
-            "gain": self._gain,
-            "asked": self._asked,
-            "moved_at": self._moved_at,
-            "arrivals": self._rate.memory(),
+            "drift": self._drift,
+            "lagged": self._lagged,
+            "at": self._at,
+            "coming": [list(each) for each in self._coming],
         }
 
-    def _bounded(self, wait: float) -> float:
-        return min(max(wait, self._wait_low), self._wait_high)
+    @property
+    def _usual(self) -> float:
+        """Return the players who came within T, one match at least."""
+        return max(self._recent, float(self._k))
+
+    @property
+    def _scale(self) -> float:
+        """Return the wait that `spread` deviations make up for: T, or what is usual if longer."""
+        return max(self.target, self.wait)
+
+    def _to(self, now: float) -> None:
+        """Add up the lag over time."""
+        if self._at is not None and now > self._at:
+            self._lagged += self.lag * (now - self._at)
+        self._at = now if self._at is None else max(self._at, now)
+
+    def _bounded(self, target: float) -> float:
+        return min(max(target, min(TARGET_MIN, self._high)), self._high)
+
+
+def _is_due(at: float, now: float, fired: bool) -> bool:
+    return at < now or (at == now and fired)

@@ -1,317 +1,389 @@
-"""A tentative division of the waiting tickets into matches, and the search that improves it.
+"""Policies that search again and again, and start of what they found what is good enough.
 
-What is kept between searches is plain: the sequences of the tickets in each match, container by
-container, and on the bench. A search makes arrays of it, longest waiting first, so that nothing
-depends on rows, ids or on how often it was asked.
+A matcher keeps a **tentative division** of those who wait. While players come and go it asks for
+searches, one at a time, as jobs: what the matcher itself does when somebody comes does not depend
+on how many wait. The last search's matches stay until they start, lose a player, or a newer search
+divides everybody anew. When a match starts is up to a `StartRule`, the one thing in which
+`rolling` and `threshold` differ.
+
+Whatever a match waits for is an instant that is known beforehand, so nothing depends on how often
+the matcher is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from hashlib import blake2b
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import msgspec
-import numpy as np
 
-from evenmatch.policies.parts.batching import Roster, with_worth
-from evenmatch.solvers.batch.batch import Ints, bare
-from evenmatch.solvers.batch.board import board_of
-from evenmatch.solvers.batch.joins import join, merge, trade_seats
-from evenmatch.solvers.batch.scene import ILLEGAL, IS_PLAIN, scene_of
-from evenmatch.solvers.batch.trades import (
-    BENCHED,
-    EVALUATED,
-    HOT,
-    MATCHES,
-    PINNED,
-    Table,
-    offers,
-    seat_row,
-    trade,
-)
+from evenmatch.cost.expansion import TICKS, round_up
+from evenmatch.cost.objective import Objective
+from evenmatch.model.match import OpenMatch
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Memory
+from evenmatch.policies.parts.search_job import Effort, SearchJob, found_in, seed_of
+from evenmatch.policies.parts.search_pool import SearchPool
 
-Seated = list[list[int]]
-"""One match: sequences of tickets, container by container."""
-
-HOT_MAX, COLD = 0.01, 0.0004
-HEAT = 4e-5
-"""Temperatures, in quality of a match: a search begins at `HEAT` for each evaluation that a player
-gets, for what heat breaks has to be mended. More than `HOT_MAX` finds nothing more."""
-COSTLIER = 5
-"""How many times as long an evaluation takes that is not the plain one, about."""
-BENCH_SHARE, FOCUS_SHARE = 0.15, 0.5
+STARTS_MAX = 8
+"""Matches that one decision starts at the most; the others start in the next, right afterwards."""
+PACE = 200_000.0
+"""Evaluations a second: after a search the next one waits for so long that it is not exceeded."""
+BEAT = 1.0
+"""Seconds between searches while rules widen and nothing else happens; the longer that lasts, the
+less a search finds."""
+BEAT_GROWTH = 0.125
+WRITTEN = 4
+"""Tickets whose facts are written into columns with each call: they come one by one, and so no
+search begins with writing thousands."""
+TICK = 1.0 / TICKS
 
 
-class Division(msgspec.Struct):
-    """Who is with whom for now.
+class Tentative(msgspec.Struct):
+    """A match that may start.
 
     Args:
-        matches: Full matches, or with fewer players where the format allows it.
-        bench: Everybody else, in the order of their coming here.
+        tickets: Sequences.
+        quality: As the search has it.
+        players: How many.
+        newest: When the last of them came.
+        oldest: When the first did.
+        mean: The mean of when they came.
+        scatter: The mean square of the differences from it.
+        start_at: When it starts.
+        after: Rules allow it from then on; None if they do already.
     """
 
-    matches: list[Seated] = []
-    bench: list[int] = []
-
-    def leave(self, sequence: int) -> int | None:
-        """Take a ticket out; return the place of its match, which falls apart, or None."""
-        if sequence in self.bench:
-            self.bench.remove(sequence)
-            return None
-        for at, match in enumerate(self.matches):
-            found = members(match)
-            if sequence in found:
-                del self.matches[at]
-                self.bench += [each for each in found if each != sequence]
-                return at
-        return None
-
-    def sequences(self) -> list[int]:
-        """Return everybody."""
-        return [*(s for match in self.matches for s in members(match)), *self.bench]
+    tickets: list[int]
+    quality: float
+    players: int
+    newest: float
+    oldest: float
+    mean: float
+    scatter: float
+    start_at: float = math.inf
+    after: float | None = None
 
 
-def members(match: Seated) -> list[int]:
-    """Return the sequences of a match."""
-    return [sequence for container in match for sequence in container]
+class StartRule(Protocol):
+    """When a tentative match starts."""
+
+    @property
+    def next_at(self) -> float:
+        """Return the next instant at which the rule itself changes."""
+        ...
+
+    def entered(self, ticket: Ticket, now: float, *, is_return: bool) -> None:
+        """Hear of a ticket that waits, for the first time or again."""
+        ...
+
+    def left(self, ticket: Ticket, now: float) -> None:
+        """Hear of a ticket that has left without a match of this matcher."""
+        ...
+
+    def played(self, match: Tentative, tickets: Sequence[Ticket], now: float) -> None:
+        """Hear of a match that starts."""
+        ...
+
+    def advance(self, now: float, fired: bool) -> None:
+        """Let time pass."""
+        ...
+
+    def found(self, matches: Sequence[Tentative], data: Memory) -> None:
+        """Hear of a search's matches, and of all else that its plan says."""
+        ...
+
+    def worth(self, ticket: Ticket, now: float) -> float:
+        """Return what seating a player of a ticket is worth, in quality of a match."""
+        ...
+
+    def start_at(self, match: Tentative, tickets: Sequence[Ticket]) -> float:
+        """Return from when on a match is good enough; maybe before its players came."""
+        ...
+
+    def value(self, match: Tentative, now: float) -> float:
+        """Return which of the matches that are due starts first: the one of the most."""
+        ...
+
+    def memory(self) -> Memory:
+        """Return what was learnt."""
+        ...
 
 
-class Search:
-    """One look at a division, in arrays.
+class SearchingMatcher:
+    """The waiting tickets, their tentative matches, and the search that runs.
 
     Args:
-        roster: The waiting tickets.
-        division: Who is with whom; not changed before `store`.
-        worths: What a match gains by seating one player of each ticket, in quality.
-        now: Rules count as they stand now.
-        doubt: What a loss counts in a match that is not good enough, against one that is.
+        queue: As configured.
+        rule: Says when matches start.
+        effort: Of each search.
+        players_max: Players whom a search holds.
+        wait_max: Who has waited so long starts with the best match there is, s.
+        seed: Of all chance.
+        memory: What `memory()` said before a restart.
+        halves: Whether every search also says what half of its players would make.
     """
 
     def __init__(
         self,
-        roster: Roster,
-        division: Division,
-        worths: Mapping[int, float],
-        now: float,
-        doubt: float,
+        queue: Queue,
+        rule: StartRule,
+        effort: Effort,
+        *,
+        players_max: int,
+        wait_max: float,
+        seed: int,
+        memory: Memory,
+        halves: bool = False,
     ) -> None:
-        self.tickets = [t for t in roster.by_age() if t.sequence in worths]
-        self.place = {t.sequence: at for at, t in enumerate(self.tickets)}
-        worth = [worths[t.sequence] for t in self.tickets]
-        batch = with_worth(roster.batch(self.tickets, now), worth)
-        self._worth = worth
-        form = roster.queue.format
-        self._seats, self._least = form.players, form.least
-        self.has_room = form.is_variable
-        self._scene = scene_of(batch)
-        self._rows = sum(t.size for t in self.tickets) // sum(self._least) + 2
-        self._board = board_of(self._scene, self._rows)
-        self.illegal = float(self._scene.numbers[ILLEGAL])
-        self._table = self._seat(division, doubt)
-        self._args = bare(self._scene), bare(self._board), bare(self._table)
-        for row in range(self.count):
-            seat_row(*self._args, row, -1)
+        # Loaded here: a policy can be chosen and explained without compiling kernels.
+        from evenmatch.policies.parts.batching import Roster
 
-    @property
-    def count(self) -> int:
-        """Return how many matches there are."""
-        return int(self._table.counts[MATCHES])
+        self.evaluations = 0
+        self.rule = rule
+        self._effort, self._halves = effort, halves
+        self._seed = f"{seed}/{queue.name}"
+        self._k, self._k_min = queue.format.k, queue.format.k_min
+        self._wait_max = wait_max
+        self._objective = Objective(queue)
+        self._roster = Roster(queue)
+        self._pool = SearchPool(players_max, memory.get("pool", {}))
+        self._widens = any(each.expand is not None for each in queue.rules)
+        self._matches: list[Tentative] = [
+            msgspec.convert(each, Tentative) for each in memory.get("matches", ())
+        ]
+        self._number: int = memory.get("number", 0)
+        self._running: dict[int, Ticket] | None = None
+        self._newest: int = memory.get("newest", 0)
+        # A search that was lost with its process is asked for again.
+        self._has_news: bool = memory.get("has_news", False)
+        self._search_at: float = _number(memory.get("search_at"), -math.inf)
+        self._searched_at: float = _number(memory.get("searched_at"), math.inf)
+        self._changed_at: float = memory.get("changed_at", 0.0)
+        # The instant at which as many matches started as may start at once.
+        self._spent: tuple[float, bool] | None = None
+        if (spent := memory.get("spent")) is not None:
+            self._spent = (spent[0], spent[1])
+        self._returning = bool(memory)
 
-    @property
-    def evaluations(self) -> int:
-        """Return the matches evaluated so far."""
-        return int(self._table.counts[EVALUATED])
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        """Take a ticket in; the next search may seat it: O(log n)."""
+        if isinstance(entry, OpenMatch):
+            return
+        self._roster.enter(entry)
+        self._roster.write_some(WRITTEN)
+        self._pool.enter(entry)
+        self.evaluations += 1
+        is_known = entry.sequence <= self._newest
+        self._newest = max(self._newest, entry.sequence)
+        if self._returning and is_known:
+            # It waited here before a restart, and the memory knows.
+            return
+        self.rule.advance(now, False)
+        self.rule.entered(entry, now, is_return=is_known)
+        self._news(now)
+        self._time_starts()
 
-    def fill(self) -> None:
-        """Make matches of those on the bench, the largest parties first, as long as they fill.
+    def leave(self, entry_id: str, now: float) -> None:
+        """Forget a ticket; its tentative match falls apart: O(matches)."""
+        sequence = self._roster.number.get(entry_id)
+        if sequence is None:
+            return
+        ticket = self._roster.tickets[sequence]
+        self._take_out(ticket)
+        self.rule.advance(now, False)
+        self.rule.left(ticket, now)
+        self._matches = [each for each in self._matches if sequence not in each.tickets]
+        self._news(now)
+        self._time_starts()
 
-        Where seats may stay free, who is left joins the match where that is best, or a new one that
-        is large enough; and of two small matches one is made where that is better.
-        """
-        self._fill(self._seats)
-        if self.has_room:
-            at = int(self._table.counts[BENCHED])
-            while at > 0:
-                at -= 1
-                join(*self._args, at)
-            self._fill(self._least)
-            self._merge()
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        """Start the matches that are due, and ask for a search where something has changed."""
+        self._end_return()
+        if self.rule.next_at < now or (self.rule.next_at == now and fired):
+            self.rule.advance(now, fired)
+            self._time_starts()
+        groups = self._start(now, fired)
+        job = None
+        if fired and self._wants_search(now):
+            job = self._ask(now)
+        return Decision(tuple(groups), self._wake_at(now, fired), job)
 
-    def begin_with(self, sequence: int) -> None:
-        """Make one match with a ticket, and put all others on the bench."""
-        table, mine = self._table, self.place[sequence]
-        bench = list(range(len(self.tickets)))
-        table.home[:] = -1
-        table.counts[MATCHES] = 0
-        found = self._pack(bench, self._seats, mine)
-        if found is None and self.has_room:
-            found = self._pack(bench, self._least, mine)
-        if found is not None:
-            seated = [party for team in found for party in team]
-            bench = [party for party in bench if party not in seated]
-            self._hold(0, found if self._per_match > 1 else [seated])
-            table.counts[MATCHES] = 1
-            seat_row(*self._args, 0, -1)
-        table.bench[: len(bench)] = bench
-        table.counts[BENCHED] = len(bench)
+    def settle(self, result: JobResult, now: float) -> Decision:
+        """Take the matches of a search in the place of all others."""
+        if self._running is None or result.number != self._number:
+            return Decision(wake_at=self._wake_at(now, False))
+        asked, self._running = self._running, None
+        tickets = self._roster.tickets
+        # Whoever left and came back meanwhile is another ticket than the one that was searched for.
+        still = [t for sequence, t in asked.items() if tickets.get(sequence) is t]
+        here = {ticket.sequence for ticket in still}
+        kept = [each for each in self._matches if not here.issuperset(each.tickets)]
+        held = {sequence for each in kept for sequence in each.tickets}
+        self._matches = []
+        for sequences, quality in found_in(result.data):
+            if here.issuperset(sequences):
+                self._matches.append(_tentative([tickets[s] for s in sequences], quality))
+        seated = {sequence for each in self._matches for sequence in each.tickets}
+        self._matches += [each for each in kept if seated.isdisjoint(each.tickets)]
+        self._pool.searched(still, seated | held, self._number, self._roster.players)
+        self.rule.found(self._matches, result.data)
+        self._time_starts()
+        return self.decide(now)
 
-    def trade(self, focus: Sequence[int], effort: int, seed: bytes, pinned: int = -1) -> None:
-        """Improve the division; trades begin at the matches of `focus` more often.
-
-        Matches that are judged by more than one gap of teams, pairs and hosts cost several times
-        as much to evaluate; they get a smaller share of the effort, so that a search stays short.
-        """
-        table = self._table
-        if self._scene.numbers[IS_PLAIN] == 0.0:
-            effort = max(1, effort // COSTLIER)
-        table.chance[0] = np.uint64(int.from_bytes(seed[:8], "big") | 1)
-        table.counts[PINNED] = self.place.get(pinned, -1)
-        heat = HEAT * effort / max(len(self._scene.party), 1)
-        table.numbers[HOT] = min(max(heat, COLD), HOT_MAX)
-        places: Ints = np.array([self.place[s] for s in focus if s in self.place], dtype=np.int64)
-        (trade_seats if self.has_room else trade)(*self._args, places, effort)
-
-    def surplus(self) -> list[float]:
-        """Return of each match its quality and what its players are worth; -inf if illegal."""
-        energies = self._table.energy[: self.count].tolist()
-        return [-energy if energy < self.illegal else -np.inf for energy in energies]
-
-    def qualities(self) -> list[float]:
-        """Return of each match its quality; -inf if illegal."""
-        found = []
-        for row, surplus in enumerate(self.surplus()):
-            inside = [self.tickets[at] for at in self._parties(row)]
-            players = sum(ticket.size for ticket in inside)
-            worth = sum(self._worth[at] * self.tickets[at].size for at in self._parties(row))
-            found.append((surplus - worth) * sum(self._seats) / players)
+    def starts(self) -> dict[str, float]:
+        """Return when each tentative match is to start, by the tickets in it."""
+        tickets, found = self._roster.tickets, {}
+        for match in self._matches:
+            names = [tickets[each].id for each in match.tickets if each in tickets]
+            if match.start_at < math.inf and len(names) == len(match.tickets):
+                found.update(dict.fromkeys(names, match.start_at))
         return found
 
-    def offers(self, sequence: int, most: float) -> tuple[float, int]:
-        """Return what a ticket adds to matches of a surplus of -`most` or more; see `trades`."""
-        total, asked = offers(*self._args, self.place[sequence], most)
-        return float(total), int(asked)
+    def memory(self) -> Memory:
+        """Return the division, what was learnt, and who rests from searches."""
+        return {
+            # When they start is worked out again.
+            "matches": [
+                msgspec.to_builtins(msgspec.structs.replace(each, start_at=0.0))
+                for each in self._matches
+            ],
+            "spent": self._spent and list(self._spent),
+            "number": self._number,
+            "newest": self._newest,
+            "has_news": self._has_news or self._running is not None,
+            "search_at": _or_none(self._search_at),
+            "searched_at": _or_none(self._searched_at),
+            "changed_at": self._changed_at,
+            "pool": self._pool.memory(),
+            "rule": self.rule.memory(),
+        }
 
-    def division(self) -> Division:
-        """Return who is with whom now."""
-        table, per_match = self._table, self._per_match
-        sequences = [ticket.sequence for ticket in self.tickets]
-        matches = [
-            [
-                [sequences[p] for p in table.held[c, : table.held_count[c]].tolist()]
-                for c in range(row * per_match, (row + 1) * per_match)
-            ]
-            for row in range(self.count)
-        ]
-        bench = table.bench[: table.counts[BENCHED]].tolist()
-        return Division(matches, [sequences[party] for party in bench])
+    def _end_return(self) -> None:
+        """Forget what a memory said of tickets that did not come back after a restart."""
+        if self._returning:
+            self._returning = False
+            here = self._roster.tickets
+            self._matches = [each for each in self._matches if here.keys() >= set(each.tickets)]
+            self._time_starts()
 
-    @property
-    def _per_match(self) -> int:
-        return 1 if self._scene.is_divided else len(self._seats)
+    def _news(self, now: float) -> None:
+        self._has_news = True
+        self._changed_at = now
 
-    def _seat(self, division: Division, doubt: float) -> Table:
-        per_match, seats = self._per_match, self._seats
-        rooms = [sum(seats)] if per_match == 1 else list(seats)
-        leasts = [sum(self._least)] if per_match == 1 else list(self._least)
-        starts = [0, *np.cumsum(rooms).tolist()][:-1]
-        count, containers = len(self.tickets), self._rows * per_match
-        most = max(rooms)
-        sizes = np.array([t.size for t in self.tickets], dtype=np.int64)
-        table = Table(
-            start=np.tile(np.array(starts, dtype=np.int64), self._rows),
-            room=np.tile(np.array(rooms, dtype=np.int64), self._rows),
-            held=np.zeros((containers, most), dtype=np.int64),
-            held_count=np.zeros(containers, dtype=np.int64),
-            bench=np.zeros(count + most, dtype=np.int64),
-            home=np.full(count, -1, dtype=np.int64),
-            sizes=sizes,
-            energy=np.zeros(self._rows),
-            numbers=np.array([HOT_MAX, COLD, doubt, BENCH_SHARE, FOCUS_SHARE]),
-            counts=np.array([0, 0, max(seats), 0, -1], dtype=np.int64),
-            chance=np.ones(1, dtype=np.uint64),
-            picked=np.zeros((3, count + most), dtype=np.int64),
-            least=np.tile(np.array(leasts, dtype=np.int64), self._rows),
+    def _take_out(self, ticket: Ticket) -> None:
+        self._pool.leave(ticket)
+        self._roster.leave(ticket.id)
+
+    # Searches
+
+    def _wants_search(self, now: float) -> bool:
+        return self._next_search() <= now
+
+    def _next_search(self) -> float:
+        """Return when the next search begins as things stand."""
+        if self._running is not None or self._roster.players < self._k_min:
+            return math.inf
+        if self._has_news:
+            return self._search_at
+        if self._widens and self._searched_at < math.inf:
+            beat = max(BEAT, BEAT_GROWTH * (self._searched_at - self._changed_at))
+            return max(self._search_at, self._searched_at + round_up(beat))
+        return math.inf
+
+    def _ask(self, now: float) -> Job:
+        """Return a search among those whose turn it is."""
+        self._number += 1
+        chosen = self._pool.chosen(self._roster.tickets, self._number)
+        self._running = {ticket.sequence: ticket for ticket in chosen}
+        self._has_news = False
+        self._searched_at = now
+        players = sum(ticket.size for ticket in chosen)
+        self.evaluations += len(chosen)
+        spent = self._effort.parts * self._effort.each * players * (1.5 if self._halves else 1.0)
+        self._search_at = now + round_up(spent / PACE)
+        worths = {t.sequence: self.rule.worth(t, now) / self._k for t in chosen}
+
+        def maker(tickets: list[Ticket]) -> Any:
+            return self._roster.later(tickets, now, [worths[t.sequence] for t in tickets])
+
+        return SearchJob(
+            self._number,
+            maker(chosen),
+            chosen,
+            self._effort,
+            seed=seed_of(self._seed, self._number),
+            with_half=maker(chosen[::2]) if self._halves else None,
         )
-        self._table = table
-        for row, match in enumerate(division.matches):
-            self._hold(row, [[self.place[s] for s in container] for container in match])
-            table.counts[MATCHES] += 1
-        bench = [self.place[sequence] for sequence in division.bench]
-        table.bench[: len(bench)] = bench
-        table.counts[BENCHED] = len(bench)
-        return table
 
-    def _hold(self, row: int, containers: Sequence[Sequence[int]]) -> None:
-        table = self._table
-        for c, parties in enumerate(containers, row * self._per_match):
-            table.held[c, : len(parties)] = parties
-            table.held_count[c] = len(parties)
-            table.home[list(parties)] = c
+    # Starts
 
-    def _parties(self, row: int) -> list[int]:
-        """Return the parties of a match."""
-        table, per_match = self._table, self._per_match
-        return [
-            party
-            for c in range(row * per_match, (row + 1) * per_match)
-            for party in table.held[c, : table.held_count[c]].tolist()
-        ]
+    def _time_starts(self) -> None:
+        """Set when each match starts: O(matches)."""
+        tickets = self._roster.tickets
+        for match in self._matches:
+            at = self.rule.start_at(match, [tickets[each] for each in match.tickets])
+            at = min(at, match.oldest + self._wait_max)
+            match.start_at = at if match.after is None else max(at, match.after)
 
-    def _fill(self, wanted: Sequence[int]) -> None:
-        """Make matches of those on the bench that have so many players in each team at least."""
-        table = self._table
-        bench = table.bench[: table.counts[BENCHED]].tolist()
-        while (found := self._pack(bench, wanted)) is not None:
-            row = self.count
-            for team in found:
-                bench = [party for party in bench if party not in team]
-            self._hold(row, found if self._per_match > 1 else [[p for t in found for p in t]])
-            table.counts[MATCHES] += 1
-            seat_row(*self._args, row, -1)
-        table.bench[: len(bench)] = bench
-        table.counts[BENCHED] = len(bench)
+    def _start(self, now: float, fired: bool) -> list[Grouping]:
+        """Start matches that are due, the best first; the rules have the last word."""
+        groups: list[Grouping] = []
+        if self._spent == (now, fired):
+            return groups
+        for _ in range(STARTS_MAX):
+            due = [each for each in self._matches if _is_due(each.start_at, now, fired)]
+            if not due:
+                return groups
+            match = max(due, key=lambda each: (self.rule.value(each, now), -each.tickets[0]))
+            tickets = [self._roster.tickets[sequence] for sequence in match.tickets]
+            tickets.sort(key=lambda ticket: ticket.age_key)
+            self.evaluations += 1
+            seating = self._objective.seat(tickets, now=now)
+            if seating is None or seating.ready_at == math.inf:
+                self._matches.remove(match)
+                continue
+            if seating.ready_at > now:
+                match.after = seating.ready_at
+                match.start_at = max(match.start_at, seating.ready_at)
+                continue
+            groups.append(Grouping(tuple([ticket.id for ticket in tickets])))
+            self._matches.remove(match)
+            for ticket in tickets:
+                self._take_out(ticket)
+            self.rule.played(match, tickets, now)
+            self._news(now)
+            self._time_starts()
+        self._spent = (now, fired)
+        return groups
 
-    def _merge(self) -> None:
-        """Make one match of two that have room for each other where that is better."""
-        one = 0
-        while one < self.count:
-            two = one + 1
-            while two < self.count:
-                together = [*self._parties(one), *self._parties(two)]
-                players = sum(self.tickets[at].size for at in together)
-                # Where two have become one, another match stands in the place of the second.
-                if players > sum(self._seats) or not merge(*self._args, one, two):
-                    two += 1
-            one += 1
-
-    def _pack(
-        self, bench: Sequence[int], wanted: Sequence[int], before: int = -1
-    ) -> list[list[int]] | None:
-        """Return the parties of each team of one match; None if too few in any.
-
-        The largest parties come first, and before them one that must be there. Once each team has
-        the players that are wanted, others take the seats that are still free.
-        """
-        sizes = self._table.sizes
-        if int(sizes[list(bench)].sum()) < sum(wanted):
-            return None
-        left = sorted(bench, key=lambda party: (party != before, -int(sizes[party])))
-        teams: list[list[int]] = [[] for _ in wanted]
-        free = list(self._seats)
-        for goal in (wanted, self._seats):
-            for team, seats in enumerate(self._seats):
-                for party in left:
-                    size = int(sizes[party])
-                    if size <= free[team] and seats - free[team] < goal[team]:
-                        teams[team].append(party)
-                        free[team] -= size
-                left = [party for party in left if party not in teams[team]]
-            if any(s - f < g for s, f, g in zip(self._seats, free, goal, strict=True)):
-                return None if goal is wanted else teams
-        return teams
+    def _wake_at(self, now: float, fired: bool) -> float:
+        at = min((each.start_at for each in self._matches), default=math.inf)
+        at = min(at, self.rule.next_at, self._next_search())
+        return max(at, now + TICK) if fired else max(at, now)
 
 
-def seed_of(*parts: object) -> bytes:
-    """Return the seed of one search."""
-    text = "/".join(map(str, parts))
-    return blake2b(text.encode(), digest_size=8).digest()
+def _tentative(tickets: Sequence[Ticket], quality: float) -> Tentative:
+    players = sum(ticket.size for ticket in tickets)
+    newest = max(ticket.enqueued_at for ticket in tickets)
+    # Relative to the newest, so that the hour of the day changes no digit.
+    since = [(newest - ticket.enqueued_at, ticket.size) for ticket in tickets]
+    mean = math.fsum(wait * size for wait, size in since) / players
+    scatter = math.fsum((wait - mean) ** 2 * size for wait, size in since) / players
+    oldest = min(ticket.enqueued_at for ticket in tickets)
+    found = sorted(ticket.sequence for ticket in tickets)
+    return Tentative(found, quality, players, newest, oldest, mean, scatter)
+
+
+def _number(value: float | None, absent: float) -> float:
+    return absent if value is None else value
+
+
+def _or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _is_due(at: float, now: float, fired: bool) -> bool:
+    return at < now or (at == now and fired)

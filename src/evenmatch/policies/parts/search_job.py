@@ -1,0 +1,138 @@
+"""The job of team policies: one search for the best matches of some who wait.
+
+What it finds goes into the plan's data, by sequence: `matches` (groups of tickets) and `qualities`.
+When they start is up to the policy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import JobResult
+from evenmatch.solvers.batch.batch import Batch, Plan
+
+EFFORT_MOST = 200_000_000
+"""Most evaluations of one part."""
+
+Find = Callable[[Batch, int, int], Plan]
+"""Returns the matches of a batch that so many evaluations find, from a seed."""
+
+
+class Effort(msgspec.Struct, frozen=True):
+    """How the searches of a queue are done.
+
+    Args:
+        parts: Independent searches of each batch; the best counts.
+        each: Evaluations a player in each part.
+        find: Does one part.
+    """
+
+    parts: int
+    each: int
+    find: Find
+
+
+def effort_of(queue: Queue, *, parts: int, each: int, solver: str = "anneal") -> Effort:
+    """Return how a queue is searched; its kernels are loaded now, so that no search waits for them.
+
+    Args:
+        queue: The queue.
+        parts: Independent searches.
+        each: Evaluations a player in each.
+        solver: `anneal`, or `descent`; duels are matched exactly, whatever it says.
+    """
+    if queue.format.players == (1, 1):
+        from evenmatch.solvers.duels.plan import plan_duels
+
+        return Effort(1, each, lambda batch, *_: plan_duels(batch).plan)
+    if solver == "descent":
+        from evenmatch.solvers.batch.descent import descent
+
+        return Effort(parts, each, lambda batch, most, seed: descent(batch, effort=most, seed=seed))
+    from evenmatch.solvers.batch.solve import anneal
+
+    return Effort(parts, each, lambda batch, most, seed: anneal(batch, effort=most, seed=seed))
+
+
+class SearchJob:
+    """One search.
+
+    Args:
+        number: Of the job.
+        make: Makes the batch of those who take part, with what seating each of them is worth; it
+            refers to nothing that changes.
+        tickets: Who takes part, party by party.
+        effort: How.
+        seed: Parts take its children.
+        with_half: Whether to say what every other party would make of itself, which tells what a
+            larger pool is good for: `half` in the plan's data, the mean quality of its matches.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        make: Callable[[], Batch],
+        tickets: Sequence[Ticket],
+        effort: Effort,
+        *,
+        seed: int,
+        with_half: Callable[[], Batch] | None = None,
+    ) -> None:
+        self.number = number
+        self.parts = effort.parts + (with_half is not None)
+        self._makes = [make] * effort.parts + ([with_half] if with_half is not None else [])
+        self._tickets = tickets
+        self._effort = effort
+        self._seed = seed
+
+    def solve(self, part: int) -> tuple[Batch, Plan]:
+        """Return what one search finds."""
+        batch = self._makes[part]()
+        child = int(np.random.SeedSequence((self._seed, part)).generate_state(1)[0])
+        most = min(self._effort.each * batch.players, EFFORT_MOST)
+        return batch, self._effort.find(batch, most, child)
+
+    def combine(self, results: Sequence[Any]) -> JobResult:
+        """Return the plan of the most quality and worth, the first of equals."""
+        batch, plan = max(results[: self._effort.parts], key=_value)
+        party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
+        matches, qualities = [], []
+        for seated, quality, legal in zip(plan.seated, plan.quality, plan.legal, strict=True):
+            if legal:
+                parties = sorted(set(party[seated[seated >= 0]].tolist()))
+                matches.append([self._tickets[each].sequence for each in parties])
+                qualities.append(float(quality))
+        data: dict[str, Any] = {"matches": matches, "qualities": qualities}
+        for _, half in results[self._effort.parts :]:
+            found = half.quality[half.legal]
+            data["half"] = float(found.mean()) if len(found) else None
+        return JobResult(self.number, (), data)
+
+
+def seed_of(*parts: object) -> int:
+    """Return the seed of a job."""
+    text = "/".join(map(str, parts))
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def found_in(data: Mapping[str, Any]) -> list[tuple[list[int], float]]:
+    """Return the matches of a plan's data, as sequences of tickets, each with its quality."""
+    matches, qualities = data.get("matches", ()), data.get("qualities", ())
+    return [(list(match), quality) for match, quality in zip(matches, qualities, strict=True)]
+
+
+def _value(result: tuple[Batch, Plan]) -> float:
+    batch, plan = result
+    return math.fsum(
+        quality + math.fsum(batch.worth[seated[seated >= 0]])
+        for quality, seated, legal in zip(plan.quality, plan.seated, plan.legal, strict=True)
+        if legal
+    )
