@@ -25,7 +25,8 @@ SECONDS_LEAST = 20.0
 TIMES_USUAL = 2.5
 """How many times the usual wait may pass; rounds make half their players wait half a round."""
 USUAL_UNKNOWN = 60.0
-"""The usual wait of a queue that has made no match and names no target and no deadline."""
+"""The usual wait of a queue that has made no match and names no target; less where `wait_max` is
+less than five times as long, so that somebody is told before the first tickets expire."""
 LOOK_AT_MOST = 1_000
 """Waiting tickets that are looked at, the longest waiting."""
 ANCHORS = 8
@@ -87,7 +88,9 @@ class Standstills:
         if usual is None:
             usual = self._statistics.usual_wait(name)
         if usual is None:
-            usual = USUAL_UNKNOWN if queue.wait_max is None else queue.wait_max / 2
+            usual = USUAL_UNKNOWN
+            if queue.wait_max is not None:
+                usual = min(usual, queue.wait_max / 5)
         return max(SECONDS_LEAST, TIMES_USUAL * usual)
 
 

@@ -174,8 +174,8 @@ def queue_of(given: Input, tables: Tables) -> str:
     A name that a caller made up is none of ours.
     """
     if isinstance(given, Enqueue):
-        name = next(iter(given.tickets[0].queues), "") if given.tickets else ""
-        name = name or next(iter(tables.queues), "")
+        named = given.tickets[0].queues if given.tickets else ("",)
+        name = next(iter(named or tables.queues), "")
     elif isinstance(given, Settle):
         name = given.queue
     else:
