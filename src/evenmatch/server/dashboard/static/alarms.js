@@ -39,7 +39,7 @@ const CHECKS = [
     },
   },
   {
-    id: "lost", title: "Ready-checks", needsCheck: true,
+    id: "lost", title: "Missed ready-checks", needsCheck: true,
     look({ sum }) {
       // Those who answer now may have been asked before the five minutes.
       const [asked, unready] = [sum("asked"), Math.min(sum("asked"), sum("unready"))];
@@ -59,16 +59,12 @@ const CHECKS = [
   },
   {
     id: "stalls", title: "Stalls",
-    look({ loop }) {
-      return [span(loop.longest), level(loop.longest, 0.25, 1), "at the longest the server answered nobody in the last minute. Alarm from 1 s."];
-    },
-  },
-  {
-    id: "slow", title: "Slow policy",
     look({ loop, policy }) {
-      const budget = `${number(loop.budget * 1000)} ms`;
-      if (!loop.is_slow) return [number(loop.over), 0, `of ${number(loop.decisions)} decisions took over ${budget} in 5 min. Watch from 10.`];
-      return [number(loop.over), level(loop.longest_decision, 0, 1), `of ${number(loop.decisions)} decisions of ${policy} took over ${budget} in 5 min, the longest ${milliseconds(loop.longest_decision)}. Alarm from 1 s.`];
+      const stall = level(loop.longest, 0.25, 1);
+      const told = "is the longest time in the last minute for which the server answered nobody. Alarm from 1 s.";
+      if (!loop.is_slow) return [span(loop.longest), stall, told];
+      const slow = `Policy ${policy} is slow: ${number(loop.over)} of ${number(loop.decisions)} decisions took over ${milliseconds(loop.budget)} in 5 min, the longest ${milliseconds(loop.longest_decision)}.`;
+      return [span(loop.longest), Math.max(stall, level(loop.longest_decision, 0, 1)), `${told} ${slow}`];
     },
   },
 ];
