@@ -1,5 +1,7 @@
 """What somebody sees who is woken at night: alarms first, calm where nothing is, and legible."""
 
+import signal
+import time
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -42,10 +44,13 @@ def test_an_alarm_is_coloured_and_worded_at_the_top(visit: Visits, server: Serve
         lose_a_player(server, number)
     lost = page.locator("#alarm-lost")
     expect(lost.locator(".state")).to_have_text("alarm", timeout=8_000)
-    expect(lost).to_contain_text("of proposals lost a player in 5 min. Alarm from 30\u00a0%.")
-    expect(page.locator("#alarm-repairs")).to_contain_text("12 of 12")
+    # Twelve of the thirty-six who were asked declined, and each was replaced.
+    expect(lost).to_contain_text("33\u00a0%")
+    expect(lost).to_contain_text("of players asked declined or did not answer in 5 min.")
+    expect(page.locator("#alarm-repairs")).to_contain_text("0\u00a0%")
+    expect(page.locator("#alarm-repairs")).to_contain_text("came to nothing in 5 min, after 12 rep")
     expect(page.locator("#alarm-repairs .state")).to_have_text("fine")
-    expect(page.locator("#verdict")).to_have_text("Alarm: failed ready-checks.")
+    expect(page.locator("#verdict")).to_have_text("Alarm: missed ready-checks.")
     alarmed = page.evaluate("getComputedStyle(document.getElementById('alarm-lost')).borderColor")
     assert alarmed != calm
     below = page.locator("#tile-waiting").bounding_box()
@@ -56,6 +61,19 @@ def test_an_alarm_is_coloured_and_worded_at_the_top(visit: Visits, server: Serve
     page.get_by_label("Queue").select_option("duel")
     expect(lost).to_be_hidden()
     expect(page.locator("#verdict")).not_to_contain_text("ready-checks")
+
+
+def test_a_stall_and_a_slow_policy_are_told_in_words(visit: Visits, server: Server) -> None:
+    page = visit().open("/?queue=spare").page
+    stalls = page.locator("#alarm-stalls")
+    expect(stalls.locator(".state")).to_have_text("fine", timeout=90_000)
+    server.process.send_signal(signal.SIGSTOP)
+    time.sleep(1.5)
+    server.process.send_signal(signal.SIGCONT)
+    expect(stalls.locator(".state")).to_have_text("alarm", timeout=8_000)
+    expect(stalls).to_contain_text("in the last minute for which the server answered nobody")
+    expect(page.locator("#verdict")).to_contain_text("stalls")
+    expect(page.locator("#alarm-still")).to_contain_text("Alarm if players for three matches wait")
 
 
 def test_a_chart_without_data_says_so_calmly(visit: Visits) -> None:

@@ -67,6 +67,7 @@ class EngineFigures(Collector):
         yield _counter(
             "evenmatch_checks_dissolved", "Ready-checks that came to nothing", totals.dissolved
         )
+        yield from _checks(statistics)
         yield _counter("evenmatch_fills", "Matches that filled running ones", totals.filled)
         yield _counter("evenmatch_matches_void", "Matches called off again", totals.voided)
         yield _counter("evenmatch_outcomes", "Outcomes of matches that counted", totals.outcomes)
@@ -116,6 +117,23 @@ def _ticket_figures(totals: Counters) -> Metric:
     states.add_metric(["cancelled"], totals.cancelled)
     states.add_metric(["expired"], totals.expired)
     return states
+
+
+def _checks(statistics: Statistics) -> Iterator[Metric]:
+    """Yield how ready-checks go for the players of each queue, and what comes of proposals."""
+    families = [
+        CounterMetricFamily(f"evenmatch_{name}", text, labels=["queue"])
+        for name, text in (
+            ("players_asked", "Players who were asked to accept a match"),
+            ("players_unready", "Players asked who declined, withdrew or did not answer"),
+            ("proposals_ended", "Proposals that were played, or given up"),
+            ("proposals_given_up", "Proposals that came to nothing, after repair"),
+        )
+    ]
+    for queue, counts in statistics.checks().items():
+        for family, count in zip(families, counts, strict=True):
+            family.add_metric([queue], count)
+    yield from families
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from evenmatch.engine.engine import Engine
 from evenmatch.server.runtime import Runtime
+from evenmatch.server.standstill import Standstills
 
 
 class OnCall(Collector):
@@ -21,10 +22,12 @@ class OnCall(Collector):
 
     Args:
         runtime: The server's.
+        standstills: Tells which queues stand still.
     """
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, standstills: Standstills) -> None:
         self._runtime = runtime
+        self._standstills = standstills
 
     def describe(self) -> list[Metric]:
         """Return nothing: queues have names only when there is an engine."""
@@ -57,11 +60,12 @@ class OnCall(Collector):
         if runtime.failure is None:
             slow = GaugeMetricFamily(
                 "evenmatch_policy_slow",
-                "The longest decision of a policy that keeps the event loop busy for too long",
+                "The longest decision of a policy that is slow again and again; 0 if it is not",
                 labels=["queue", "policy"],
             )
-            for each in runtime.timings.slow(runtime.engine):
-                slow.add_metric([each.queue, each.policy], each.longest)
+            for name in runtime.engine.pools:
+                lately = runtime.timings.recent(name, runtime.engine)
+                slow.add_metric([name, lately.policy], lately.longest if lately.is_slow else 0.0)
             yield slow
             yield GaugeMetricFamily(
                 "evenmatch_journal_unsaved_records",
@@ -69,6 +73,18 @@ class OnCall(Collector):
                 value=runtime.unsaved,
             )
             yield from _by_queue(runtime.engine, runtime.now())
+            yield self._still(runtime.engine)
+
+    def _still(self, engine: Engine) -> Metric:
+        family = GaugeMetricFamily(
+            "evenmatch_queue_still_seconds",
+            "How long a queue has made no match although players for several wait; 0 if it does",
+            labels=["queue"],
+        )
+        for name in engine.pools:
+            still = self._standstills.of(name)
+            family.add_metric([name], 0.0 if still is None else still.seconds)
+        return family
 
 
 def _by_queue(engine: Engine, now: float) -> Iterator[Metric]:

@@ -28,6 +28,7 @@ from evenmatch.server.presence import Presence
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.shadows import Shadows
+from evenmatch.server.standstill import Standstills
 from evenmatch.server.statistics import Statistics
 from evenmatch.server.switchback import Switchbacks
 from evenmatch.server.ticket_log import TicketLog
@@ -103,7 +104,8 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         timings=Timings(metrics.handled, metrics.decided),
         snapshot_every=snapshot_every,
     )
-    metrics.registry.register(OnCall(runtime))
+    standstills = Standstills(runtime, statistics)
+    metrics.registry.register(OnCall(runtime, standstills))
     presence.begin(runtime)
     drain = Drain(runtime)
     metrics.show("evenmatch_draining", "1 while no new tickets are taken", lambda: drain.is_on)
@@ -115,7 +117,7 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         tickets,
         matches,
         statistics,
-        Live(runtime, shown),
+        Live(runtime, shown, standstills),
         Explanations(runtime),
         waits,
         presence,

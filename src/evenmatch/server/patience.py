@@ -76,7 +76,21 @@ def _patient(seconds: int) -> type[asyncio.Protocol]:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
     class Kept(HttpToolsProtocol):
-        """HTTP that reads once more before it closes a connection that is not used."""
+        """HTTP that reads once more before it closes what is not used, and tells who has left."""
+
+        # The request that is answered now; those that came behind it on the connection wait.
+        _answered: Any = None
+
+        def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+            self._answered = cycle
+            super()._start_asgi_task(cycle, app)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            # uvicorn tells the last request only that its client is gone.
+            if self._answered is not None and not self._answered.response_complete:
+                self._answered.disconnected = True
+                self._answered.message_event.set()
 
         def timeout_keep_alive_handler(self) -> None:
             self.timeout_keep_alive_task = self.loop.call_later(
@@ -94,24 +108,14 @@ def _bounded(protocol: Any, seconds: int) -> type[asyncio.Protocol]:
         _has_body = False
         _head_bytes = 0
         _end: asyncio.TimerHandle | None = None
-        # The request that is answered now; those that came behind it on the connection wait.
-        _answered: Any = None
 
-        def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-            self._answered = cycle
-            super()._start_asgi_task(cycle, app)
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             self._end = self.loop.call_later(seconds, self._lose_patience)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_clock()
             super().connection_lost(exc)
-            # uvicorn tells the last request only that its client is gone.
-            if self._answered is not None and not self._answered.response_complete:
-                self._answered.disconnected = True
-                self._answered.message_event.set()
 
         def data_received(self, data: bytes) -> None:
             self._has_body = False

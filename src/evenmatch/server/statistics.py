@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -23,6 +23,7 @@ from evenmatch.model.events import (
     JobSettled,
     LeftQueue,
     Matched,
+    Penalised,
     Proposed,
     Rated,
     Repaired,
@@ -31,6 +32,7 @@ from evenmatch.model.events import (
 )
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
+from evenmatch.model.queue import Queue
 from evenmatch.wire import QueueStats, WaitStats
 from evenmatch.wire_matches import MatchState
 
@@ -38,6 +40,9 @@ RATE_SECONDS = 60.0
 """Rates are counted over this much engine time."""
 WAITS_MOST = 1_000
 """Waits are those of this many players at the most, the last ones."""
+
+SEVERAL = 3
+"""Full matches whose players must wait for a queue without matches to stand still."""
 
 Observe = Callable[[str, float], None]
 """Takes the queue and the wait of each matched player."""
@@ -67,8 +72,20 @@ class Rate:
 
 
 class _Figures(msgspec.Struct):
-    """The figures of one queue."""
+    """The figures of one queue.
 
+    `asked` players were asked for acceptance, of whom `unready` declined, withdrew or said nothing;
+    `ended` proposals were played or `given_up`, after repair in either case. Since `still_since`
+    more players wait than `SEVERAL` matches take, and no match was made or proposed.
+    """
+
+    k: int = 1
+    players: int = 0
+    still_since: float = 0.0
+    asked: int = 0
+    unready: int = 0
+    ended: int = 0
+    given_up: int = 0
     waiting: int = 0
     arrivals: int = 0
     matched: int = 0
@@ -105,17 +122,20 @@ class Statistics:
         self.totals = Counters()
         self.sequence = 0
         self.players = 0
-        # Proposals that have lost a player.
+        # Proposals that have lost a player, and the queue of each proposal.
         self._failed: set[str] = set()
+        self._proposals: dict[str, str] = {}
+        self._blamed_in = ""
+        self._now = 0.0
 
     def reset(self, engine: Engine) -> None:
         """Begin anew with the tickets that wait; what was counted before stays counted."""
         self.totals = msgspec.structs.replace(engine.tables.counters)
         self.sequence = engine.tables.sequence
-        for name in engine.tables.queues:
-            self._figures(name)
+        self._now = engine.tables.now
+        self._configure(engine.tables.queues.values())
         for figures in self._queues.values():
-            figures.waiting = 0
+            figures.waiting = figures.players = 0
         self._first_queue = next(iter(engine.tables.queues), "")
         self._waiting.clear()
         self.players = 0
@@ -124,11 +144,13 @@ class Statistics:
             self._enter(ticket.id, _Known(row.queues, ticket.enqueued_at, ticket.size))
             if row.match is not None:
                 self._take_aside(ticket.id)
-        self._failed = {key for key, row in engine.tables.proposals.items() if row.version}
+        proposals = engine.tables.proposals
+        self._failed = {key for key, row in proposals.items() if row.version}
+        self._proposals = {key: row.match.queue for key, row in proposals.items()}
 
     def hear(self, record: Record) -> None:
         """Fold a durable record."""
-        self.sequence = record.sequence
+        self.sequence, self._now = record.sequence, record.input.now
         for event in record.events:
             self._fold(record, event)
 
@@ -152,6 +174,23 @@ class Statistics:
         """Return how many tickets wait in a queue."""
         return self._figures(queue).waiting
 
+    def checks(self) -> dict[str, tuple[int, int, int, int]]:
+        """Return by queue the players asked and unready, and the proposals ended and given up."""
+        return {
+            name: (each.asked, each.unready, each.ended, each.given_up)
+            for name, each in self._queues.items()
+        }
+
+    def still(self, queue: str, now: float) -> float:
+        """Return for how long a queue has had players for several matches, and made none."""
+        figures = self._figures(queue)
+        is_many = figures.players >= SEVERAL * figures.k
+        return max(0.0, now - figures.still_since) if is_many else 0.0
+
+    def usual_wait(self, queue: str) -> float | None:
+        """Return what half of the players matched last waited at most; None before the first."""
+        return wait_stats(self._figures(queue).waits).p50
+
     def waiting_by_queue(self) -> dict[str, int]:
         """Return how many tickets wait, by queue."""
         return {name: figures.waiting for name, figures in self._queues.items()}
@@ -173,7 +212,12 @@ class Statistics:
             self.totals.filled += event.match.extends is not None
         elif isinstance(event, Cancelled):
             self.totals.cancelled += 1
+            self._blamed_in = self._proposals.get(event.match or "", "")
             self._leave(event.ticket)
+        elif isinstance(event, Penalised):
+            # It follows the cancel of its ticket.
+            if self._blamed_in:
+                self._figures(self._blamed_in).unready += 1
         elif isinstance(event, Expired):
             self.totals.expired += 1
             self._leave(event.ticket)
@@ -195,9 +239,14 @@ class Statistics:
             self.totals.rated += len(event.ratings)
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
-            for queue in record.input.queues:
-                self._figures(queue.name)
+            self._configure(record.input.queues)
             self._first_queue = record.input.queues[0].name
+
+    def _configure(self, queues: Iterable[Queue]) -> None:
+        """Take queues as they are configured now; none of them stands still for what was."""
+        for queue in queues:
+            figures = self._figures(queue.name)
+            figures.k, figures.still_since = queue.format.k, self._now
 
     def _void(self, event: Voided) -> None:
         """Let the tickets of a match that was called off wait again."""
@@ -211,41 +260,55 @@ class Statistics:
         totals = self.totals
         if isinstance(event, Proposed):
             totals.proposed += 1
-            for ticket_id in event.match.tickets:
-                self._take_aside(ticket_id)
+            match = event.match
+            self._proposals[match.id] = match.queue
+            self._figures(match.queue).still_since = self._now
+            for ticket_id in match.tickets:
+                self._ask(ticket_id, match.queue)
         elif isinstance(event, SeatsFreed):
             totals.checks_failed += event.open.id not in self._failed
             self._failed.add(event.open.id)
         elif isinstance(event, Repaired):
             for ticket_id in event.joined:
-                self._take_aside(ticket_id)
+                self._ask(ticket_id, event.match.queue)
         else:
             totals.dissolved += 1
             totals.checks_failed += event.match not in self._failed
             self._failed.discard(event.match)
+            if queue := self._proposals.pop(event.match, ""):
+                figures = self._figures(queue)
+                figures.ended += 1
+                figures.given_up += 1
             for ticket_id in event.tickets:
                 self._bring_back(ticket_id)
+
+    def _ask(self, ticket_id: str, queue: str) -> None:
+        """Count the players of a ticket that is asked for acceptance, and take it aside."""
+        known = self._waiting.get(ticket_id)
+        if known is not None:
+            self._figures(queue).asked += known.size
+        self._take_aside(ticket_id)
 
     def _take_aside(self, ticket_id: str) -> None:
         """Note that a proposal has a ticket, which waits in no queue meanwhile."""
         known = self._waiting.get(ticket_id)
         if known is not None and not known.is_proposed:
             self._waiting[ticket_id] = msgspec.structs.replace(known, is_proposed=True)
-            for name in known.queues:
-                self._figures(name).waiting -= 1
+            self._shift(known.queues, -1, known.size)
 
     def _bring_back(self, ticket_id: str) -> None:
         """Note that a ticket waits again."""
         known = self._waiting.get(ticket_id)
         if known is not None and known.is_proposed:
             self._waiting[ticket_id] = msgspec.structs.replace(known, is_proposed=False)
-            for name in known.queues:
-                self._figures(name).waiting += 1
+            self._shift(known.queues, 1, known.size)
 
     def _match(self, match: Match) -> None:
         figures, totals = self._figures(match.queue), self.totals
         totals.repaired += match.id in self._failed
         self._failed.discard(match.id)
+        figures.ended += self._proposals.pop(match.id, None) is not None
+        figures.still_since = self._now
         totals.matched += len(match.tickets)
         totals.matches += 1
         totals.bots += match.bots
@@ -265,15 +328,13 @@ class Statistics:
     def _enter(self, ticket_id: str, known: _Known) -> None:
         self._waiting[ticket_id] = known
         self.players += known.size
-        for name in known.queues:
-            self._figures(name).waiting += 1
+        self._shift(known.queues, 1, known.size)
 
     def _leave(self, ticket_id: str) -> _Known | None:
         known = self._waiting.pop(ticket_id, None)
         if known is not None:
             self.players -= known.size
-            for name in () if known.is_proposed else known.queues:
-                self._figures(name).waiting -= 1
+            self._shift(() if known.is_proposed else known.queues, -1, known.size)
         return known
 
     def _leave_queue(self, ticket_id: str, queue: str) -> None:
@@ -281,7 +342,16 @@ class Statistics:
         if known is not None and queue in known.queues:
             queues = tuple(name for name in known.queues if name != queue)
             self._waiting[ticket_id] = msgspec.structs.replace(known, queues=queues)
-            self._figures(queue).waiting -= 1
+            self._shift((queue,), -1, known.size)
+
+    def _shift(self, queues: Iterable[str], by: int, size: int) -> None:
+        """Count a ticket that comes to wait in queues (`by` is 1), or waits there no more (-1)."""
+        for name in queues:
+            figures = self._figures(name)
+            if figures.players < SEVERAL * figures.k:
+                figures.still_since = self._now
+            figures.waiting += by
+            figures.players += by * size
 
     def _figures(self, queue: str) -> _Figures:
         figures = self._queues.get(queue)

@@ -30,8 +30,8 @@ AGAIN_AND_AGAIN = 10
 """Decisions over the budget in that time from which on a policy is called slow."""
 
 
-class Slow(msgspec.Struct, frozen=True):
-    """A policy whose decisions keep the loop busy for longer than they may, again and again.
+class Lately(msgspec.Struct, frozen=True):
+    """The last decisions of a queue's policy, and what they took of the loop.
 
     Args:
         decisions: Of the last five minutes.
@@ -44,6 +44,11 @@ class Slow(msgspec.Struct, frozen=True):
     decisions: int
     over: int
     longest: float
+
+    @property
+    def is_slow(self) -> bool:
+        """Return whether decisions are over the budget again and again."""
+        return self.over >= AGAIN_AND_AGAIN
 
     def __str__(self) -> str:
         """Say it in a sentence."""
@@ -95,15 +100,18 @@ class Timings:
             recent = self._recent[key] = Recent(RECENT_SECONDS, BUDGET)
         recent.add(self.clock() - self._began, seconds)
 
-    def slow(self, engine: Engine) -> list[Slow]:
-        """Return the policies at work that are too slow, in the order of their queues."""
-        found, now = [], self.clock() - self._began
-        for name, pool in engine.pools.items():
-            recent = self._recent.get((name, pool.queue.policy))
-            count, over, longest = (0, 0, 0.0) if recent is None else recent.of(now)
-            if over >= AGAIN_AND_AGAIN:
-                found.append(Slow(name, pool.queue.policy, count, over, longest))
-        return found
+    def recent(self, name: str, engine: Engine) -> Lately:
+        """Return what the policy took that is at work in a queue."""
+        pool = engine.pools.get(name)
+        policy = "" if pool is None else pool.queue.policy
+        recent = self._recent.get((name, policy))
+        found = (0, 0, 0.0) if recent is None else recent.of(self.clock() - self._began)
+        return Lately(name, policy, *found)
+
+    def slow(self, engine: Engine) -> list[Lately]:
+        """Return those of policies that are slow, in the order of their queues."""
+        found = [self.recent(name, engine) for name in engine.pools]
+        return [each for each in found if each.is_slow]
 
     def begin(self, engine: Engine) -> None:
         """Forget what letting the tickets of a recovered engine in took: no loop waited for it."""
@@ -166,8 +174,8 @@ def queue_of(given: Input, tables: Tables) -> str:
     A name that a caller made up is none of ours.
     """
     if isinstance(given, Enqueue):
-        name = next(iter(given.tickets[0].queues), "") if given.tickets else ""
-        name = name or next(iter(tables.queues), "")
+        named = given.tickets[0].queues if given.tickets else ("",)
+        name = next(iter(named or tables.queues), "")
     elif isinstance(given, Settle):
         name = given.queue
     else:

@@ -3,12 +3,15 @@
 import asyncio
 import re
 import shutil
+import time
 from collections import namedtuple
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 import yaml
 
@@ -16,8 +19,9 @@ from evenmatch.cli.main import COMMANDS
 from evenmatch.engine.records import Record
 from evenmatch.errors import JournalUnavailable, PolicyError
 from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.inputs import Accept as Confirm
 from evenmatch.model.inputs import Configure, Decline, Enqueue
-from evenmatch.model.queue import Accept, Queue, Rule
+from evenmatch.model.queue import Accept, Format, Queue, Rule
 from evenmatch.model.scenario import Limits, ServerSettings
 from evenmatch.server.app import App
 from evenmatch.server.clock import Clock
@@ -256,16 +260,100 @@ def test_many_tickets_expire() -> None:
     happened("EvenmatchManyExpire", scene, Plan((short,)))
 
 
-def test_ready_checks_that_fail() -> None:
-    asked = msgspec.structs.replace(DUEL, accept=Accept())
+async def answer_all(world: World, declining: float, rng: np.random.Generator) -> None:
+    """Let everybody answer who is asked, until no proposal is left; some decline."""
+    tables = world.runtime.engine.tables
+    comers = (f"p{number}" for number in count())
+    while tables.proposals:
+        match_id, proposal = next(iter(tables.proposals.items()))
+        open_ = [each for each in proposal.tickets if each not in proposal.accepted]
+        if not open_:
+            # It waits for somebody to take the free seat.
+            await world.enqueue(next(comers))
+            continue
+        kind = Decline if rng.random() < declining else Confirm
+        await world.runtime.ask(kind(world.runtime.now(), match_id, open_[0]))
+
+
+def team_plan() -> Plan:
+    accept = Accept(seconds=600.0, repair=600.0, cooldowns=())
+    return Plan((Queue("duel", format=Format((5, 5)), policy="greedy", accept=accept),))
+
+
+async def propose(world: World, matches: int) -> None:
+    await world.enqueue(*(f"asked{number}" for number in range(10 * matches - 2)))
+
+
+def test_players_who_do_not_accept() -> None:
+    async def scene(world: World) -> None:
+        await propose(world, 4)
+        await answer_all(world, 0.5, np.random.default_rng(1))
+
+    happened("EvenmatchChecksFail", scene, team_plan())
+
+
+def test_one_player_in_ten_who_declines_is_replaced_and_nobody_is_woken() -> None:
+    async def main() -> None:
+        world = World(team_plan())
+        await world.runtime.start()
+        await world.enqueue("calm", "calmer")
+        before = world.scrape()
+        await propose(world, 40)
+        await answer_all(world, 0.1, np.random.default_rng(1))
+        after = world.scrape()
+        lost, proposed, unready, asked, given_up, ended = (
+            sum(after[f"evenmatch_{name}_total"].values())
+            for name in (
+                "checks_failed", "proposals", "players_unready", "players_asked",
+                "proposals_given_up", "proposals_ended",
+            )
+        )  # fmt: skip
+        # Most proposals lose a player, 1 - .9^10 = .65 of them; all are played in the end.
+        assert 0.5 < lost / proposed < 0.8
+        assert 0.05 < unready / asked < 0.15
+        assert (given_up, ended) == (0, proposed)
+        for alert in ("EvenmatchChecksFail", "EvenmatchProposalsGivenUp"):
+            assert fires(EXPRESSIONS[alert], before, after) == {}, alert
+        await world.runtime.stop()
+
+    asyncio.run(main())
+
+
+def test_proposals_that_nobody_repairs() -> None:
+    async def scene(world: World) -> None:
+        await propose(world, 12)
+        tables = world.runtime.engine.tables
+        for match_id, proposal in list(tables.proposals.items()):
+            for ticket_id in proposal.tickets:
+                await world.runtime.ask(Decline(world.runtime.now(), match_id, ticket_id))
+        assert world.parts.statistics.totals.dissolved == 12
+
+    happened("EvenmatchProposalsGivenUp", scene, team_plan())
+
+
+def test_queue_that_stands_still() -> None:
+    waits = msgspec.structs.replace(DUEL, policy="periodic:rounds_of=1000")
 
     async def scene(world: World) -> None:
-        await world.enqueue("a", "b")
-        (match, *_) = reversed(world.runtime.engine.tables.proposals.values())
-        given = Decline(world.runtime.now(), match.match.id, match.match.tickets[0])
-        await world.runtime.ask(given)
+        await world.enqueue(*"abcd")
+        world.runtime.clock = Clock(world.runtime.now() + 151.0)
 
-    happened("EvenmatchChecksFail", scene, Plan((asked,)))
+    happened("EvenmatchQueueStandsStill", scene, Plan((waits,)))
+
+
+def test_loop_that_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(world: World) -> None:
+        monkeypatch.setattr(world.runtime.lag, "_monotonic", lambda: time.monotonic() + 2.0)
+
+    happened("EvenmatchLoopStalls", scene)
+
+
+def test_policy_that_decides_for_too_long() -> None:
+    async def scene(world: World) -> None:
+        for _ in range(10):
+            world.runtime.timings.decision(DUEL, 0.03)
+
+    happened("EvenmatchPolicySlow", scene)
 
 
 def test_requests_that_are_turned_away() -> None:

@@ -265,6 +265,8 @@ def test_proposals_are_counted_by_what_became_of_them() -> None:
     totals = world.figures.queues["duel"].totals
     assert (totals["proposed"], totals["repaired"], totals["matches"]) == (1, 1, 0)
     assert totals["failed"] == 1
+    # One declined, then who stayed and who took the seat said nothing.
+    assert (totals["asked"], totals["unready"]) == (3, 3)
 
 
 def test_as_many_wait_as_the_figures_of_the_queues_say() -> None:

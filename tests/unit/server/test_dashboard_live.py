@@ -14,7 +14,7 @@ from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.server.app import App
 from evenmatch.server.dashboard import live
-from evenmatch.server.dashboard.history import COARSE_MOST, FINE_MOST
+from evenmatch.server.dashboard.history import COARSE_MOST, COUNTS, FINE_MOST
 from evenmatch.server.dashboard.live import View
 from evenmatch.server.dashboard.routes import page_files
 from evenmatch.server.followers import Follower
@@ -187,7 +187,9 @@ def test_an_hour_of_a_busy_queue_is_small() -> None:
         await enqueue(parts, *(f"p{number}" for number in range(200)), queue="slow")
         history = parts.live._figures.queues["slow"].history
         for tick in range(4_000):
-            history.push(tick, [12.0] * 8 + [1234.0, 12.345, 123.456, 234.567, 345.678, 1000.0])
+            history.push(
+                tick, [12.0] * len(COUNTS) + [1234.0, 12.345, 123.456, 234.567, 345.678, 1000.0]
+            )
         size = sum([len(event.frame()) async for event in parts.live.first(View("slow"))])
         assert len(history.fine()["tick"]) == FINE_MOST
         assert len(history.coarse()["tick"]) == COARSE_MOST

@@ -15,6 +15,7 @@ from evenmatch.model.events import (
     Expired,
     LeftQueue,
     Matched,
+    Penalised,
     Proposed,
     Repaired,
     Updated,
@@ -51,6 +52,7 @@ class Figures:
         self._proposals: dict[str, str] = {}
         # Tickets that a proposal has: they are in no crowd, as they are in no queue's figure.
         self._asked: dict[str, Ticket] = {}
+        self._blamed_in = ""
         # By name, so that a kind of event that nobody counts costs one look.
         self._folds: dict[str, Fold] = {
             "Accepted": self._accept,
@@ -64,6 +66,7 @@ class Figures:
             "Repaired": self._repair,
             "Dissolved": self._dissolve,
             "Voided": self._void,
+            "Penalised": self._penalise,
         }
 
     def reset(self, engine: Engine) -> None:
@@ -156,12 +159,15 @@ class Figures:
                 figures.count(count)
         return ticket
 
-    def _take_aside(self, record: Record, ticket_id: str) -> None:
-        """Take a ticket out of the crowds that a proposal has; it is still live."""
+    def _take_aside(self, record: Record, ticket_id: str, queue: str) -> None:
+        """Take a ticket out of the crowds that a proposal of a queue has; it is still live."""
         for name in self._queues_of.get(ticket_id, ()):
             figures = self._at(name, record)
             if figures is not None and (present := figures.crowd.leave(ticket_id)) is not None:
                 self._asked[ticket_id] = present.ticket
+        ticket, asking = self._asked.get(ticket_id), self._at(queue, record)
+        if ticket is not None and asking is not None:
+            asking.count("asked", ticket.size)
 
     def _enter(self, record: Record, ticket: Ticket) -> None:
         """Take a ticket into the crowds of its queues."""
@@ -170,7 +176,14 @@ class Figures:
                 figures.crowd.enter(ticket)
 
     def _cancel(self, record: Record, event: Cancelled) -> None:
+        self._blamed_in = self._proposals.get(event.match or "", "")
         self._leave(record, event.ticket, "cancelled")
+
+    def _penalise(self, record: Record, event: Penalised) -> None:
+        """Count a player who let a ready-check down; it follows the cancel of their ticket."""
+        del event
+        if (figures := self._at(self._blamed_in, record)) is not None:
+            figures.count("unready")
 
     def _expire(self, record: Record, event: Expired) -> None:
         self._leave(record, event.ticket, "expired")
@@ -197,13 +210,13 @@ class Figures:
         if (figures := self._at(event.match.queue, record)) is not None:
             figures.count("proposed")
         for ticket_id in event.match.tickets:
-            self._take_aside(record, ticket_id)
+            self._take_aside(record, ticket_id, event.match.queue)
 
     def _repair(self, record: Record, event: Repaired) -> None:
         if (figures := self._at(event.match.queue, record)) is not None:
             figures.count("repaired")
         for ticket_id in event.joined:
-            self._take_aside(record, ticket_id)
+            self._take_aside(record, ticket_id, event.match.queue)
 
     def _dissolve(self, record: Record, event: Dissolved) -> None:
         name = self._proposals.pop(event.match, "")

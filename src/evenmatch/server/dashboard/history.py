@@ -15,8 +15,11 @@ COUNTS = (
     "proposed",
     "repaired",
     "failed",
+    "asked",
+    "unready",
 )
-"""What happened in a tick: `players` were matched, `failed` proposals dissolved."""
+"""What happened in a tick: `players` were matched, `failed` proposals dissolved, and of the players
+`asked` to accept `unready` ones declined, withdrew or said nothing."""
 GAUGES = ("waiting", "p50", "p90", "p99", "longest", "overdue")
 """What was so at the end of a tick; waits in engine seconds."""
 COLUMNS = (*COUNTS, *GAUGES)

@@ -14,6 +14,7 @@ from evenmatch.errors import UnknownMatch
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.shown import (
     Hour,
+    LoopShown,
     MatchShown,
     Queues,
     QueueShown,
@@ -25,6 +26,8 @@ from evenmatch.server.followers import Event, Follower
 from evenmatch.server.logs import log
 from evenmatch.server.responses import encode
 from evenmatch.server.runtime import Runtime
+from evenmatch.server.standstill import Standstills
+from evenmatch.server.timings import BUDGET
 from evenmatch.server.unknown_queues import unknown_queue
 
 EVERY = 1.0
@@ -55,11 +58,13 @@ class Live:
     Args:
         runtime: Whose clock is shown.
         figures: What is shown.
+        standstills: Tells which queues stand still.
     """
 
-    def __init__(self, runtime: Runtime, figures: Figures) -> None:
+    def __init__(self, runtime: Runtime, figures: Figures, standstills: Standstills) -> None:
         self._runtime = runtime
         self._figures = figures
+        self._standstills = standstills
         self._audiences: dict[View, _Audience] = {}
         self._ticker: asyncio.Task[None] | None = None
         self._number = 0
@@ -198,6 +203,22 @@ class Live:
             tuple(figures.qualities),
             gaps_shown(figures.mean_gaps()),
             figures.totals,
+            self._loop(queue),
+            self._standstills.of(queue),
+        )
+
+    def _loop(self, queue: str) -> LoopShown:
+        runtime = self._runtime
+        if runtime.failure is not None:
+            return LoopShown(runtime.lag.longest, BUDGET, 0, 0, 0.0, is_slow=False)
+        recent = runtime.timings.recent(queue, runtime.engine)
+        return LoopShown(
+            round(runtime.lag.longest, 3),
+            BUDGET,
+            recent.decisions,
+            recent.over,
+            round(recent.longest, 3),
+            is_slow=recent.is_slow,
         )
 
     def _event(self, name: str, value: object) -> Event:

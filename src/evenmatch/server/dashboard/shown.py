@@ -12,6 +12,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.server.dashboard.crowd import Heat
 from evenmatch.server.dashboard.history import Table
 from evenmatch.server.dashboard.queue_figures import Made, QueueFigures
+from evenmatch.server.standstill import Standstill
 
 
 class QueueShown(msgspec.Struct, frozen=True, gc=False):
@@ -59,6 +60,25 @@ class GapShown(msgspec.Struct, frozen=True, gc=False):
     value: float
 
 
+class LoopShown(msgspec.Struct, frozen=True, gc=False):
+    """The event loop: its longest stall of the last minute, real seconds, and who decides on it.
+
+    Args:
+        longest: Seconds.
+        decisions: Of the queue's policy in the last five minutes.
+        over: How many of them took longer than `budget` seconds.
+        longest_decision: Seconds.
+        is_slow: Whether that happens again and again.
+    """
+
+    longest: float
+    budget: float
+    decisions: int
+    over: int
+    longest_decision: float
+    is_slow: bool
+
+
 class Tick(msgspec.Struct, frozen=True, gc=False):
     """A queue now.
 
@@ -70,6 +90,7 @@ class Tick(msgspec.Struct, frozen=True, gc=False):
         qualities: Matches by quality, twenty bars from 0 to 1.
         gaps: Means over the last fifty matches without bots.
         totals: Since the server started.
+        still: Where the queue stands still, for how long, and what would be usual.
     """
 
     now: float
@@ -81,6 +102,8 @@ class Tick(msgspec.Struct, frozen=True, gc=False):
     qualities: tuple[int, ...]
     gaps: tuple[GapShown, ...]
     totals: dict[str, int]
+    loop: LoopShown
+    still: Standstill | None
 
 
 class Factor(msgspec.Struct, frozen=True, gc=False):

@@ -9,6 +9,7 @@ const STATES = ["fine", "watch", "alarm"];
 const UNKNOWN = -1;
 const FEW = 4;
 
+const milliseconds = (seconds) => (seconds < 1 ? `${number(Math.round(seconds * 1000))} ms` : span(seconds));
 const level = (value, watch, alarm) => (value >= alarm ? 2 : value >= watch ? 1 : 0);
 
 // Each check returns its value, its level, and what the value is and when it is an alarm.
@@ -31,22 +32,39 @@ const CHECKS = [
     },
   },
   {
-    id: "lost", title: "Failed ready-checks", needsCheck: true,
-    look({ sum }) {
-      const proposed = sum("proposed");
-      // A proposal may be repaired more than once.
-      const broken = Math.min(proposed, sum("repaired") + sum("failed"));
-      if (proposed < LEAST) return [number(broken), UNKNOWN, "lost a player in 5 min."];
-      return [share(broken, proposed), level(broken / proposed, 0.15, 0.3), "of proposals lost a player in 5 min. Alarm from 30\u00a0%."];
+    id: "still", title: "Standstill",
+    look({ still }) {
+      if (!still) return ["–", 0, "Alarm if players for three matches wait and none is made for much longer than usual."];
+      return [span(still.seconds), 2, `without a match, though those who wait could fill up to ${number(still.matches)}. Alarm from ${span(still.limit)}.`];
     },
   },
   {
-    id: "repairs", title: "Repairs", needsCheck: true,
+    id: "lost", title: "Missed ready-checks", needsCheck: true,
     look({ sum }) {
-      const [repaired, failed] = [sum("repaired"), sum("failed")];
-      const broken = repaired + failed;
-      return [broken ? `${number(repaired)} of ${number(broken)}` : "–", broken < LEAST ? UNKNOWN : level(failed / broken, 0.2, 0.5),
-        "failed ready-checks got another player in 5 min. Alarm below half."];
+      // Those who answer now may have been asked before the five minutes.
+      const [asked, unready] = [sum("asked"), Math.min(sum("asked"), sum("unready"))];
+      if (asked < 2 * LEAST) return [number(unready), UNKNOWN, "players declined or did not answer in 5 min."];
+      return [share(unready, asked), level(unready / asked, 0.15, 0.25), "of players asked declined or did not answer in 5 min. Alarm from 25\u00a0%."];
+    },
+  },
+  {
+    id: "repairs", title: "Proposals given up", needsCheck: true,
+    look({ sum }) {
+      // Those that end now may have been proposed before the five minutes.
+      const [proposed, failed, repaired] = [sum("proposed"), Math.min(sum("proposed"), sum("failed")), sum("repaired")];
+      const repairs = `in 5 min, after ${repaired === 1 ? "one repair" : `${number(repaired)} repairs`}`;
+      if (proposed < LEAST) return [number(failed), UNKNOWN, `came to nothing ${repairs}.`];
+      return [share(failed, proposed), level(failed / proposed, 0.1, 0.2), `of proposals came to nothing ${repairs}. Alarm from 20\u00a0%.`];
+    },
+  },
+  {
+    id: "stalls", title: "Stalls",
+    look({ loop, policy }) {
+      const stall = level(loop.longest, 0.25, 1);
+      const told = "is the longest time in the last minute for which the server answered nobody. Alarm from 1 s.";
+      if (!loop.is_slow) return [span(loop.longest), stall, told];
+      const slow = `Policy ${policy} is slow: ${number(loop.over)} of ${number(loop.decisions)} decisions took over ${milliseconds(loop.budget)} in 5 min, the longest ${milliseconds(loop.longest_decision)}.`;
+      return [span(loop.longest), Math.max(stall, level(loop.longest_decision, 0, 1)), `${told} ${slow}`];
     },
   },
 ];
@@ -74,7 +92,7 @@ export function showAlarms(tick, rows, queue, after) {
   if (queueShown !== queue?.name) for (const tile of tiles.values()) tile.level = 0;
   queueShown = queue?.name ?? null;
   const overdue = Math.min(rows.last("overdue") ?? 0, tick.waiting);
-  const facts = { waiting: tick.waiting, overdue, after, waitMax: queue?.wait_max, sum: (name) => rows.sum(name, WINDOW) };
+  const facts = { waiting: tick.waiting, overdue, after, waitMax: queue?.wait_max, still: tick.still, loop: tick.loop, policy: queue?.policy, sum: (name) => rows.sum(name, WINDOW) };
   const wrong = [[], [], []];
   for (const check of CHECKS) {
     const tile = tileOf(check);

@@ -1,0 +1,203 @@
+"""The event loop's lateness, and what follows from it, on a clock that a test sets."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import pytest
+
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.inputs import Accept, Enqueue, Prolong
+from evenmatch.model.queue import Accept as Check
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import ServerSettings
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.server.clock import Clock
+from evenmatch.server.lag import INTERVAL, READ_MOST, Lag, Recent
+from evenmatch.server.parts import Parts, assemble
+from evenmatch.server.recovery import Plan
+
+CHECKED = Queue(name="duel", policy="greedy", accept=Check(seconds=10.0, cooldowns=()))
+WATCHED = Queue(
+    name="watched", policy="periodic:rounds_of=1000", silent_after=10.0, group="watched"
+)
+
+
+class World:
+    """A server whose loop is away when a test says so; the probe never runs by itself."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.runtime = parts.runtime
+        self._now = 0.0
+        self.runtime.clock = Clock(parts.runtime.now(), monotonic=lambda: self._now)
+        self.lag = self.runtime.lag = Lag(monotonic=lambda: self._now)
+        self.lag.begin(self.runtime.note_lag)
+
+    def be_away(self, seconds: float) -> None:
+        """Let time pass in which nothing is read."""
+        self._now += seconds
+
+    def turn(self, seconds: float) -> None:
+        """Let time pass in which the loop comes round as it should."""
+        for _ in range(round(seconds / INTERVAL)):
+            self._now += INTERVAL
+            self.lag.end()
+            self.lag._probe()
+
+    async def enter(self, *players: str, queue: str = "duel") -> list[str]:
+        new = tuple(NewTicket((Player(player),), (queue,)) for player in players)
+        views = await self.runtime.ask(Enqueue(self.runtime.now(), new))
+        return [view.id for view in views]
+
+    async def accept(self, ticket: str) -> None:
+        await self.runtime.ask(Accept(self.runtime.now(), "s0-m1", ticket))
+
+    def state(self, ticket: str) -> tuple[str, str | None]:
+        view = self.runtime.engine.view(ticket)
+        return view.state, view.reason
+
+    def prolongs(self) -> list[Prolong]:
+        records = self.journal.records
+        return [each for each in records if isinstance(each, Prolong)]
+
+    journal: "Journal"
+
+
+class Journal(MemoryJournal):
+    """Remembers inputs as they are appended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[object] = []
+
+    async def append(self, shard, owner, epoch, first_seq, records):  # type: ignore[no-untyped-def]
+        self.records += [each.input for each in records]
+        return await super().append(shard, owner, epoch, first_seq, records)
+
+
+def play(scene: Callable[[World], Awaitable[None]], *, speed: float = 1.0) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(20.0):
+            journal = Journal()
+            settings = msgspec.structs.replace(ServerSettings(), clock_speed=speed)
+            parts = assemble(Plan((CHECKED, WATCHED), settings=settings), journal)
+            await parts.runtime.start()
+            parts.runtime.lag.end()
+            world = World(parts)
+            world.journal = journal
+            world.runtime.clock.speed = speed
+            await scene(world)
+            world.lag.end()
+            parts.presence.close()
+            await parts.runtime.stop()
+
+    asyncio.run(bounded())
+
+
+def test_answer_that_was_sent_in_time_counts_though_it_is_read_late() -> None:
+    async def scene(world: World) -> None:
+        one, other = await world.enter("one", "other")
+        world.turn(2.0)
+        world.be_away(12.0)
+        # The timer is the first to run, as it is on a real loop; the answers are read behind it.
+        world.runtime._fire()
+        assert world.state(one) == world.state(other) == ("proposed", None)
+        await world.accept(one)
+        await world.accept(other)
+        assert world.state(one) == ("matched", None)
+        (prolong,) = world.prolongs()
+        assert prolong.now == pytest.approx(2.0, abs=INTERVAL)
+        assert prolong.seconds == pytest.approx(12.0 + READ_MOST, abs=INTERVAL)
+
+    play(scene)
+
+
+def test_player_who_says_nothing_has_what_was_left_of_their_time() -> None:
+    async def scene(world: World) -> None:
+        one, other = await world.enter("one", "other")
+        world.turn(2.0)
+        world.be_away(12.0)
+        await world.accept(one)
+        world.turn(8.0)
+        assert world.state(other)[0] == "proposed"
+        world.turn(READ_MOST + 2 * INTERVAL)
+        world.runtime._fire()
+        assert world.state(other) == ("cancelled", "silent")
+        assert world.state(one)[0] != "cancelled"
+
+    play(scene)
+
+
+def test_every_long_turn_is_excused_once() -> None:
+    async def scene(world: World) -> None:
+        await world.enter("one", "other")
+        # Turns that are too long, one after the other, with many inputs in each.
+        for number in range(20):
+            world.be_away(0.6)
+            for item in range(3):
+                await world.enter(f"p{number}-{item}", queue="watched")
+            world.turn(INTERVAL)
+        assert len(world.prolongs()) == 20
+        assert world.lag.away == pytest.approx(12.0, abs=20 * INTERVAL)
+        assert world.state("s0-1")[0] == "proposed"
+
+    play(scene)
+
+
+def test_short_lags_and_loops_without_ready_checks_leave_no_record() -> None:
+    async def scene(world: World) -> None:
+        await world.enter("one", queue="watched")
+        world.be_away(30.0)
+        await world.enter("two", queue="watched")
+        await world.enter("three", "four")
+        world.be_away(INTERVAL + 0.05)
+        await world.enter("five", queue="watched")
+        assert world.prolongs() == []
+
+    play(scene)
+
+
+def test_clock_that_runs_faster_excuses_as_much_of_its_own_time() -> None:
+    async def scene(world: World) -> None:
+        one, other = await world.enter("one", "other")
+        world.be_away(2.0)
+        await world.accept(one)
+        await world.accept(other)
+        assert world.state(one) == ("matched", None)
+        (prolong,) = world.prolongs()
+        assert prolong.seconds == pytest.approx(60.0 * (2.0 + READ_MOST))
+
+    play(scene, speed=60.0)
+
+
+def test_heartbeats_that_lie_in_the_sockets_are_read_before_anybody_is_judged() -> None:
+    async def scene(world: World) -> None:
+        beats, silent = await world.enter("beats", "silent", queue="watched")
+        presence = world.parts.presence
+        world.turn(5.0)
+        world.be_away(30.0)
+        presence._look()
+        presence.seen(beats)
+        world.turn(4.0)
+        presence._look()
+        assert world.state(beats) == world.state(silent) == ("waiting", None)
+        world.turn(READ_MOST + 1.0 + 2 * INTERVAL)
+        presence._look()
+        assert world.state(silent) == ("cancelled", "silent")
+        assert world.state(beats) == ("waiting", None)
+        world.turn(10.0)
+        presence._look()
+        assert world.state(beats) == ("cancelled", "silent")
+
+    play(scene)
+
+
+def test_recent_forgets_what_is_long_ago() -> None:
+    recent = Recent(60.0, 0.1)
+    recent.add(0.0, 0.05)
+    recent.add(1.0, 2.0)
+    recent.add(30.0, 0.2)
+    assert recent.of(30.0) == (3, 2, 2.0)
+    assert recent.of(70.0) == (1, 1, 0.2)
+    assert recent.of(200.0) == (0, 0, 0.0)
