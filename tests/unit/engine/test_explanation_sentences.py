@@ -89,7 +89,7 @@ def test_rolling_says_why_a_match_is_not_made_and_when_it_will_be() -> None:
         f"{start - 1.0:.0f} s. In 119 s at the latest it matches this ticket, if the rules allow "
         "it."
     )
-    assert matched_at(engine, ticket, 120.0) == start
+    assert matched_at(engine, ticket, 120.0) <= start
 
 
 def test_threshold_says_when_a_match_is_good_enough() -> None:
@@ -99,7 +99,7 @@ def test_threshold_says_when_a_match_is_good_enough() -> None:
     start = found.queues[0].reason.until
     assert start == pytest.approx(15.0)
     assert "The policy means to start a match with this ticket in 14 s." in found.summary
-    assert matched_at(engine, ticket, 120.0) == start
+    assert matched_at(engine, ticket, 120.0) <= start
 
 
 @pytest.mark.parametrize("name", SERVING)
