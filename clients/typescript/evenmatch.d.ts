@@ -315,6 +315,7 @@ export interface MatchShown {
   cost: number;
   waiting: number | null;
   factors: Array<Factor> | null;
+  gaps: Array<GapShown>;
 }
 
 /** A ticket of a match; `wait` and `skill` are null where the server knows them no more. */
@@ -330,6 +331,13 @@ export interface Factor {
   name: string;
   cost: number;
   weighted: number;
+}
+
+/** What a match is like, or the last matches on average, in the unit of what is compared. */
+export interface GapShown {
+  name: string;
+  unit: string;
+  value: number;
 }
 
 /** Why a ticket still waits, or how it ended. */

@@ -89,6 +89,7 @@ def test_a_match_says_how_it_came_about_at_an_address_of_its_own(
     page = visit().open(f"/#match={match}").page
     expect(page.locator("#sheet-body")).to_contain_text("own1")
     expect(page.locator("#sheet-body")).to_contain_text("spread of rating")
+    expect(page.locator("#gaps")).to_contain_text("rating: gap")
     expect(page.get_by_role("link", name="The match as JSON")).to_have_attribute(
         "href", f"/v1/matches/{match}"
     )

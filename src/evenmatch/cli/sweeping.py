@@ -88,7 +88,7 @@ def _at(
 
 
 def print_sweep(title: str, points: Sequence[Point]) -> None:
-    """Print a table for each policy: a column for each value, and each figure's curve at the end."""
+    """Print a table for each policy: a column for each value, at the end the curve."""
     from rich.table import Table
     from rich.text import Text
 

@@ -20,14 +20,25 @@ ROW = 3.0
 """Inches of a row of curves."""
 
 
+LABELS = 0.09
+"""Part of the axis that the number at a mark takes: nearer marks have none."""
+
+
 def curves_of(points: Sequence[Point]) -> Iterator[tuple[str, str, float]]:
-    """Yield key, words and factor of what is drawn: what any of the points knows."""
-    if any(figure(point.summary, "quality.mean") is not None for point in points):
-        yield "quality.mean", "mean quality", 1.0
+    """Yield key, words and factor of what is drawn: what differs between the points."""
+    if _differs(points, "quality.mean"):
+        yield "quality.mean", "quality (more is better)", 1.0
     for name in dict.fromkeys(name for point in points for name in point.summary.get(GAPS, {})):
-        unit = gap_of_name(name).unit
-        words = f"{name}, {unit}" if unit else name
-        yield f"{GAPS}.{name}.mean", words, 100.0 if unit == "%" else 1.0
+        gap, key = gap_of_name(name), f"{GAPS}.{name}.mean"
+        if _differs(points, key):
+            words = f"{name}, {gap.unit}" if gap.unit else name
+            better = "more" if gap.better > 0 else "less"
+            yield key, f"{words} ({better} is better)", 100.0 if gap.unit == "%" else 1.0
+
+
+def _differs(points: Sequence[Point], key: str) -> bool:
+    known = {value for point in points if (value := figure(point.summary, key)) is not None}
+    return len(known) > 1
 
 
 def plot_sweep(key: str, points: Sequence[Point]) -> str:
@@ -38,7 +49,7 @@ def plot_sweep(key: str, points: Sequence[Point]) -> str:
         points: By policy, each with ascending values.
     """
     curves = list(curves_of(points))
-    rows = math.ceil(len(curves) / COLUMNS)
+    rows = max(1, math.ceil(len(curves) / COLUMNS))
 
     def draw(figure_: Figure) -> None:
         axes = figure_.subplots(rows, COLUMNS, squeeze=False).flatten().tolist()
@@ -67,6 +78,12 @@ def _draw(axes: Axes, points: Sequence[Point], curve: tuple[str, float], color: 
     ]
     waits, heights = [each[0] for each in known], [each[1] for each in known]
     axes.plot(waits, heights, "o-", ms=4, color=color, label=points[0].policy)
-    for wait, height, value in known:
+    span = max(waits, default=0.0) - min(waits, default=0.0)
+    written = math.inf
+    # From the longest wait down: where marks crowd, they are near the shortest.
+    for wait, height, value in sorted(known, reverse=True):
+        if written - wait < LABELS * span:
+            continue
+        written = wait
         axes.annotate(f"{value:g}", (wait, height), (0, 5), textcoords="offset points",
                       ha="center", fontsize=7.5, color=SOFT)  # fmt: skip

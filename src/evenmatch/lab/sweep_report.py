@@ -9,8 +9,8 @@ from evenmatch.lab.report import TEMPLATE, page
 from evenmatch.lab.sweep import Point, Sweep
 
 TEXT = (
-    "Each mark is a value: to the right players wait longer, and what that buys is the height. "
-    "All values met the same arrivals."
+    "Each mark is a value: the further to the right, the longer players wait, and the height is "
+    "what that buys. All values met the same arrivals."
 )
 
 

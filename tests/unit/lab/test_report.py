@@ -9,7 +9,8 @@ import pytest
 
 from evenmatch import simulate
 from evenmatch.errors import NotSupported
-from evenmatch.lab.figures import best_of, shown, with_width
+from evenmatch.lab.distinct import Repeated
+from evenmatch.lab.figures import figure, figures_of, shown, with_width
 from evenmatch.lab.plots import Series, axis_end, plot_waits, pool_over_time, time_unit
 from evenmatch.lab.report import render
 from evenmatch.lab.simulate import Run
@@ -61,11 +62,14 @@ def test_page_of_one_run_has_every_plot_and_loads_nothing() -> None:
 def test_page_of_several_policies_puts_them_beside_each_other() -> None:
     specs = ["greedy", "window:limit=0.1,rate=1"]
     runs = [run(spec) for spec in specs]
-    html = render("<duel>", specs, [(found.summary, found) for found in runs])
+    several = {"greedy": [1.0, 1.2, 1.1], "window": [2.0, 2.3, 2.2]}
+    repeated = Repeated(lambda key: list(several.values()) if key == "wait.mean" else [[], []], 3)
+    html = render("<duel>", specs, [(found.summary, found) for found in runs], repeated)
     assert "The policies beside each other" in html
     assert "&lt;duel&gt;" in html
     assert Page(html).opened.count("svg") == 4
-    assert 'class="best"' in html
+    assert html.count('class="best"') == 1
+    assert "paired differences over 3 runs" in html
 
 
 def test_page_of_several_runs_has_half_widths() -> None:
@@ -139,9 +143,12 @@ def test_figures_read_well() -> None:
         *("0", "12,345", "12,345.7", "0.0001235", "-")
     ]
     assert with_width({"a": 3.14159, "ci95": {"a": 0.0}}, "a", "s") == "3.142 s"
-    assert best_of([1.0, 2.0, None], 1) == {1}
-    assert best_of([1.0, 1.0, 3.0], -1) == {0, 1}
-    assert best_of([1.0, 1.0], 1) == best_of([1.0, 2.0], 0) == best_of([1.0, None], 1) == set()
+    assert with_width({"a": 0.25, "ci95": {"a": 0.02}}, "a", "%") == "25.0 ± 2.0 %"
+    gaps = {"gaps": {"v1.2: gap": {"mean": 3.0, "p95": 5.0}}, "quality": {}}
+    assert [(words, figure(gaps, key)) for key, words, *_ in figures_of([gaps])][-2:] == [
+        ("v1.2: gap", 3.0),
+        ("v1.2: gap, 95 % below", 5.0),
+    ]
 
 
 def test_axis_of_waits_reaches_the_players_without_a_match() -> None:

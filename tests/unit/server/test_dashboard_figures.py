@@ -27,7 +27,7 @@ from evenmatch.ratings.periods import rate_period
 from evenmatch.server.dashboard.crowd import OTHERS, REGIONS_MOST, Crowd, edges_for
 from evenmatch.server.dashboard.figures import MADE_MOST, Figures
 from evenmatch.server.dashboard.history import COARSE_MOST, COLUMNS, FINE_MOST, History
-from evenmatch.server.dashboard.shown import match_shown
+from evenmatch.server.dashboard.shown import GapShown, match_shown
 from evenmatch.server.statistics import Statistics
 from evenmatch.testing import builders
 
@@ -119,6 +119,34 @@ def test_a_match_says_who_waited_and_what_each_criterion_cost() -> None:
     assert shown.waiting == pytest.approx(0.04)
     weighted = sum(each.weighted for each in shown.factors)
     assert shown.cost == pytest.approx(weighted + shown.waiting)
+
+
+def test_a_match_is_told_in_the_units_of_what_is_compared() -> None:
+    world = World(QUICK)
+    figures = world.figures.queues["duel"]
+    assert figures.mean_gaps() == {}
+    for number, gap in enumerate((300, 100)):
+        world.enqueue(1.0 + number, rated(f"a{number}", 1500))
+        world.enqueue(1.5 + number, rated(f"b{number}", 1500 + gap))
+    shown = [match_shown(made, figures).gaps for made in world.figures.made.values()]
+    assert shown == [
+        (GapShown("rating: gap", "", 300.0),),
+        (GapShown("rating: gap", "", 100.0),),
+    ]
+    assert figures.mean_gaps() == {"rating: gap": 200.0}
+    figures.configure(msgspec.structs.replace(QUICK, criteria=()))
+    assert figures.mean_gaps() == {}
+
+
+def test_a_match_with_bots_has_no_gaps() -> None:
+    bots = msgspec.structs.replace(QUICK, on_deadline="bots", wait_max=10.0)
+    world = World(bots)
+    world.enqueue(1.0, rated("a", 1500))
+    world.give(Advance(11.0))
+    (made,) = world.figures.made.values()
+    assert made.match.bots == 1
+    assert match_shown(made, world.figures.queues["duel"]).gaps == ()
+    assert world.figures.queues["duel"].mean_gaps() == {}
 
 
 def test_expired_tickets_are_counted_and_leave() -> None:

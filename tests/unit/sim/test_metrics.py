@@ -8,12 +8,12 @@ import pytest
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import Match
-from evenmatch.model.queue import Format, Queue
+from evenmatch.model.queue import Criterion, Format, Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Value
 from evenmatch.sim.groups import groups_of
 from evenmatch.sim.history import CANCELLED, EXPIRED, History
-from evenmatch.sim.metrics import quality_figures, summarize, wait_figures
+from evenmatch.sim.metrics import quality_figures, summaries_of_shares, summarize, wait_figures
 
 QUEUES = (Queue("main", wait_price=2.0), Queue("other", wait_price=10.0))
 
@@ -95,6 +95,51 @@ def test_figures_of_an_empty_run_are_null_or_zero() -> None:
     assert set(summary["wait"].values()) == {None}
     assert summary["quality"] == {"mean": None, "p10": None}
     assert_finite(summary)
+
+
+def test_gaps_are_those_of_counted_matches_that_have_them() -> None:
+    past = history(warmup=1.0)
+    for at, (one, two) in enumerate((("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"))):
+        enter(past, one, 1.0 * at)
+        enter(past, two, 1.0 * at)
+    match(past, 0.0, "a", "b")
+    for names, gaps in ((("c", "d"), {"x: gap": 4.0}), (("e", "f"), {}), (("g", "h"), {"y": 1.0})):
+        number = len(past.matches)
+        made = Match(f"m{number}", "main", float(number), names, ((names[0],), (names[1],)), ())
+        past.match(made, gaps)
+    past.finish(4.0)
+    assert summarize(past, QUEUES)["gaps"] == {
+        "x: gap": {"mean": 4.0, "p95": 4.0},
+        "y": {"mean": 1.0, "p95": 1.0},
+    }
+
+
+def test_cost_of_criteria_is_what_waiting_and_bots_do_not_cost() -> None:
+    spread = Criterion("spread", "rating")
+    queue = Queue("main", criteria=(spread,), wait_price=2.0, wait_max=5.0)
+    past = history()
+    enter(past, "a", 0.0, size=3)
+    enter(past, "b", 4.0)
+    match(past, 4.0, "a", "b", cost=2.0 * (3 * 4.0 + 5.0) + 0.75, bots=1)
+    past.finish(4.0)
+    assert summarize(past, [queue])["cost_criteria"] == 0.75
+    assert summarize(past, QUEUES)["cost_criteria"] == 0.0
+
+
+def test_shares_divide_tickets_evenly_and_each_match_once() -> None:
+    past = history()
+    for at in range(9):
+        enter(past, f"t{at}", float(at))
+    for first in (0, 2, 4, 6):
+        match(past, first + 1.0, f"t{first}", f"t{first + 1}", cost=float(first))
+    past.finish(9.0)
+    shares = list(summaries_of_shares(past, QUEUES, 3))
+    assert [each["tickets"] for each in shares] == [3, 3, 3]
+    assert [each["matches"] for each in shares] == [1, 2, 1]
+    assert [each["cost"] for each in shares] == [0.0, 6.0, 6.0]
+    whole = summarize(past, QUEUES)
+    assert sum(each["cost_waiting"] for each in shares) == whole["cost_waiting"]
+    assert list(summaries_of_shares(past, QUEUES, 10)) == []
 
 
 def test_waits_are_per_player_and_costs_per_match() -> None:

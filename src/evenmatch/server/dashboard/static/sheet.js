@@ -239,7 +239,7 @@ function gapTable(gaps, usual) {
     make("td", { class: "number" }, value(gap)), means.size ? make("td", { class: "number" }, means.get(gap.name) ?? "–") : null));
   return [make("h3", {}, "How close it is"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Gaps of this match" }, make("table", { id: "gaps" },
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Compared"), make("th", { scope: "col", class: "number" }, "This match"),
-      means.size ? make("th", { scope: "col", class: "number" }, "Mean of the last 50") : null)),
+      means.size ? make("th", { scope: "col", class: "number" }, "Last matches, mean") : null)),
     make("tbody", {}, ...rows)))];
 }
 

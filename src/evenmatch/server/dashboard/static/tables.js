@@ -117,7 +117,7 @@ export function showMatches(matches, now) {
 export function showGaps(gaps) {
   const line = byId("gaps-summary");
   line.hidden = !gaps.length;
-  say(line, gaps.length ? `The last 50 on average: ${gapsText(gaps)}.` : "");
+  say(line, gaps.length ? `On average: ${gapsText(gaps)}.` : "");
 }
 
 export function showAgo(now) {

@@ -50,10 +50,10 @@ const APART = {
   "team gap of sums": (of, value) => `${of} ${value} apart between the sums of teams`,
   "player gap": (of, value) => `${of} ${value} apart between two players`,
   "widest gap": (of, value) => `${of} ${value} apart from the lowest to the highest`,
-  "mean ping": (of, value) => `a ping of ${value}`,
-  "worst ping": (of, value) => `${value} for whom it is worst`,
+  "mean ping": (of, value) => `a mean ping of ${value}`,
+  "worst ping": (of, value) => `a worst ping of ${value}`,
   "players off their role": (of, value) => `${value} of players off their role`,
-  "teams of the same party sizes": (of, value) => `${value} with the same party sizes in all teams`,
+  "teams of the same party sizes": (of, value) => `${value} of matches with the same party sizes in all teams`,
 };
 
 // Gaps in one clause: "rating 120 apart between teams, a ping of 48 ms".

@@ -1,0 +1,106 @@
+"""`--sweep` as it is called: tables, JSON, pages, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.test_simulate import SCENARIO, call
+
+SWEEP = "wait_price=0.001..0.1:3"
+PRICE = ("--policy", "price")
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    path = tmp_path / "duel.toml"
+    path.write_text(SCENARIO)
+    return str(path)
+
+
+def sweep_of(capsys: pytest.CaptureFixture[str], *tokens: str) -> dict[str, Any]:
+    code, out, err = call(capsys, *tokens, "--json")
+    assert (code, err, out.count("\n")) == (0, "", 1)
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_each_value_gives_the_figures_of_a_file_with_it(
+    capsys: pytest.CaptureFixture[str], scenario: str, tmp_path: Path
+) -> None:
+    found = sweep_of(capsys, "simulate", scenario, *PRICE, "--sweep", SWEEP)
+    assert found["sweep"] == "wait_price"
+    assert [each.pop("value") for each in found["runs"]] == [0.001, 0.01, 0.1]
+    for own, value in zip(found["runs"], ("0.001", "0.01", "0.1"), strict=True):
+        path = tmp_path / "other.toml"
+        path.write_text(SCENARIO.replace("wait_max = ", f"wait_price = {value}\nwait_max = "))
+        code, out, _ = call(capsys, "simulate", str(path), *PRICE, "--json")
+        assert (code, json.loads(out)) == (0, own)
+
+
+def test_policies_are_swept_beside_each_other_over_runs(
+    capsys: pytest.CaptureFixture[str], scenario: str
+) -> None:
+    tokens = ("--policy", "delay_greedy", "--policy", "delay_greedy:factor=3", "--runs", "2")
+    sweep = ("--sweep", "policy:factor=1..2:2")
+    found = sweep_of(capsys, "compare", scenario, *tokens, *sweep)
+    rows = [(each["policy"], each["value"]) for each in found["runs"]]
+    assert rows == [
+        *(("delay_greedy", 1.0), ("delay_greedy", 2.0)),
+        *(("delay_greedy:factor=3", 1.0), ("delay_greedy:factor=3", 2.0)),
+    ]
+    assert found["runs"][0]["ci95"]["wait"]["mean"] is not None
+    # The swept parameter replaces the one that was given.
+    assert found["runs"][1]["cost"] == found["runs"][3]["cost"]
+
+
+def test_a_table_has_a_column_for_each_value_and_a_curve_for_each_figure(
+    capsys: pytest.CaptureFixture[str], scenario: str
+) -> None:
+    code, out, err = call(capsys, "simulate", scenario, *PRICE, "--sweep", SWEEP)
+    assert (code, err) == (0, "")
+    title, head, *rows = out.splitlines()
+    assert title == f"{scenario}, wait_price"
+    assert head.split() == ["0.001", "0.01", "0.1"]
+    names = [row.split("  ")[0] for row in rows]
+    assert names == [
+        *("wait, mean", "wait, 95 % below", "quality, mean", "quality, 90 % above"),
+        *("rating: gap", "tickets without a match"),
+    ]
+    # The dearer the wait, the shorter it is, and the wider the gap.
+    assert [rows[0][-3], rows[0][-1]] == ["█", "▁"]
+    assert [rows[4][-3], rows[4][-1]] == ["▁", "█"]
+
+
+def test_a_page_has_the_curves_and_all_values(
+    capsys: pytest.CaptureFixture[str], scenario: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    page = tmp_path / "page.html"
+    tokens = ("--policy", "greedy", "--policy", "price", "--sweep", SWEEP, "--report", str(page))
+    code, _, err = call(capsys, "compare", scenario, *tokens)
+    assert (code, err) == (0, "")
+    html = page.read_text()
+    assert html.count("<svg") == 1
+    assert "What waiting buys: wait_price from 0.001 to 0.1" in html
+    assert "wait_price = 0.01, price" in html
+    assert "http" not in html.replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "why"),
+    [
+        (("--sweep", "wait_max"), "--sweep must be KEY=A..B"),
+        (("--sweep", "wait_max=-5..5"), "wait_max must be"),
+        (("--sweep", "rules[0].limit=1..2"), "no queue of the scenario has such a key"),
+        (("--sweep", SWEEP, "--matches", "m.jsonl"), "leave out --sweep"),
+        (("--sweep", "policy:nothing=1..2"), "has no parameter 'nothing'"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused(
+    capsys: pytest.CaptureFixture[str], scenario: str, tokens: tuple[str, ...], why: str
+) -> None:
+    code, out, err = call(capsys, "simulate", scenario, *tokens)
+    assert (code, out) == (2, "")
+    assert why in err
