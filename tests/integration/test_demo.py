@@ -84,12 +84,12 @@ def test_demo_of_teams_loses_nobody_and_tells_of_every_region() -> None:
     figures = json.loads(done.stdout)
     assert figures["lost"] == figures["duplicated"] == figures["merged"] == 0
     assert_checks_add_up(figures)
-    # An answer takes up to 3 s, so that after 6 + 2 s matches of six are still being repaired.
-    assert figures["matched"] > 0.85 * (figures["tickets"] - figures["checks"]["declined"])
-    # 6 s of 60 world seconds each, in which 200 players a minute come: 1,200 +- 4 x 35, roughly.
-    assert 1_000 < figures["players"] < 1_400
+    # At the end some matches of six are still being repaired.
+    assert figures["matched"] > 0.75 * (figures["tickets"] - figures["checks"]["declined"])
+    # 6 s of 30 world seconds each, in which 200 players a minute come: 600 +- 4 x 25, roughly.
+    assert 480 < figures["players"] < 720
     regions = figures["regions"]
-    assert regions["europe_west"]["players"] > regions["us_east"]["players"] > 100
+    assert regions["europe_west"]["players"] > regions["us_east"]["players"] > 40
     assert sum(each["players"] for each in regions.values()) <= figures["players"]
     assert all(0.0 < each["quality"]["mean"] <= 1.0 for each in regions.values())
     assert all(each["wait"]["mean"] >= 0.0 for each in regions.values())

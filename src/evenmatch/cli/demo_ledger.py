@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -108,10 +108,12 @@ class Ledger:
 
     Args:
         url: The address of the status page.
+        ended: Why tickets ended without a match; whoever hears of it adds to it.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, ended: Mapping[str, str] | None = None) -> None:
         self.url = url
+        self.ended = {} if ended is None else ended
         self.merged = 0
         self.cooling = 0
         self.born: dict[str, float] = {}
@@ -144,6 +146,11 @@ class Ledger:
                       for _ in self.parties[t]]  # fmt: skip
         self.gaps = [self._gap(match) for match in matches]
         self.qualities = [match.quality for match in matches if match.quality is not None]
+
+    @property
+    def waiting(self) -> int:
+        """Return how many acknowledged tickets have neither played nor ended, as far as heard."""
+        return sum(t not in self.match_count and t not in self.ended for t in self.born)
 
     @property
     def matched(self) -> int:

@@ -61,9 +61,9 @@ class Run:
         speed: float,
         tell: Callable[[Ledger], None],
     ) -> None:
-        self.ledger = Ledger(client.url)
         self._client = client
         self._crowd = Crowd(client, setting.answers, speed)
+        self.ledger = Ledger(client.url, self._crowd.ended)
         self._guests = guests
         self._speed = speed
         self._queue = setting.queue

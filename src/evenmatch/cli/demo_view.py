@@ -60,11 +60,10 @@ class View:
             return
         self._shown_at = now
         ledger.measure()
-        waiting = len(ledger.born) - ledger.matched
-        table = _table(ledger.matched, waiting, spread(ledger.waits), spread(ledger.gaps))
+        table = _table(ledger.matched, ledger.waiting, spread(ledger.waits), spread(ledger.gaps))
         regions = ledger.regions()
         if regions:
-            table.add_row("quality", _words(spread(ledger.qualities), "", 3))
+            table.add_row("quality", _mean(spread(ledger.qualities)))
         table.add_row("dashboard", ledger.url)
         self._progress.update(self._task, completed=now - self._began)
         shown = [_by_region(regions)] if regions else []
@@ -89,9 +88,10 @@ def print_summary(console: Console, figures: Figures) -> None:
     """Print what a run came to."""
     table = _table(figures.matched, figures.waiting, figures.wait, figures.rating_gap)
     if isinstance(figures.simulated, Spread) and figures.simulated.mean is not None:
-        table.add_row("simulated", f"wait {figures.simulated.mean:,.1f} s in the mean")
+        simulated = f"the same players wait {figures.simulated.mean:,.1f} s on average"
+        table.add_row("simulated", simulated)
     if isinstance(figures.quality, Spread):
-        table.add_row("quality", _words(figures.quality, "", 3))
+        table.add_row("quality", _mean(figures.quality))
     checks = figures.checks
     table.add_row(
         "ready-checks",
@@ -150,8 +150,12 @@ def _by_region(regions: dict[str, RegionFigures]) -> Table:
     return table
 
 
-def _words(values: Spread, unit: str, digits: int = 1) -> str:
+def _words(values: Spread, unit: str) -> str:
     if values.mean is None or values.p50 is None or values.p95 is None:
         return "none yet"
-    mean, p50, p95 = (f"{value:,.{digits}f}" for value in (values.mean, values.p50, values.p95))
-    return f"{mean}{unit} in the mean; half are below {p50}{unit}, 95 of 100 below {p95}{unit}"
+    mean, p50, p95 = (f"{value:,.1f}{unit}" for value in (values.mean, values.p50, values.p95))
+    return f"{mean} on average; half at most {p50}, 95 of 100 at most {p95}"
+
+
+def _mean(values: Spread) -> str:
+    return "none yet" if values.mean is None else f"{values.mean:.3f} of 1 on average"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from itertools import islice, takewhile
 
 import msgspec
 import numpy as np
 
 from evenmatch.config import parse_server
+from evenmatch.cost.objective import Objective
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Answers, Arrivals, Scenario
@@ -32,7 +34,7 @@ seconds = %r
 repair = %r
 
 [[queue.criteria]]"""
-ANSWER_SECONDS = 0.25
+ANSWER_SECONDS = 0.5
 """Real seconds for an answer over HTTP, on a busy machine; the world's clock runs faster."""
 ACCEPT_MIN, REPAIR_MIN = 15.0, 10.0
 """World seconds for an answer and for a repair, however slow the clock is."""
@@ -231,7 +233,7 @@ class Setting(msgspec.Struct, frozen=True):
         Raises:
             ConfigError: More would come than a demo can check, or hours of what does not end.
         """
-        coming = arrivals_of(self.arrivals, np.random.SeedSequence(0))
+        coming = self._coming()
         if not self.is_recorded:
             if hours is not None:
                 raise ConfigError("--hours goes with --world duel; the others have no end")
@@ -245,6 +247,14 @@ class Setting(msgspec.Struct, frozen=True):
         feed = min(feed, span / pace)
         return Plan([guest for guest in chosen if guest.at <= feed * pace], pace, feed)
 
+    def _coming(self) -> Iterator[Arrival]:
+        """Yield the arrivals; players bring what the queue asks for, as a game's client does."""
+        (queue,) = parse_server(self.config)[0]
+        asked = Objective(queue).declared
+        for arrival in arrivals_of(self.arrivals, np.random.SeedSequence(0)):
+            players = tuple([_with(asked, player) for player in arrival.ticket.players])
+            yield Arrival(arrival.at, NewTicket(players))
+
     def server_config(self, speed: float) -> str:
         """Return the configuration of a server whose clock runs at a speed."""
         seconds = ANSWER_SECONDS * speed
@@ -255,6 +265,12 @@ class Setting(msgspec.Struct, frozen=True):
         """Return the scenario whose simulation meets the same players with the same queue."""
         queues: tuple[Queue, ...] = parse_server(self.server_config(speed))[0]
         return Scenario(queues=queues, seed=1, answers=self.answers)
+
+
+def _with(asked: AbstractSet[str], player: Player) -> Player:
+    """Return a player who brings no attributes but those."""
+    own = {name: value for name, value in player.attributes.items() if name in asked}
+    return msgspec.structs.replace(player, attributes=own)
 
 
 def busiest(guests: list[Guest], span: float) -> tuple[list[Guest], float]:
@@ -303,7 +319,7 @@ SETTINGS = {
     ),
     "3v3": Setting(
         "three against three, 20:00 CET", "threes", THREES, EVENING,
-        Answers(decline=0.03, silent=0.01), speed=60.0,
+        Answers(decline=0.03, silent=0.01), speed=30.0,
     ),
     "5v5": Setting(
         "five against five, 20:00 CET", "hero", FIVES, HEROES,

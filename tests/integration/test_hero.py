@@ -1,0 +1,101 @@
+"""The bots of examples/hero on a real server: everybody ends somewhere, nobody in two matches."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from evenmatch.client import Client
+from tests.integration.serving import Server
+
+HERO = Path(__file__).parents[2] / "examples" / "hero"
+CONFIG = (HERO / "hero.toml").read_text(encoding="utf-8")
+IMPATIENT = CONFIG.replace("silent_after = 30", "silent_after = 5")
+SEATS = Counter(tank=1, damage=2, support=2)
+
+
+def ready(server: Server) -> Server:
+    """Return the server once its solvers are compiled."""
+    while server.call("GET", "/readyz").status != 200:
+        time.sleep(0.1)
+    return server
+
+
+def bots(url: str, *arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, str(HERO / "bots.py"), url, "--bots", "60", "--spread", "1"]
+    command += ["--match-seconds", "2", "--decline", "0.05", "--silent", "0.02", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: "subprocess.Popen[str]") -> Counter[str]:
+    """Return the numbers of the first line of the summary of bots that end well."""
+    shown, errors = process.communicate(timeout=120.0)
+    assert (process.returncode, errors) == (0, "")
+    assert "0 players were in two matches at once, 0 tickets ended for another reason" in shown
+    line = next(line for line in shown.splitlines() if " tickets of " in line)
+    return Counter({word: int(count) for count, word in re.findall(r"(\d+) ([a-z]+)", line)})
+
+
+def assert_matches_are_whole(url: str) -> int:
+    """Assert that every match of the feed has its roles and no ticket of another; count them."""
+    with Client(url) as client:
+        matches = client.page("hero", 0).matches
+    tickets = Counter(ticket for match in matches for ticket in match.tickets)
+    assert set(tickets.values()) <= {1}
+    for match in matches:
+        assert len({player for team in match.players for player in team}) == 10
+        assert match.roles is not None
+        assert [Counter(roles) for roles in match.roles] == [SEATS, SEATS]
+    return len(matches)
+
+
+def wait_until_empty(url: str) -> None:
+    """Return when nobody waits: a ticket whose bot ended while it was created is dropped."""
+    give_up = time.monotonic() + 60.0
+    with Client(url) as client:
+        while client.queues()[0].waiting:
+            assert time.monotonic() < give_up
+            time.sleep(0.2)
+
+
+def test_bots_play_heroes_and_all_of_them_end_somewhere(tmp_path: Path) -> None:
+    server = ready(Server(tmp_path, IMPATIENT))
+    try:
+        counts = ended(bots(server.url, "--minutes", "0.33"))
+        parts = ("matched", "declined", "silent", "expired", "cancelled")
+        assert counts["tickets"] == sum(counts[part] for part in parts)
+        assert counts["matched"] > 10
+        assert counts["declined"] + counts["silent"] > 0
+        wait_until_empty(server.url)
+        assert assert_matches_are_whole(server.url) >= 2
+    finally:
+        server.stop()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal to send")
+def test_bots_survive_a_killed_server_and_end_by_ctrl_c(tmp_path: Path) -> None:
+    server = ready(Server(tmp_path, IMPATIENT))
+    playing = bots(server.url, "--minutes", "5")
+    try:
+        with Client(server.url) as client:
+            while len(client.page("hero", 0).matches) < 2:
+                time.sleep(0.1)
+        server.kill()
+        server = Server(tmp_path, IMPATIENT, port=server.port)
+        with Client(server.url) as client:
+            before = len(client.page("hero", 0).matches)
+            while len(client.page("hero", 0).matches) < before + 2:
+                time.sleep(0.1)
+        playing.send_signal(signal.SIGINT)
+        ended(playing)
+        wait_until_empty(server.url)
+        assert_matches_are_whole(server.url)
+    finally:
+        playing.kill()
+        playing.wait()
+        server.stop()
