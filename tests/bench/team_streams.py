@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evenmatch.config import load_scenario
 from evenmatch.errors import ConfigError
 from evenmatch.lab.stream_study import StreamFigures, Window, stream_figures
-from evenmatch.model.scenario import Scenario
+from evenmatch.model.scenario import Answers, Scenario
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.stream import Arrival
 from evenmatch.sim.world_arrivals import world_arrivals
@@ -57,7 +57,10 @@ def window_of(rate: float) -> Window:
 
 
 def scenario_of(stream: Stream) -> Scenario:
-    """Return the scenario of a stream."""
+    """Return the scenario of a stream.
+
+    Everybody accepts a ready-check at once, so that waits and qualities are the policy's.
+    """
     scenario = load_scenario(ROOT / "scenarios" / f"{stream.scene}.toml")
     arrivals, window = scenario.arrivals, window_of(stream.rate)
     if arrivals is None or arrivals.world is None:
@@ -66,7 +69,8 @@ def scenario_of(stream: Stream) -> Scenario:
     counted = 60.0 * stream.share * PLAYERS_WANTED[nearest] / stream.rate
     duration = window.warmup + counted + window.cooldown
     world = replace(arrivals.world, player_rate=stream.rate / 60.0)
-    return replace(scenario, arrivals=replace(arrivals, world=world, duration=duration))
+    arrivals = replace(arrivals, world=world, duration=duration)
+    return replace(scenario, arrivals=arrivals, answers=Answers())
 
 
 def has_target() -> bool:
@@ -105,8 +109,17 @@ class Knob(msgspec.Struct, frozen=True):
             queues = tuple(replace(each, wait_price=place) for each in scenario.queues)
             scenario = replace(scenario, queues=queues)
             return stream_figures(scenario, self.policy, stream.seed, window)
-        spec = f"{self.policy}{',' if ':' in self.policy else ':'}{self.name}={place:.6g}"
+        spec = with_knob(self.policy, self.name, place)
         return stream_figures(scenario, spec, stream.seed, window)
+
+
+def with_knob(policy: str, name: str, place: float) -> str:
+    """Return a SPEC with another parameter.
+
+    >>> with_knob("rounds:effort=9", "every", 30.0)
+    'rounds:effort=9,every=30'
+    """
+    return f"{policy}{',' if ':' in policy else ':'}{name}={place:.6g}"
 
 
 def knob_of(policy: str) -> Knob:
