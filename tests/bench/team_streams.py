@@ -49,11 +49,12 @@ class Stream(msgspec.Struct, frozen=True):
 def window_of(rate: float) -> Window:
     """Return which arrivals count: what is learnt at first and not matched at last does not.
 
-    >>> window_of(200.0)
-    Window(warmup=300.0, cooldown=300.0)
+    >>> window_of(20.0)
+    Window(warmup=1200.0, cooldown=900.0)
     """
-    ends = min(max(60_000.0 / rate, 300.0), 1_800.0)
-    return Window(ends, ends)
+    return Window(
+        min(max(24_000.0 / rate, 300.0), 1_800.0), min(max(18_000.0 / rate, 300.0), 900.0)
+    )
 
 
 def scenario_of(stream: Stream) -> Scenario:

@@ -139,8 +139,15 @@ def test_a_knob_that_turns_the_other_way_is_found_too() -> None:
 
 
 def test_a_wait_that_cannot_be_had_is_said_to_lie_beyond() -> None:
-    found = at_wait(lambda knob: _figures(max(20.0, knob), 70.0), 10.0, 10.0, 1.0)
+    asked: list[float] = []
 
+    def run(knob: float) -> StreamFigures:
+        asked.append(knob)
+        return _figures(max(20.0, knob), 70.0)
+
+    found = at_wait(run, 10.0, 10.0, 1.0)
+
+    assert len(asked) == 2
     assert found.beyond == pytest.approx(1.0)
     assert found.mean == 70.0
 
@@ -170,7 +177,7 @@ def test_a_stream_holds_the_players_that_count_between_its_ends() -> None:
     arrivals = scenario_of(Stream("world_3v3", 20.0, 1)).arrivals
 
     assert arrivals is not None
-    assert arrivals.duration == pytest.approx(1_800.0 + 3_900.0 + 1_800.0)
+    assert arrivals.duration == pytest.approx(1_200.0 + 3_900.0 + 900.0)
 
 
 def test_a_lull_thins_the_arrivals_while_it_lasts() -> None:
