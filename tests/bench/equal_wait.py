@@ -23,6 +23,8 @@ STEP_MOST = math.log(4.0)
 ASIDE = 0.15
 """How far beside the wanted wait the last runs are sent, so that a line has two ends."""
 RUNS_LEAST, RUNS_MOST = 3, 6
+STUCK = 0.003
+"""Runs whose waits differ by less are the same to the knob, as a logarithm."""
 FAR = 0.45
 """Runs further away from the wanted wait, as a logarithm, say nothing of it."""
 
@@ -97,6 +99,19 @@ def is_enough(waits: Sequence[float], wanted: float) -> bool:
     )
 
 
+def is_stuck(points: Sequence[Point], wanted: float) -> bool:
+    """Return whether turning the knob on brings the wait no nearer: there is none such."""
+    if len(points) < 2:
+        return False
+    last, before = points[-1], points[-2]
+    is_same = abs(math.log(last.figures.wait / before.figures.wait)) < STUCK
+    return (
+        is_same
+        and abs(math.log(last.knob / before.knob)) > 0.1
+        and not any(abs(math.log(each.figures.wait / wanted)) < STUCK for each in points)
+    )
+
+
 def at_wait(
     run: Callable[[float], StreamFigures], wanted: float, first: float, slope: float
 ) -> AtWait:
@@ -111,7 +126,7 @@ def at_wait(
     points = [Point(first, run(first))]
     while len(points) < RUNS_MOST:
         waits = [each.figures.wait for each in points]
-        if is_enough(waits, wanted):
+        if is_enough(waits, wanted) or is_stuck(points, wanted):
             break
         known = [(each.knob, max(each.figures.wait, 1e-3)) for each in points]
         knob = next_knob(known, wanted, slope)

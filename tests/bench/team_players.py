@@ -1,8 +1,7 @@
 """The queue of a hero shooter for a server, and the parties who come to it.
 
 Both are those of `scenarios/hero_5v5.toml`: its queue without its arrivals, and its world at
-another rate. Where the world gives players no roles they are drawn here: members of a party take
-different seats of one team, and some would play others too.
+another rate.
 """
 
 from __future__ import annotations
@@ -16,15 +15,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from evenmatch.config import load_scenario
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import Player
 from evenmatch.sim.world_arrivals import world_arrivals
 from tests.bench.processes import ROOT
 
 SCENE = ROOT / "scenarios" / "hero_5v5.toml"
 QUEUE = "hero"
 SEATS = ("tank", "damage", "damage", "support", "support")
-OTHER_SHARE = 0.35
-"""Of players who would take a further role, for each of them."""
 FAR = 900.0
 """Milliseconds with which nobody is near to any server."""
 DEVIATION = 80.0
@@ -95,10 +92,9 @@ def party_bodies(rate: float, count: int, seed: int) -> Iterator[tuple[bytes, in
     per_ticket = 1.0 / sum(share / size for size, share in enumerate(shares, start=1))
     world = replace(arrivals.world, player_rate=rate * per_ticket)
     arrivals = replace(arrivals, world=world, duration=None, count=count)
-    rng = random.Random(seed)
     stream = world_arrivals(arrivals, np.random.SeedSequence(seed))
     for arrival in islice(stream, count):
-        players = _with_roles(arrival.ticket, rng)
+        players = arrival.ticket.players
         yield msgspec.json.encode(_body(players, f"{seed}.")), len(players)
 
 
@@ -137,23 +133,6 @@ def _regions() -> list[str]:
         assert isinstance(known, dict)
         _NAMES.extend(known)
     return _NAMES
-
-
-def _with_roles(ticket: NewTicket, rng: random.Random) -> tuple[Player, ...]:
-    """Return the players with roles that go together in one team."""
-    if all(player.roles for player in ticket.players):
-        return ticket.players
-    seats = rng.sample(SEATS, len(ticket.players))
-    return tuple(
-        Player(each.id, attributes=each.attributes, roles=_roles(seat, rng))
-        for each, seat in zip(ticket.players, seats, strict=True)
-    )
-
-
-def _roles(seat: str, rng: random.Random) -> tuple[str, ...]:
-    others = [role for role in dict.fromkeys(SEATS) if role != seat]
-    rng.shuffle(others)
-    return (seat, *(role for role in others if rng.random() < OTHER_SHARE))
 
 
 def _body(players: tuple[Player, ...], prefix: str) -> dict[str, object]:

@@ -15,7 +15,8 @@
 - `recovery`: after a lull, a burst of ten times as many, and a change of who comes, the time until
   those who come wait within 30 % of the target again; means over all streams, in bins of half a
   target.
-- `hindsight`: what a planner reaches that sees the next `--foresight` seconds (`hindsight`).
+- `hindsight`, `hindsight-greedy`: what a planner reaches that sees the next `--foresight` seconds,
+  at the mean wait of `rolling` and of `greedy` (module `hindsight`).
 
 Streams are 900 to 3,000 players long with `--quick` a third of that, and three instead of ten. Each
 is a process of its own, `--jobs` at a time, ended after `--limit` seconds. `--source` takes the
@@ -43,7 +44,8 @@ from evenmatch.lab.stream_study import interval
 from tests.bench.processes import ROOT
 from tests.bench.team_streams import RATES, SCENES, WAITS
 
-WHATS = ("rounds", "greedy", "threshold", "target", "day", "recovery", "hindsight")
+WHATS = ("rounds", "greedy", "threshold", "target", "day", "recovery", "hindsight",
+         "hindsight-greedy")  # fmt: skip
 AGAINST = ("rounds", "greedy", "threshold")
 TARGETS = (15.0, 30.0, 60.0)
 SEEDS, QUICK_SEEDS = 10, 3

@@ -87,7 +87,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     target_wait: float = 0.0
     wait_price: float = 0.0
     is_local: bool = False
-    decline: float = 0.03
+    decline: float = 0.02
     silent: float = 0.01
     beating: float = 0.0
     seed: int = 1

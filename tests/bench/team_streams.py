@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evenmatch.config import load_scenario
 from evenmatch.errors import ConfigError
 from evenmatch.lab.stream_study import StreamFigures, Window, stream_figures
-from evenmatch.model.scenario import Scenario
+from evenmatch.model.scenario import Answers, Scenario
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.stream import Arrival
 from evenmatch.sim.world_arrivals import world_arrivals
@@ -49,15 +49,19 @@ class Stream(msgspec.Struct, frozen=True):
 def window_of(rate: float) -> Window:
     """Return which arrivals count: what is learnt at first and not matched at last does not.
 
-    >>> window_of(200.0)
-    Window(warmup=300.0, cooldown=300.0)
+    >>> window_of(20.0)
+    Window(warmup=1200.0, cooldown=900.0)
     """
-    ends = min(max(60_000.0 / rate, 300.0), 1_800.0)
-    return Window(ends, ends)
+    return Window(
+        min(max(24_000.0 / rate, 300.0), 1_800.0), min(max(18_000.0 / rate, 300.0), 900.0)
+    )
 
 
 def scenario_of(stream: Stream) -> Scenario:
-    """Return the scenario of a stream."""
+    """Return the scenario of a stream.
+
+    Everybody accepts a ready-check at once, so that waits and qualities are the policy's.
+    """
     scenario = load_scenario(ROOT / "scenarios" / f"{stream.scene}.toml")
     arrivals, window = scenario.arrivals, window_of(stream.rate)
     if arrivals is None or arrivals.world is None:
@@ -66,7 +70,8 @@ def scenario_of(stream: Stream) -> Scenario:
     counted = 60.0 * stream.share * PLAYERS_WANTED[nearest] / stream.rate
     duration = window.warmup + counted + window.cooldown
     world = replace(arrivals.world, player_rate=stream.rate / 60.0)
-    return replace(scenario, arrivals=replace(arrivals, world=world, duration=duration))
+    arrivals = replace(arrivals, world=world, duration=duration)
+    return replace(scenario, arrivals=arrivals, answers=Answers())
 
 
 def has_target() -> bool:
@@ -105,8 +110,17 @@ class Knob(msgspec.Struct, frozen=True):
             queues = tuple(replace(each, wait_price=place) for each in scenario.queues)
             scenario = replace(scenario, queues=queues)
             return stream_figures(scenario, self.policy, stream.seed, window)
-        spec = f"{self.policy}{',' if ':' in self.policy else ':'}{self.name}={place:.6g}"
+        spec = with_knob(self.policy, self.name, place)
         return stream_figures(scenario, spec, stream.seed, window)
+
+
+def with_knob(policy: str, name: str, place: float) -> str:
+    """Return a SPEC with another parameter.
+
+    >>> with_knob("rounds:effort=9", "every", 30.0)
+    'rounds:effort=9,every=30'
+    """
+    return f"{policy}{',' if ':' in policy else ':'}{name}={place:.6g}"
 
 
 def knob_of(policy: str) -> Knob:

@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 import evenmatch
+from evenmatch.errors import ConfigError
 from evenmatch.lab.stream_study import StreamFigures
-from evenmatch.model.scenario import Scenario
 from evenmatch.sim.history import History
 from tests.bench.equal_wait import AtWait, at_wait
 from tests.bench.hindsight import plan_of
 from tests.bench.team_quality import Task, wait_of
 from tests.bench.team_streams import (
+    Knob,
     Stream,
     at_its_own,
     changed,
@@ -25,6 +25,7 @@ from tests.bench.team_streams import (
     scenario_of,
     thinned,
     window_of,
+    with_knob,
 )
 
 DISTURBANCES = ("lull", "burst", "change")
@@ -81,7 +82,7 @@ def difference(mine: AtWait, other: AtWait, wait: float) -> dict[str, Any]:
 def target(task: Task) -> dict[str, Any]:
     """Return the mean wait while as many come all the time, as a multiple of the target."""
     stream = Stream(task.scene, task.rate, task.seed, task.share)
-    found = knob_of(task.policy).run(stream, task.target)
+    found = targeted(task.policy).run(stream, task.target)
     players = sum(scenario_of(stream).queues[0].format.players)
     return {
         "wait / target": found.wait / task.target,
@@ -176,18 +177,21 @@ def back_within(means: Sequence[float | None], goal: float, size: float) -> floa
 
 def _run(task: Task, stream: Stream, arrivals: list[Any]) -> History:
     """Run the policy with its target on these arrivals."""
-    knob = knob_of(task.policy)
-    scenario: Scenario = scenario_of(stream)
-    spec = task.policy
-    if knob.name == "wait_price":
-        queues = tuple(
-            replace(each, wait_price=knob.begin(task.target)) for each in scenario.queues
-        )
-        scenario = replace(scenario, queues=queues)
-    else:
-        spec += f"{',' if ':' in spec else ':'}{knob.name}={task.target:g}"
-    found = evenmatch.simulate(scenario, arrivals=arrivals, policy=spec, seed=task.seed)
-    return found.history
+    spec = with_knob(task.policy, targeted(task.policy).name, task.target)
+    scenario = scenario_of(stream)
+    return evenmatch.simulate(scenario, arrivals=arrivals, policy=spec, seed=task.seed).history
+
+
+def targeted(policy: str) -> Knob:
+    """Return the knob of a policy that takes a wait to aim at.
+
+    Raises:
+        ConfigError: It takes none.
+    """
+    knob = knob_of(policy)
+    if knob.name != "target_wait":
+        raise ConfigError(f"policy {policy} has no target_wait")
+    return knob
 
 
 def _waits(history: History, begin: float, end: float) -> list[tuple[float, float, int]]:
@@ -209,10 +213,14 @@ def _mean(waits: Sequence[tuple[float, float, int]]) -> float:
 
 
 def hindsight(task: Task) -> dict[str, Any]:
-    """Return what a planner with foresight reaches above rolling, at rolling's mean wait."""
+    """Return what a planner with foresight reaches above a policy, at the policy's mean wait."""
     stream = Stream(task.scene, task.rate, task.seed, task.share)
-    knob = knob_of(task.policy)
-    own = knob.run(stream, knob.begin(wait_of(task.rate)))
+    name = task.what.partition("-")[2]
+    if name:
+        own = at_its_own(name, stream)
+    else:
+        knob = knob_of(task.policy)
+        own = knob.run(stream, knob.begin(wait_of(task.rate)))
     planned = at_wait(lambda weight: plan_of(stream, weight, task.foresight), own.wait, 0.5, -0.5)
     return {
         "wait, s": own.wait,
@@ -234,6 +242,7 @@ DO: dict[str, Callable[[Task], dict[str, Any]]] = {
     "day": day,
     "recovery": recovery,
     "hindsight": hindsight,
+    "hindsight-greedy": hindsight,
 }
 
 
