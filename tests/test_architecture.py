@@ -92,6 +92,7 @@ PURITY_EXEMPT = frozenset(
         "evenmatch.solvers.kernel",
         "evenmatch.solvers.kernel_cache",
         "evenmatch.solvers.kernel_keys",
+        "evenmatch.solvers.kernel_loader",
     }
 )
 IMPURE_MODULES = {

@@ -57,20 +57,26 @@ def kernel(
 
 def _compile(function: Callable[..., Any], signature: str, inline: bool, allocates: bool) -> object:
     import numba
-    from numba.core import typeinfer
 
     from evenmatch.solvers.kernel_cache import KernelCache
 
-    # `_nrt` is missing from numba's own list of keywords.
-    unlisted: Any = {"_nrt": allocates}
-    made: Any = numba.njit(nogil=True, forceinline=inline, **unlisted)(function)
-    if made is function:  # as under NUMBA_DISABLE_JIT=1
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    made._cache = KernelCache(function, (signature, inline, allocates), _say_once)
-    with typeinfer.register_dispatcher(made):
-        made.compile(signature)
-        made.disable_compile()
-    return made
+    kept = KernelCache(function, (signature, inline, allocates), _say_once)
+
+    def compiled() -> Any:
+        from numba.core import typeinfer
+
+        # `_nrt` is missing from numba's own list of keywords.
+        unlisted: Any = {"_nrt": allocates}
+        made: Any = numba.njit(nogil=True, forceinline=inline, **unlisted)(function)
+        made._cache = kept
+        with typeinfer.register_dispatcher(made):
+            made.compile(signature)
+            made.disable_compile()
+        return made
+
+    return kept.load(compiled) or compiled()
 
 
 def _say_once() -> None:

@@ -19,9 +19,9 @@ from functools import cache
 from typing import Protocol, cast
 
 PACKAGE = "evenmatch.solvers"
-DECORATOR = frozenset({"kernel", "kernel_cache", "kernel_keys"})
+DECORATOR = frozenset({"kernel", "kernel_cache", "kernel_keys", "kernel_loader"})
 """Modules that state how kernels are compiled and nothing that is compiled."""
-COMPILER = 1
+COMPILER = 2
 """Raised whenever the decorator comes to compile the same source to other code."""
 
 _NAMES = r"\((?:[^)#]|#[^\n]*)*\)|(?:[^\n\\]|\\\n)*"
