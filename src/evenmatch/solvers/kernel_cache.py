@@ -14,8 +14,8 @@ import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -70,7 +70,12 @@ class KernelCache:
         # A closure is more than its source.
         is_kept = self.cache_path is not None and function.__closure__ is None
         self._path = os.path.join(self.cache_path or "", f"{function.__name__}-{mark}")
-        self._is_kept = is_kept
+        self._may_keep = is_kept
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether the kernel was kept by an earlier process."""
+        return self._may_keep and os.path.exists(self._path + PARTS)
 
     def load(self, compiled: Callable[[], Any]) -> Any:
         """Return the kernel as it was kept, without loading the compiler; None if it was not.
@@ -78,7 +83,7 @@ class KernelCache:
         Args:
             compiled: Makes numba's own dispatcher of the kernel.
         """
-        if not self._is_kept or not kernel_loader.can_load():
+        if not self._may_keep or not kernel_loader.can_load():
             return None
         with suppress(*BROKEN):
             data = Path(self._path + CODE).read_bytes()
@@ -88,7 +93,7 @@ class KernelCache:
     def load_overload(self, signature: object, target: Any) -> Any:
         """Return what numba compiled if it is kept; None if it is not. numba calls this."""
         target.refresh()
-        if self._is_kept:
+        if self._may_keep:
             with suppress(*BROKEN):
                 parts = pickle.loads(Path(self._path + PARTS).read_bytes())
                 return RESULT._rebuild(target, *parts)
@@ -98,7 +103,7 @@ class KernelCache:
 
     def save_overload(self, signature: object, result: Any) -> None:
         """Keep what numba compiled, unless sources changed since this process read them."""
-        if not self._is_kept or result.library.has_dynamic_globals or self._is_outdated():
+        if not self._may_keep or result.library.has_dynamic_globals or self._is_outdated():
             return
         machine, about, environment, types, objects, lifted, _, again, others = result._reduce()
         # Numba's remarks on the types are as large as the code, and for people only.
@@ -152,6 +157,18 @@ def is_cached(module: str, name: str = "") -> bool:
     folder = module_folder(module)
     start = f"{name}-" if name else ""
     return folder is not None and any(kept.startswith(start) for kept in _list(folder))
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Wait until no other process compiles in advance, so that nothing is compiled twice."""
+    folder = cache_folder()
+    with ExitStack() as stack:
+        with suppress(ImportError, OSError):
+            fcntl: Any = importlib.import_module("fcntl")
+            file = stack.enter_context(Path(folder or "", "lock").open("w"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def module_of(path: str) -> str | None:
