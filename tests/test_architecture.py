@@ -48,6 +48,7 @@ TABLE: dict[str, Row] = {
     "rules": row("model cost solvers", "msgspec"),
     "toml": row("model", "msgspec"),
     "config": row("model cost policies rules toml sim.tables", "msgspec"),
+    "warming": row("model solvers policies engine", "numba"),
     "journals": row("model engine.records", "msgspec redis valkey"),
     "ratings": row("model", "msgspec numpy"),
     "theory": row("", "numpy scipy"),
@@ -73,7 +74,7 @@ TABLE: dict[str, Row] = {
     "client": row("wire wire_live wire_matches exchange following async_client", "msgspec"),
     "server": row(
         "model cost solvers policies engine config ratings rules journals forecast wire "
-        "wire_backfill wire_live wire_matches wire_operate",
+        "wire_backfill wire_live wire_matches wire_operate warming",
         "msgspec numpy starlette uvicorn uvloop httptools websockets prometheus_client "
         "structlog jwt opentelemetry",
     ),
@@ -92,6 +93,7 @@ PURITY_EXEMPT = frozenset(
         "evenmatch.solvers.kernel",
         "evenmatch.solvers.kernel_cache",
         "evenmatch.solvers.kernel_keys",
+        "evenmatch.solvers.kernel_loader",
     }
 )
 IMPURE_MODULES = {

@@ -20,6 +20,7 @@ INTERRUPTED = 130
 COMMANDS = {
     "serve": "Take tickets and make matches, over HTTP.",
     "keys": "Make, list and revoke the keys of a server.",
+    "warm": "Compile the solvers for this machine, so that nothing waits for that later.",
     "demo": "Show a server at work on real arrivals.",
     "simulate": "Play a scenario in virtual time and print what came of it.",
     "compare": "Play a scenario under several policies, on the same arrivals.",

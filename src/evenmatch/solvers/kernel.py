@@ -12,8 +12,12 @@ kernels are plain functions.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from types import CodeType
 from typing import Any, TypeVar, cast
+
+from evenmatch.errors import NotSupported
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -21,8 +25,13 @@ COMPILING = "evenmatch: compiling kernels for this machine; it happens once and 
 on_compile: list[Callable[[], None]] = []
 """Called before the first kernel that is in no cache; whoever talks to people may add to it."""
 
+deferred: dict[str, Deferred] | None = None
+"""Where kernels go that are compiled when they are asked for, by name; None: at once."""
+
+INSTALL = "pip install 'evenmatch[server]'"
+"""What gets numba."""
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
-"""Whether kernels are compiled; if not, install `evenmatch[solve]`."""
+"""Whether kernels are compiled; if not, install `evenmatch[server]`."""
 
 
 def kernel(
@@ -50,27 +59,99 @@ def kernel(
     def decorate(function: Function) -> Function:
         if not HAS_NUMBA:
             return function
-        return cast(Function, _compile(function, signature, inline, allocates))
+        if deferred is None:
+            return cast(Function, _compile(function, signature, inline, allocates))
+        made = Deferred(function, signature, inline, allocates)
+        deferred[made.name] = made
+        return cast(Function, made)
 
     return decorate
 
 
+def check_installed() -> None:
+    """Refuse to go on without numba.
+
+    Raises:
+        NotSupported: It is missing.
+    """
+    if not HAS_NUMBA:
+        raise NotSupported(f"the solvers are compiled by numba, which is missing: {INSTALL}")
+
+
+class Deferred:
+    """A kernel that is compiled when it is asked for, for work that compiles many; see `warming`.
+
+    Called, it is the plain function; a kernel that calls it gets it compiled.
+
+    Args:
+        function: In Python.
+        signature: As of `kernel`, and so the others.
+        inline: Whether callers take a copy.
+        allocates: Whether it makes arrays.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], signature: str, inline: bool, allocates: bool
+    ) -> None:
+        self.name = f"{function.__module__}:{function.__qualname__}"
+        self.function = function
+        self._terms = (signature, inline, allocates)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Run the function in Python."""
+        return self.function(*args, **keywords)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """Return the kernel, loaded or compiled now."""
+        return _compile(self.function, *self._terms)
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether an earlier process kept it."""
+        from evenmatch.solvers.kernel_cache import KernelCache
+
+        return KernelCache(self.function, self._terms, _say_once).is_kept
+
+    @property
+    def callees(self) -> Iterator[str]:
+        """Yield the names of the kernels that it calls."""
+        codes = [self.function.__code__]
+        while codes:
+            code = codes.pop()
+            codes.extend(each for each in code.co_consts if isinstance(each, CodeType))
+            for name in code.co_names:
+                found = self.function.__globals__.get(name)
+                if isinstance(found, Deferred):
+                    yield found.name
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.compiled._numba_type_
+
+
 def _compile(function: Callable[..., Any], signature: str, inline: bool, allocates: bool) -> object:
     import numba
-    from numba.core import typeinfer
 
     from evenmatch.solvers.kernel_cache import KernelCache
 
-    # `_nrt` is missing from numba's own list of keywords.
-    unlisted: Any = {"_nrt": allocates}
-    made: Any = numba.njit(nogil=True, forceinline=inline, **unlisted)(function)
-    if made is function:  # as under NUMBA_DISABLE_JIT=1
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    made._cache = KernelCache(function, (signature, inline, allocates), _say_once)
-    with typeinfer.register_dispatcher(made):
-        made.compile(signature)
-        made.disable_compile()
-    return made
+    kept = KernelCache(function, (signature, inline, allocates), _say_once)
+
+    def compiled() -> Any:
+        from numba.core import typeinfer
+
+        # `_nrt` is missing from numba's own list of keywords.
+        unlisted: Any = {"_nrt": allocates}
+        made: Any = numba.njit(nogil=True, forceinline=inline, **unlisted)(function)
+        made._cache = kept
+        with typeinfer.register_dispatcher(made):
+            made.compile(signature)
+            made.disable_compile()
+        return made
+
+    return kept.load(compiled) or compiled()
 
 
 def _say_once() -> None:

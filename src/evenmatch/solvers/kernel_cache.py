@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: a folder for each module, a file for each kernel.
+"""Compiled kernels on disk: a folder for each module, two files for each kernel.
 
 The folder is named after the module and the hash of all its code depends on: the sources that
 `kernel_keys` finds, and the compiler and the processor. So kernels outlive an upgrade that leaves
@@ -14,9 +14,10 @@ import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +25,29 @@ import llvmlite
 import numba
 from numba.core import codegen
 
+from evenmatch.solvers import kernel_loader
 from evenmatch.solvers.kernel_keys import Sources, root, sources
 
 RESULT: Any = importlib.import_module("numba.core.compiler").CompileResult
 DUMPS: Callable[[object], bytes] = importlib.import_module("numba.core.serialize").dumps
-BROKEN = (OSError, EOFError, pickle.UnpicklingError, ValueError, TypeError, AttributeError)
-"""What reading a damaged file may raise."""
+CODE, PARTS = ".code", ".parts"
+"""What is loaded to run a kernel, and what numba loads to compile another that calls it."""
+BROKEN = (
+    OSError,
+    EOFError,
+    pickle.UnpicklingError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ImportError,
+    RuntimeError,
+)
+"""What reading a damaged file may raise, or one that numba or the loader does not understand."""
 
 
 class KernelCache:
-    """What numba asks for the code of one kernel, and gives it to.
+    """The code of one kernel on disk: what runs, and what numba needs to compile others with it.
 
     Args:
         function: The kernel.
@@ -47,6 +61,7 @@ class KernelCache:
         facts: Iterable[object],
         on_missing: Callable[[], None],
     ) -> None:
+        self._function = function
         self._on_missing = on_missing
         self._module = module_of(function.__code__.co_filename)
         self.cache_path = _folder(function, self._module)
@@ -54,32 +69,67 @@ class KernelCache:
         mark = hashlib.sha256(told.encode()).hexdigest()[:8]
         # A closure is more than its source.
         is_kept = self.cache_path is not None and function.__closure__ is None
-        name = f"{function.__name__}-{mark}.bin"
-        self._path = os.path.join(self.cache_path, name) if self.cache_path and is_kept else None
+        self._path = os.path.join(self.cache_path or "", f"{function.__name__}-{mark}")
+        self._may_keep = is_kept
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether the kernel was kept by an earlier process."""
+        return self._may_keep and os.path.exists(self._path + PARTS)
+
+    def load(self, compiled: Callable[[], Any]) -> Any:
+        """Return the kernel as it was kept, without loading the compiler; None if it was not.
+
+        Args:
+            compiled: Makes numba's own dispatcher of the kernel.
+        """
+        if not self._may_keep or not kernel_loader.can_load():
+            return None
+        with suppress(*BROKEN):
+            data = Path(self._path + CODE).read_bytes()
+            return kernel_loader.load(self._function, data, compiled)
+        return None
 
     def load_overload(self, signature: object, target: Any) -> Any:
-        """Return the kernel's code if it is kept, ready to be called; None if it is not."""
+        """Return what numba compiled if it is kept; None if it is not. numba calls this."""
         target.refresh()
-        if self._path is not None:
+        if self._may_keep:
             with suppress(*BROKEN):
-                parts = pickle.loads(Path(self._path).read_bytes())
+                parts = pickle.loads(Path(self._path + PARTS).read_bytes())
                 return RESULT._rebuild(target, *parts)
+        name_symbols_apart()
         self._on_missing()
         return None
 
     def save_overload(self, signature: object, result: Any) -> None:
-        """Keep the code of a kernel, unless sources have changed since this process read them."""
-        if self._path is None or result.library.has_dynamic_globals or self._is_outdated():
+        """Keep what numba compiled, unless sources changed since this process read them."""
+        if not self._may_keep or result.library.has_dynamic_globals or self._is_outdated():
             return
-        data = DUMPS(result._reduce())
+        machine, about, environment, types, objects, lifted, _, again, others = result._reduce()
+        # Numba's remarks on the types are as large as the code, and for people only.
+        parts = (machine, about, environment, types, objects, lifted, "", again, others)
+        code = kernel_loader.code_of(result, types.args, others)
         with suppress(OSError):
-            write_whole(self._path, data)
+            write_whole(self._path + PARTS, DUMPS(parts))
+            if code is not None:
+                write_whole(self._path + CODE, code)
 
     def _is_outdated(self) -> bool:
         if self._module is None:
             return False
         fresh = Sources(root(), sources().reader)
         return fresh.key(self._module) != sources().key(self._module)
+
+
+@cache
+def name_symbols_apart() -> None:
+    """Let numba name symbols as no other process does.
+
+    It counts functions from 1 in each process, so that two kernels that were compiled in two
+    processes could bring one name for two things, of which the linker takes the first.
+    """
+    kind: Any = importlib.import_module("numba.core.bytecode").FunctionIdentity
+    kind._unique_ids = count(int.from_bytes(os.urandom(5)) << 16)
 
 
 def write_whole(path: str, data: bytes) -> None:
@@ -107,6 +157,18 @@ def is_cached(module: str, name: str = "") -> bool:
     folder = module_folder(module)
     start = f"{name}-" if name else ""
     return folder is not None and any(kept.startswith(start) for kept in _list(folder))
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Wait until no other process compiles in advance, so that nothing is compiled twice."""
+    folder = cache_folder()
+    with ExitStack() as stack:
+        with suppress(ImportError, OSError):
+            fcntl: Any = importlib.import_module("fcntl")
+            file = stack.enter_context(Path(folder or "", "lock").open("w"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def module_of(path: str) -> str | None:

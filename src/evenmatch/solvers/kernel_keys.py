@@ -19,14 +19,15 @@ from functools import cache
 from typing import Protocol, cast
 
 PACKAGE = "evenmatch.solvers"
-DECORATOR = frozenset({"kernel", "kernel_cache", "kernel_keys"})
+DECORATOR = frozenset({"kernel", "kernel_cache", "kernel_keys", "kernel_loader"})
 """Modules that state how kernels are compiled and nothing that is compiled."""
-COMPILER = 1
+COMPILER = 2
 """Raised whenever the decorator comes to compile the same source to other code."""
 
 _NAMES = r"\((?:[^)#]|#[^\n]*)*\)|(?:[^\n\\]|\\\n)*"
 _IMPORTS = re.compile(rf"from\s+(\.*[\w.]*)\s+import\s+({_NAMES})")
 _MENTIONS = re.compile(rf"{re.escape(PACKAGE)}\.([\w.]+)")
+_KERNELS = re.compile(rb"^@kernel\(", re.MULTILINE)
 _WORDS = re.compile(r"\w+")
 
 
@@ -79,6 +80,10 @@ class Sources:
             reached |= new
             left.extend(new)
         return frozenset(reached)
+
+    def kernels(self, module: str) -> int:
+        """Return how many kernels a module has."""
+        return len(_KERNELS.findall(self.text(module) or b""))
 
     def imports(self, module: str) -> frozenset[str]:
         """Return the solvers that a module names; those of the decorator are left out."""

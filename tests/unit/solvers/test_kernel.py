@@ -3,6 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
 
 from evenmatch.solvers import kernel as module
@@ -20,7 +21,6 @@ def sum_of_squares(values):
 
 
 def test_kernel_computes_what_the_function_does() -> None:
-    numpy = pytest.importorskip("numpy")
     values = numpy.arange(10, dtype=numpy.int64)
     assert kernel("int64(int64[::1])")(sum_of_squares)(values) == sum_of_squares(values) == 285
 
@@ -39,7 +39,6 @@ def test_kernel_leaves_numbas_own_cache_folder_alone() -> None:
 
 def test_kernel_of_another_signature_is_kept_beside() -> None:
     pytest.importorskip("numba")
-    numpy = pytest.importorskip("numpy")
     floats = kernel("float64(float64[::1])")(sum_of_squares)
     ints = kernel("int64(int64[::1])")(sum_of_squares)
     assert floats(numpy.array([0.5])) == 0.25
@@ -81,7 +80,7 @@ def test_kernels_of_a_module_are_compiled_once(tmp_path: Path) -> None:
     assert run(KERNELS_OF_TREES, tmp_path) == ["0", "8"]
     (folder,) = (tmp_path / "evenmatch" / "kernels").iterdir()
     assert folder.name.startswith("forest-")
-    assert {path.suffix for path in folder.iterdir()} == {".bin"}
+    assert {path.suffix for path in folder.iterdir()} == {".code", ".parts"}
 
 
 def test_kernels_that_check_indices_are_others(tmp_path: Path) -> None:
@@ -93,7 +92,7 @@ def test_kernels_that_check_indices_are_others(tmp_path: Path) -> None:
 def test_damaged_kernel_is_compiled_again(tmp_path: Path) -> None:
     pytest.importorskip("numba")
     run(KERNELS_OF_TREES, tmp_path)
-    for path in tmp_path.rglob("top_of-*.bin"):
+    for path in tmp_path.rglob("top_of-*"):
         path.write_bytes(path.read_bytes()[:100])
     assert run(KERNELS_OF_TREES, tmp_path) == ["1", "8"]
     assert run(KERNELS_OF_TREES, tmp_path) == ["0", "8"]
@@ -111,7 +110,7 @@ def test_cache_that_can_only_be_read_is_read(tmp_path: Path) -> None:
     pytest.importorskip("numba")
     run(KERNELS_OF_TREES, tmp_path)
     assert run(READ_ONLY + KERNELS_OF_TREES, tmp_path) == ["0", "8"]
-    for path in tmp_path.rglob("top_of-*.bin"):
+    for path in tmp_path.rglob("top_of-*"):
         path.unlink()
     assert run(READ_ONLY + KERNELS_OF_TREES, tmp_path) == ["1", "8"]
     assert list(tmp_path.rglob("top_of-*")) == []
@@ -141,5 +140,69 @@ with open({str(package / "solvers" / "forest.py")!r}, "a") as file:
         + KERNELS_OF_TREES
     )
     assert run(program, tmp_path / "cache") == ["1", "8"]
-    assert list((tmp_path / "cache").rglob("*.bin")) == []
+    assert list((tmp_path / "cache").rglob("*.code")) == []
     assert run(program, tmp_path / "cache") == ["1", "8"]
+
+
+def test_kept_kernels_run_without_the_compiler_until_something_is_compiled(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    run(KERNELS_OF_TREES, tmp_path)
+    calling = """
+from evenmatch.solvers.forest import top_of
+import numpy, sys
+table = numpy.full((29, 9), 8)
+top_of(table, 0)
+print("numba.np.arrayobj" in sys.modules)
+import tests.unit.solvers.test_kernel as here
+print(here.calling(top_of)(table))
+print("numba.np.arrayobj" in sys.modules)
+"""
+    assert run(calling, tmp_path) == ["False", "9", "True"]
+
+
+def calling(inner):
+    """Compile a kernel that calls another; it is a closure, which is kept nowhere."""
+
+    def outer(table):
+        return inner(table, 0) + 1
+
+    return kernel("int64(int64[:,::1])")(outer)
+
+
+def test_kept_kernel_refuses_arguments_of_other_types(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    run(KERNELS_OF_TREES, tmp_path)
+    wrong = """
+from evenmatch.solvers.forest import top_of
+import numpy
+for table in (numpy.full((29, 9), 8.0), numpy.full(29, 8), numpy.full((9, 29), 8).T):
+    try:
+        top_of(table, 0)
+    except TypeError as error:
+        print(str(error)[:22])
+print(top_of(numpy.full((29, 9), 8), numpy.int64(0)), top_of(numpy.full((29, 9), 8), True))
+"""
+    assert run(wrong, tmp_path) == ["No matching definition"] * 3 + ["8 8"]
+
+
+def test_kept_kernel_raises_what_it_raised_when_it_was_compiled(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    program = """
+import tests.unit.solvers.test_kernel as here
+from evenmatch.solvers.kernel import kernel
+refusing = kernel("float64[::1](int64)")(here.refusing)
+print(type(refusing).__name__, refusing(2))
+try:
+    refusing(-1)
+except ValueError as error:
+    print(error)
+"""
+    found = [run(program, tmp_path) for _ in range(2)]
+    assert found[0] == ["CPUDispatcher [1. 1.]", "no size is below 0"]
+    assert found[1] == ["Loaded [1. 1.]", "no size is below 0"]
+
+
+def refusing(size):
+    if size < 0:
+        raise ValueError("no size is below 0")
+    return numpy.ones(size)
