@@ -24,6 +24,10 @@ EFFORTS = Bounds(1, 100_000, "between 1 and 100,000 evaluations a player")
 SPREADS = Bounds(0.1, 100.0, "between 0.1 and 100")
 PLAYERS_MAX = 400
 """Players whom a search holds: its time grows with their square, what it finds hardly any more."""
+SEARCHES = 0.1
+"""Between two searches of a large pool, as a part of the target; one of few follows sooner."""
+PATIENCE = 2.0
+"""Targets after which players for whom searches find no match no longer set the pace."""
 BEFORE_DEADLINE = 0.9
 """The part of the queue's `wait_max` after which a ticket takes the best match there is."""
 
@@ -68,8 +72,8 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
     evaluations_max = PLAYERS_MAX + 2 * STARTS_MAX
 
     target_wait: float | None = None
-    effort: int = 500
-    spread: float = 0.7
+    effort: int = 200
+    spread: float = 0.8
     wait_max: float = 600.0
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
@@ -100,10 +104,11 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
         )
         return SearchingMatcher(
             queue,
-            _ByPace(pace),
+            _ByPace(pace, known.get("rule", {})),
             effort_of(queue, parts=1, each=self.effort),
             players_max=max(PLAYERS_MAX, queue.format.k),
             wait_max=round_up(wait_max) if wait_max < math.inf else wait_max,
+            every=SEARCHES * pace.target,
             seed=seed,
             memory=known,
             halves=target is None,
@@ -113,8 +118,10 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
 class _ByPace:
     """Matches start when they reach the floor of a pace."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Pace, memory: Memory) -> None:
         self.pace = pace
+        # Players by ticket who wait too long for no match to count as lagging behind.
+        self._stuck: dict[int, int] = dict(memory.get("stuck", ()))
 
     @property
     def next_at(self) -> float:
@@ -127,7 +134,7 @@ class _ByPace:
             self.pace.came(ticket.size, now)
 
     def left(self, ticket: Ticket, now: float) -> None:
-        self.pace.left(ticket.size, now)
+        self.pace.left(ticket.size - self._stuck.pop(ticket.sequence, 0), now)
 
     def played(self, match: Tentative, tickets: Sequence[Ticket], now: float) -> None:
         self.pace.played(match.quality, match.players, now - match.newest + match.mean, now)
@@ -135,7 +142,22 @@ class _ByPace:
     def advance(self, now: float, fired: bool) -> None:
         self.pace.advance(now, fired)
 
-    def found(self, matches: Sequence[Tentative], data: Mapping[str, Any]) -> None:
+    def found(
+        self,
+        matches: Sequence[Tentative],
+        alone: Sequence[Ticket],
+        data: Mapping[str, Any],
+        now: float,
+    ) -> None:
+        for ticket in alone:
+            has_waited = now - ticket.enqueued_at > PATIENCE * self.pace.target
+            if has_waited and ticket.sequence not in self._stuck:
+                self._stuck[ticket.sequence] = ticket.size
+                self.pace.left(ticket.size, now)
+        for match in matches:
+            for sequence in match.tickets:
+                if (players := self._stuck.pop(sequence, 0)) > 0:
+                    self.pace.left(-players, now)
         qualities = [match.quality for match in matches]
         self.pace.expect(qualities)
         half = data.get("half")
@@ -155,4 +177,5 @@ class _ByPace:
         return match.quality + self.pace.relief(math.sqrt(wait * wait + match.scatter))
 
     def memory(self) -> Memory:
-        return self.pace.memory()
+        stuck = [[sequence, players] for sequence, players in self._stuck.items()]
+        return {**self.pace.memory(), "stuck": stuck}

@@ -25,6 +25,8 @@ FACTORS = Bounds(1.0, 100.0, "between 1 and 100")
 EFFORTS = Bounds(1, 100_000, "between 1 and 100,000 evaluations a player")
 PLAYERS_MAX = 400
 """Players whom a search holds."""
+EVERY = 1.0
+"""Seconds between two searches of a large pool; one of few follows sooner."""
 LAST = 200
 """Values among which a ticket's place by `by` is found."""
 TOP = 0.9
@@ -71,7 +73,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     patience: float = 3.0
     wait_max: float = 300.0
-    effort: int = 300
+    effort: int = 200
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of any format."""
@@ -91,6 +93,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
             effort_of(queue, parts=1, each=self.effort),
             players_max=max(PLAYERS_MAX, queue.format.k),
             wait_max=min(self.wait_max, queue.wait_max or math.inf),
+            every=EVERY,
             seed=seed,
             memory=known,
         )
@@ -125,7 +128,9 @@ class _ByRequirement:
     def advance(self, now: float, fired: bool) -> None:
         """Nothing changes but the waits."""
 
-    def found(self, matches: Sequence[Tentative], data: Memory) -> None:
+    def found(
+        self, matches: Sequence[Tentative], alone: Sequence[Ticket], data: Memory, now: float
+    ) -> None:
         """Nothing is learnt from a search."""
 
     def worth(self, ticket: Ticket, now: float) -> float:

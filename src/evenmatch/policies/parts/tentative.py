@@ -29,12 +29,10 @@ from evenmatch.policies.parts.search_pool import SearchPool
 
 STARTS_MAX = 8
 """Matches that one decision starts at the most; the others start in the next, right afterwards."""
-PACE = 200_000.0
-"""Evaluations a second: after a search the next one waits for so long that it is not exceeded."""
-BEAT = 1.0
-"""Seconds between searches while rules widen and nothing else happens; the longer that lasts, the
-less a search finds."""
+PACE = 10_000.0
+"""Evaluations a second: a small search is soon followed by the next, a large one after `every`."""
 BEAT_GROWTH = 0.125
+"""While rules widen and nothing else happens, searches become the rarer the longer that lasts."""
 WRITTEN = 4
 """Tickets whose facts are written into columns with each call: they come one by one, and so no
 search begins with writing thousands."""
@@ -91,8 +89,10 @@ class StartRule(Protocol):
         """Let time pass."""
         ...
 
-    def found(self, matches: Sequence[Tentative], data: Memory) -> None:
-        """Hear of a search's matches, and of all else that its plan says."""
+    def found(
+        self, matches: Sequence[Tentative], alone: Sequence[Ticket], data: Memory, now: float
+    ) -> None:
+        """Hear of a search: all matches, who took part and is in none, and what else it says."""
         ...
 
     def worth(self, ticket: Ticket, now: float) -> float:
@@ -121,6 +121,7 @@ class SearchingMatcher:
         effort: Of each search.
         players_max: Players whom a search holds.
         wait_max: Who has waited so long starts with the best match there is, s.
+        every: Seconds between two searches of a large pool, and while rules widen.
         seed: Of all chance.
         memory: What `memory()` said before a restart.
         halves: Whether every search also says what half of its players would make.
@@ -134,6 +135,7 @@ class SearchingMatcher:
         *,
         players_max: int,
         wait_max: float,
+        every: float,
         seed: int,
         memory: Memory,
         halves: bool = False,
@@ -146,7 +148,7 @@ class SearchingMatcher:
         self._effort, self._halves = effort, halves
         self._seed = f"{seed}/{queue.name}"
         self._k, self._k_min = queue.format.k, queue.format.k_min
-        self._wait_max = wait_max
+        self._wait_max, self._every = wait_max, every
         self._objective = Objective(queue)
         self._roster = Roster(queue)
         self._pool = SearchPool(players_max, memory.get("pool", {}))
@@ -229,7 +231,10 @@ class SearchingMatcher:
         seated = {sequence for each in self._matches for sequence in each.tickets}
         self._matches += [each for each in kept if seated.isdisjoint(each.tickets)]
         self._pool.searched(still, seated | held, self._number, self._roster.players)
-        self.rule.found(self._matches, result.data)
+        seated |= held
+        alone = [ticket for ticket in still if ticket.sequence not in seated]
+        self.rule.advance(now, False)
+        self.rule.found(self._matches, alone, result.data, now)
         self._time_starts()
         return self.decide(now)
 
@@ -289,7 +294,7 @@ class SearchingMatcher:
         if self._has_news:
             return self._search_at
         if self._widens and self._searched_at < math.inf:
-            beat = max(BEAT, BEAT_GROWTH * (self._searched_at - self._changed_at))
+            beat = max(self._every, BEAT_GROWTH * (self._searched_at - self._changed_at))
             return max(self._search_at, self._searched_at + round_up(beat))
         return math.inf
 
@@ -303,7 +308,7 @@ class SearchingMatcher:
         players = sum(ticket.size for ticket in chosen)
         self.evaluations += len(chosen)
         spent = self._effort.parts * self._effort.each * players * (1.5 if self._halves else 1.0)
-        self._search_at = now + round_up(spent / PACE)
+        self._search_at = now + round_up(min(spent / PACE, self._every))
         worths = {t.sequence: self.rule.worth(t, now) / self._k for t in chosen}
 
         def maker(tickets: list[Ticket]) -> Any:
