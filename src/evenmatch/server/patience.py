@@ -18,12 +18,6 @@ from evenmatch.errors import ConfigError
 REQUEST_SECONDS = 30
 """A request must be here, body and all, this long after it began; so must a first one."""
 REQUEST_SECONDS_NAME = "EVENMATCH_REQUEST_SECONDS"
-LAST_CALL = 0.5
-"""Seconds for which sockets are read before a connection is closed because its time is up.
-
-Timers run before sockets are read. After a stall of the event loop, what a client sent in time lies
-there still; it is read when the loop has come round once more.
-"""
 HEAD_BYTES_MAX = 65_536
 """Bytes of a request's line, its headers, and the headers that may follow its body."""
 
@@ -47,9 +41,6 @@ def websocket_protocol() -> type[asyncio.Protocol]:
                 super().handle_ping()
             elif pongs := self.conn.data_to_send():
                 self._owed = pongs[-1]
-
-        def keepalive_timeout(self) -> None:
-            self.pong_timer = self.loop.call_later(LAST_CALL, super().keepalive_timeout)
 
         def resume_writing(self) -> None:
             super().resume_writing()
@@ -75,9 +66,13 @@ def request_seconds(environment: Mapping[str, str]) -> int:
 def _patient(seconds: int) -> type[asyncio.Protocol]:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-    class Kept(HttpToolsProtocol):
-        """HTTP that reads once more before it closes what is not used, and tells who has left."""
+    class Patient(HttpToolsProtocol):
+        """HTTP with an end to patience. A request that comes whole costs two assignments."""
 
+        _is_within = False
+        _has_body = False
+        _head_bytes = 0
+        _end: asyncio.TimerHandle | None = None
         # The request that is answered now; those that came behind it on the connection wait.
         _answered: Any = None
 
@@ -85,37 +80,17 @@ def _patient(seconds: int) -> type[asyncio.Protocol]:
             self._answered = cycle
             super()._start_asgi_task(cycle, app)
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            # uvicorn tells the last request only that its client is gone.
-            if self._answered is not None and not self._answered.response_complete:
-                self._answered.disconnected = True
-                self._answered.message_event.set()
-
-        def timeout_keep_alive_handler(self) -> None:
-            self.timeout_keep_alive_task = self.loop.call_later(
-                LAST_CALL, super().timeout_keep_alive_handler
-            )
-
-    return _bounded(Kept, seconds)
-
-
-def _bounded(protocol: Any, seconds: int) -> type[asyncio.Protocol]:
-    class Patient(protocol):  # type: ignore[misc]
-        """HTTP with an end to patience. A request that comes whole costs two assignments."""
-
-        _is_within = False
-        _has_body = False
-        _head_bytes = 0
-        _end: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._end = self.loop.call_later(seconds, self._lose_patience)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_clock()
             super().connection_lost(exc)
+            # uvicorn tells the last request only that its client is gone.
+            if self._answered is not None and not self._answered.response_complete:
+                self._answered.disconnected = True
+                self._answered.message_event.set()
 
         def data_received(self, data: bytes) -> None:
             self._has_body = False
@@ -149,9 +124,6 @@ def _bounded(protocol: Any, seconds: int) -> type[asyncio.Protocol]:
             super().handle_websocket_upgrade()
 
         def _lose_patience(self) -> None:
-            self._end = self.loop.call_later(LAST_CALL, self._close)
-
-        def _close(self) -> None:
             self._end = None
             self.transport.close()
 

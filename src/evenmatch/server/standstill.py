@@ -83,8 +83,7 @@ class Standstills:
 
     def limit(self, name: str, engine: Engine) -> float:
         """Return the engine seconds without a match from which on a full pool stands still."""
-        queue = engine.tables.queues[name]
-        usual: float | None = getattr(queue, "target_wait", None)
+        queue, usual = engine.tables.queues[name], target_of(engine.pools[name])
         if usual is None:
             usual = self._statistics.usual_wait(name)
         if usual is None:
@@ -92,6 +91,14 @@ class Standstills:
             if queue.wait_max is not None:
                 usual = min(usual, queue.wait_max / 5)
         return max(SECONDS_LEAST, TIMES_USUAL * usual)
+
+
+def target_of(pool: Pool) -> float | None:
+    """Return the mean wait that a queue or its policy aims at; None where neither has an aim."""
+    if not hasattr(pool.policy, "target_wait"):
+        return pool.queue.target_wait
+    own: float | None = pool.policy.target_wait
+    return pool.queue.target if own is None else own
 
 
 def possible_matches(pool: Pool, now: float) -> int:

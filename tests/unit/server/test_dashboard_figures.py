@@ -295,6 +295,12 @@ def test_proposals_are_counted_by_what_became_of_them() -> None:
     assert totals["failed"] == 1
     # One declined, then who stayed and who took the seat said nothing.
     assert (totals["asked"], totals["unready"]) == (3, 3)
+    world.figures.advance("duel", 60.0)
+    history = world.figures.queues["duel"].history
+    assert (history.sum("asked"), history.sum("unready")) == (3, 3)
+    world.figures.advance("duel", 304.0)
+    # The first two were asked 300 ticks ago and more.
+    assert (history.sum("asked"), history.sum("unready")) == (0, 2)
 
 
 def test_as_many_wait_as_the_figures_of_the_queues_say() -> None:

@@ -1,14 +1,17 @@
-"""What a client that does not read is owed, without a socket."""
+"""How long clients have, and what one that does not read is owed."""
 
 import asyncio
+import socket
+import time
 from typing import Any
 
+import uvloop
 from uvicorn import Config
 from uvicorn.server import ServerState
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from evenmatch.server.patience import websocket_protocol
+from evenmatch.server.patience import http_protocol, websocket_protocol
 
 
 class Written:
@@ -47,3 +50,40 @@ def test_newest_ping_is_answered_when_the_client_reads_again() -> None:
         assert transport.parts == [pong(b"one"), pong(b"four")]
 
     asyncio.run(scene())
+
+
+async def answer(scope: Any, receive: Any, send: Any) -> None:
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]}
+    )
+    await send({"type": "http.response.body"})
+
+
+def test_request_that_came_while_the_loop_was_away_is_read_before_its_connection_is_closed() -> (
+    None
+):
+    request = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n"
+
+    async def scene() -> None:
+        config = Config(answer, timeout_keep_alive=1, lifespan="off", log_config=None)
+        config.load()
+        made: Any = http_protocol()
+        loop, state = asyncio.get_running_loop(), ServerState()
+        server = await loop.create_server(lambda: made(config, state, {}), "127.0.0.1", 0)
+        with socket.create_connection(server.sockets[0].getsockname()) as client:
+            client.setblocking(False)
+            await loop.sock_sendall(client, request)
+            assert (await loop.sock_recv(client, 1_000)).startswith(b"HTTP/1.1 200")
+            # The connection is kept for a second. Nobody else runs until both are due: its end,
+            # and the request that came before it.
+            client.send(request)
+            time.sleep(1.2)
+            assert (await loop.sock_recv(client, 1_000)).startswith(b"HTTP/1.1 200")
+            # Where nothing comes, it is closed all the same.
+            async with asyncio.timeout(10.0):
+                assert await loop.sock_recv(client, 1_000) == b""
+        server.close()
+
+    # The loop that serves reads its sockets before it calls timers; who closes relies on that.
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(scene())

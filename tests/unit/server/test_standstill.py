@@ -9,7 +9,7 @@ import pytest
 import evenmatch
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.model.inputs import Cancel, Configure, Enqueue
-from evenmatch.model.queue import Expansion, Format, Queue, Rule
+from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.model.ticket import NewTicket, Player, Rating, Ticket
 from evenmatch.server.clock import Clock
@@ -157,6 +157,27 @@ def test_queue_that_is_paused_has_an_alarm_of_its_own_and_begins_anew_afterwards
         assert world.standstills.of("duel") is None
         await world.enter(*players(1, mode="new"))
         assert world.standstills.of("duel") is None
+        await world.runtime.stop()
+
+    asyncio.run(main())
+
+
+def test_target_of_a_queue_says_what_is_usual() -> None:
+    targeted = msgspec.structs.replace(DUEL, target_wait=15.0)
+    assert seen(targeted, players(6), 15.0 * TIMES_USUAL + 1.0) == 3
+    assert seen(targeted, players(6), 15.0 * TIMES_USUAL - 1.0) == 0
+
+
+def test_policy_with_an_aim_says_what_is_usual() -> None:
+    async def main() -> None:
+        even = Criterion("imbalance", "rating", scale=Scale(max=1000.0))
+        squad = Queue("duel", format=Format((2, 2)), criteria=(even,), policy="rolling")
+        other = msgspec.structs.replace(squad, name="other", policy="rolling:target_wait=40")
+        world = World(squad, other)
+        await world.begin()
+        engine = world.runtime.engine
+        assert world.standstills.limit("duel", engine) == 15.0 * TIMES_USUAL
+        assert world.standstills.limit("other", engine) == 40.0 * TIMES_USUAL
         await world.runtime.stop()
 
     asyncio.run(main())

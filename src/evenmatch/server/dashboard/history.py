@@ -20,6 +20,11 @@ COUNTS = (
 )
 """What happened in a tick: `players` were matched, `failed` proposals dissolved, and of the players
 `asked` to accept `unready` ones declined, withdrew or said nothing."""
+SUMMED = ("asked", "unready")
+"""Counts of which pages are told the sum alone: an hour of them would be a tenth of all they get.
+"""
+WINDOW = 300
+"""Ticks of such a sum."""
 GAUGES = ("waiting", "p50", "p90", "p99", "longest", "overdue")
 """What was so at the end of a tick; waits in engine seconds."""
 COLUMNS = (*COUNTS, *GAUGES)
@@ -51,6 +56,13 @@ class History:
         else:
             self._coarse.append(array("d", (slot, *row)))
 
+    def sum(self, name: str) -> int:
+        """Return how often something happened in the last `WINDOW` ticks that are closed."""
+        if not self._fine:
+            return 0
+        at, since = 1 + COLUMNS.index(name), self._fine[-1][0] - WINDOW
+        return int(sum([row[at] for row in self._fine if row[0] > since]))
+
     def fine(self, most: int = FINE_MOST) -> Table:
         """Return the last rows of one tick by column, with the column `tick`."""
         return _by_column(self._fine, most)
@@ -64,7 +76,11 @@ def _by_column(rows: deque[array[float]], most: int) -> Table:
     chosen = list(rows)[-most:]
     columns = zip(*chosen, strict=True) if chosen else [()] * (1 + len(COLUMNS))
     names = ("tick", *COLUMNS)
-    return {name: [_short(v) for v in values] for name, values in zip(names, columns, strict=True)}
+    return {
+        name: [_short(v) for v in values]
+        for name, values in zip(names, columns, strict=True)
+        if name not in SUMMED
+    }
 
 
 def _short(value: float) -> float | int | None:

@@ -203,6 +203,8 @@ class Live:
             tuple(figures.qualities),
             gaps_shown(figures.mean_gaps()),
             figures.totals,
+            figures.history.sum("asked"),
+            figures.history.sum("unready"),
             self._loop(queue),
             self._standstills.of(queue),
         )

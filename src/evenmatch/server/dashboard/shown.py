@@ -90,6 +90,8 @@ class Tick(msgspec.Struct, frozen=True, gc=False):
         qualities: Matches by quality, twenty bars from 0 to 1.
         gaps: Means over the last fifty matches without bots.
         totals: Since the server started.
+        asked: Players who were asked to accept in the last five minutes.
+        unready: Those who declined, withdrew or did not answer.
         still: Where the queue stands still, for how long, and what would be usual.
     """
 
@@ -102,6 +104,8 @@ class Tick(msgspec.Struct, frozen=True, gc=False):
     qualities: tuple[int, ...]
     gaps: tuple[GapShown, ...]
     totals: dict[str, int]
+    asked: int
+    unready: int
     loop: LoopShown
     still: Standstill | None
 

@@ -40,9 +40,9 @@ const CHECKS = [
   },
   {
     id: "lost", title: "Missed ready-checks", needsCheck: true,
-    look({ sum }) {
+    look({ asked, ...facts }) {
       // Those who answer now may have been asked before the five minutes.
-      const [asked, unready] = [sum("asked"), Math.min(sum("asked"), sum("unready"))];
+      const unready = Math.min(asked, facts.unready);
       if (asked < 2 * LEAST) return [number(unready), UNKNOWN, "players declined or did not answer in 5 min."];
       return [share(unready, asked), level(unready / asked, 0.15, 0.25), "of players asked declined or did not answer in 5 min. Alarm from 25\u00a0%."];
     },
@@ -92,7 +92,7 @@ export function showAlarms(tick, rows, queue, after) {
   if (queueShown !== queue?.name) for (const tile of tiles.values()) tile.level = 0;
   queueShown = queue?.name ?? null;
   const overdue = Math.min(rows.last("overdue") ?? 0, tick.waiting);
-  const facts = { waiting: tick.waiting, overdue, after, waitMax: queue?.wait_max, still: tick.still, loop: tick.loop, policy: queue?.policy, sum: (name) => rows.sum(name, WINDOW) };
+  const facts = { waiting: tick.waiting, overdue, after, waitMax: queue?.wait_max, asked: tick.asked, unready: tick.unready, still: tick.still, loop: tick.loop, policy: queue?.policy, sum: (name) => rows.sum(name, WINDOW) };
   const wrong = [[], [], []];
   for (const check of CHECKS) {
     const tile = tileOf(check);
