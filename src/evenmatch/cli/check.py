@@ -27,7 +27,7 @@ PROBLEMS_MAX = 20
 """Problems of a matches file that are printed; the rest is counted."""
 TRIED = 100
 """Arrivals that are tried."""
-PLAYED = 500
+PLAYED = 300
 """Arrivals that are played to see what waiting longer buys."""
 
 

@@ -42,7 +42,7 @@ NO_TARGET = (
     "values: target_wait=5..60"
 )
 LONGER = "What longer waits would buy: mean wait wanted, s"
-SMALL = 1_000
+SMALL = 300
 """Tickets of a run that is so short that it is played at other targets unasked."""
 LOST = ("expired", "cancelled", "unfinished")
 

@@ -6,6 +6,7 @@ changed by the same factor, and everything else stays, the arrivals too.
 
 from __future__ import annotations
 
+import math
 from itertools import islice
 
 import msgspec
@@ -71,9 +72,17 @@ class Short(msgspec.Struct, frozen=True):
 
 
 def play_short(task: Short) -> Summary:
-    """Return the figures of the first arrivals of a scenario alone."""
+    """Return the figures of the first arrivals of a scenario, until the last of them came.
+
+    What those who were left over waited after that would say nothing of a queue that goes on.
+    """
     world, arrivals = task.scenario, task.scenario.arrivals
     assert arrivals is not None
     seeds = np.random.SeedSequence(world.seed)
     first = list(islice(arrivals_of(arrivals, seeds, queues=world.queues), task.tickets))
+    if first:
+        # Times are told from the whole second of the first arrival on.
+        last = first[-1].at - math.floor(first[0].at)
+        until = last if world.until is None else min(last, world.until)
+        world = msgspec.structs.replace(world, until=until)
     return simulate(world, arrivals=first).summary
