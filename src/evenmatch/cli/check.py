@@ -11,6 +11,7 @@ import numpy as np
 
 from evenmatch.cli.sentences import describe, warnings_of
 from evenmatch.cli.serve import needs_server
+from evenmatch.cli.sweeping import say_longer_of
 from evenmatch.config import load_scenario, load_server, load_tenants, naming
 from evenmatch.engine.configuration import Foreseen
 from evenmatch.engine.pool import Pool
@@ -26,6 +27,8 @@ PROBLEMS_MAX = 20
 """Problems of a matches file that are printed; the rest is counted."""
 TRIED = 100
 """Arrivals that are tried."""
+PLAYED = 300
+"""Arrivals that are played to see what waiting longer buys."""
 
 
 def check(
@@ -80,6 +83,7 @@ def _check_game(config: Path, matches: Path | None, against: Path | None) -> int
         print()
     for warning in warnings:
         print(f"warning: {warning}")
+    say_longer_of(scenario, PLAYED)
     if against is not None:
         print("\n" + _foreseen(config, against))
     return 0

@@ -61,7 +61,8 @@ def compare(
         report: Write a page with figures and plots here, one HTML file that needs no network.
         optimum: Add the best that was possible in hindsight, or a bound on it.
         sweep: Play it at several values of a queue's key or a policy's parameter, KEY=A..B:N,
-            such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what waiting buys.
+            such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what waiting buys;
+            target_wait alone means half, once and twice the mean wait that is wanted.
         rules: A rule set to simulate (comes with a later version).
     """
     if rules is not None:

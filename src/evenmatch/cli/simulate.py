@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from evenmatch.cli.options import WholeOrNone
 from evenmatch.cli.output import console, print_groups, print_json
 from evenmatch.cli.runs import Request, averaged, save, work
-from evenmatch.cli.sweeping import show_sweep
+from evenmatch.cli.sweeping import say_longer, show_sweep
 from evenmatch.errors import NotSupported
 from evenmatch.lab.figures import figures_of, group_tables, with_width
 from evenmatch.sim.metrics import Summary
@@ -53,7 +53,8 @@ def simulate(
         report: Write a page with figures and plots here, one HTML file that needs no network.
         optimum: Add the best that was possible in hindsight, or a bound on it.
         sweep: Play it at several values of a queue's key or a policy's parameter, KEY=A..B:N,
-            such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what waiting buys.
+            such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what waiting buys;
+            target_wait alone means half, once and twice the mean wait that is wanted.
         rules: A rule set to simulate (comes with a later version).
     """
     if rules is not None:
@@ -70,6 +71,7 @@ def simulate(
         print_json(summary)
     else:
         _print_table(summary, request)
+        say_longer(request, policy, summary)
 
 
 def _print_table(summary: Summary, request: Request) -> None:

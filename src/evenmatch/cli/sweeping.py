@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import msgspec
 
 from evenmatch.cli.output import console, print_json, write_text
 from evenmatch.cli.progress import progress
@@ -15,15 +17,33 @@ from evenmatch.cli.runs import (
     check_request,
     tasks_of,
 )
-from evenmatch.config import load_document, naming, scenario_of
+from evenmatch.config import load_document, load_scenario, naming, scenario_of
 from evenmatch.errors import ConfigError
 from evenmatch.lab.figures import GAPS, figure, figures_of, shown, with_width
-from evenmatch.lab.study import Task, execute_all
-from evenmatch.lab.sweep import Point, Sweep, document_at, parse_sweep, spark, with_parameter
+from evenmatch.lab.longer import Short, at_factor, play_short, target_in
+from evenmatch.lab.study import Task, execute_all, map_all
+from evenmatch.lab.sweep import (
+    FACTORS,
+    TARGET,
+    Point,
+    Sweep,
+    document_at,
+    parse_sweep,
+    spark,
+    with_parameter,
+)
 from evenmatch.model.scenario import Scenario
+from evenmatch.sim.metrics import Summary
 
 COLUMNS = ("wait.mean", "wait.p95", "quality.mean", "quality.p10")
 """What a terminal shows of each value, before the gaps."""
+NO_TARGET = (
+    "no queue has a policy that keeps a mean wait; choose rolling without a wait_price, or name "
+    "values: target_wait=5..60"
+)
+LONGER = "What longer waits would buy: mean wait wanted, s"
+SMALL = 300
+"""Tickets of a run that is so short that it is played at other targets unasked."""
 LOST = ("expired", "cancelled", "unfinished")
 
 
@@ -56,12 +76,10 @@ def _line(point: Point, *, named: bool) -> dict[str, object]:
 def swept(request: Request, sweep: Sweep, policies: Sequence[str | None]) -> list[Point]:
     """Return what comes of each value under each policy, several runs at a time."""
     path = check_request(request)
-    document = load_document(path)
     tasks: list[Task] = []
     whose: list[tuple[str, float]] = []
     for policy in policies:
-        for value in sweep.values:
-            scenario, own = _at(path, document, sweep, value, policy)
+        for value, scenario, own in _variants(path, sweep, policy):
             check_files(request, scenario)
             check_policy_of(path, scenario, own)
             tasks += tasks_of(request, scenario, [own])
@@ -74,6 +92,24 @@ def swept(request: Request, sweep: Sweep, policies: Sequence[str | None]) -> lis
         Point(policy, value, averaged(request, results[at * runs : (at + 1) * runs]))
         for at, (policy, value) in enumerate(whose)
     ]
+
+
+def _variants(
+    path: Path, sweep: Sweep, policy: str | None
+) -> Iterator[tuple[float, Scenario, str | None]]:
+    """Yield each value with the scenario and the policy at it."""
+    if sweep.is_relative:
+        scenario = load_scenario(path)
+        with naming(path):
+            target = target_in(scenario, policy)
+            if target is None:
+                raise ConfigError(f"--sweep {sweep.key}: {NO_TARGET}")
+            for factor in sweep.values:
+                yield factor * target, at_factor(scenario, factor, policy), None
+        return
+    document = load_document(path)
+    for value in sweep.values:
+        yield value, *_at(path, document, sweep, value, policy)
 
 
 def _at(
@@ -118,3 +154,53 @@ def _is_shown(key: str) -> bool:
 
 def _lost(point: Point) -> float:
     return sum(figure(point.summary, key) or 0.0 for key in LOST)
+
+
+def say_longer(request: Request, policy: str | None, summary: Summary) -> None:
+    """Say below the figures of a run what waiting longer would have bought, or how to ask.
+
+    Args:
+        request: What was simulated.
+        policy: The SPEC in place of the queues' own.
+        summary: What came of it.
+    """
+    assert request.scenario is not None
+    target = target_in(load_scenario(request.scenario), policy)
+    if target is None:
+        return
+    if request.runs is not None or summary["tickets"] > SMALL:
+        print(
+            f"\nWhat would longer waits buy? --sweep {TARGET} plays half, once and twice the mean "
+            f"wait wanted ({target:g} s)."
+        )
+        return
+    others = Sweep(TARGET, tuple(factor for factor in FACTORS if factor != 1.0), is_relative=True)
+    plain = Request(request.scenario, request.arrivals, request.seed)
+    found = [msgspec.structs.replace(each, policy="") for each in swept(plain, others, [policy])]
+    points = sorted([*found, Point("", target, summary)], key=lambda point: point.value)
+    print()
+    print_sweep(LONGER, points)
+
+
+def say_longer_of(scenario: Scenario, tickets: int) -> None:
+    """Say what waiting longer would buy in a checked file, by its first arrivals.
+
+    Args:
+        scenario: With queues that keep a mean wait; others say nothing.
+        tickets: How many arrivals are played.
+    """
+    target = target_in(scenario)
+    if target is None:
+        return
+    if scenario.arrivals is None:
+        print(
+            "\nTo see what waiting longer would buy, add [arrivals] to the file, or play a record: "
+            f"evenmatch simulate FILE --arrivals RECORD.csv --sweep {TARGET}"
+        )
+        return
+    tasks = [Short(at_factor(scenario, factor), tickets) for factor in FACTORS]
+    with progress(f"playing {tickets:,} tickets at half, once and twice the target", 3) as on_done:
+        summaries = map_all(play_short, tasks, on_done)
+    points = [Point("", f * target, each) for f, each in zip(FACTORS, summaries, strict=True)]
+    print()
+    print_sweep(f"{LONGER}, by the first {summaries[0]['tickets']:,} arrivals", points)

@@ -4,6 +4,8 @@ A sweep is written `KEY=A..B:N`. KEY is a key of `[[queue]]`, such as `wait_pric
 `rules[0].limit` or `accept.seconds`, or a parameter of the policy, `policy:NAME`. It is set in
 every queue that can have it, and the file is read anew for each value, so that a value that cannot
 be is refused with the sentence that a file would get.
+
+`target_wait` alone asks for half, once and twice the mean wait that each queue keeps anyway.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ DECADE = 10.0
 """A positive range as wide as this is divided into equal ratios, any other into equal steps."""
 DIGITS = 3
 POLICY = "policy:"
+TARGET = "target_wait"
+FACTORS = (0.5, 1.0, 2.0)
+"""What `target_wait` alone stands for."""
 EXCLUSIVE = (("wait_price", "target_wait"),)
 """Keys of which a queue has one: the other one is left out while this one is swept."""
 _FORM = re.compile(r"([^=]+)=([^=:]+?)\.\.([^=:]+?)(?::(\d+))?")
@@ -40,10 +45,12 @@ class Sweep(msgspec.Struct, frozen=True):
     Args:
         key: A key of a queue, or `policy:` and a parameter.
         values: Ascending.
+        is_relative: Whether the values are factors of what each queue has.
     """
 
     key: str
     values: tuple[float, ...]
+    is_relative: bool = False
 
     @property
     def parameter(self) -> str | None:
@@ -70,6 +77,8 @@ def parse_sweep(text: str) -> Sweep:
     >>> parse_sweep("target_wait=5s..20s:4").values
     (5.0, 10.0, 15.0, 20.0)
     """
+    if text.strip() == TARGET:
+        return Sweep(TARGET, FACTORS, is_relative=True)
     found = _FORM.fullmatch(text.replace(" ", ""))
     if found is None:
         raise ConfigError(f"{HOW}; got {text!r:.80}")

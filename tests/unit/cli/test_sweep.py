@@ -104,3 +104,87 @@ def test_what_cannot_be_swept_is_refused(
     code, out, err = call(capsys, "simulate", scenario, *tokens)
     assert (code, out) == (2, "")
     assert why in err
+
+
+TEAMS = """
+[[queue]]
+name = "pairs"
+teams = 2
+players = 2
+target_wait = 10.0
+policy = "rolling"
+[[queue.criteria]]
+kind = "imbalance"
+attribute = "rating"
+scale = {kind = "linear", min = 0.0, max = 3000.0}
+"""
+ARRIVALS = """
+[arrivals]
+process = "poisson"
+rate = 1.0
+count = 40
+[attributes.rating]
+distribution = "normal"
+mean = 1500.0
+deviation = 350.0
+"""
+LONGER = "What longer waits would buy: mean wait wanted, s"
+
+
+@pytest.fixture
+def teams(tmp_path: Path) -> str:
+    pytest.importorskip("numba")
+    path = tmp_path / "pairs.toml"
+    path.write_text(TEAMS + ARRIVALS)
+    return str(path)
+
+
+def test_target_wait_alone_means_half_once_and_twice(
+    capsys: pytest.CaptureFixture[str], teams: str
+) -> None:
+    found = sweep_of(capsys, "simulate", teams, "--sweep", "target_wait")
+    assert [each["value"] for each in found["runs"]] == [5.0, 10.0, 20.0]
+    code, out, _ = call(capsys, "simulate", teams, "--json")
+    del found["runs"][1]["value"]
+    assert (code, json.loads(out)) == (0, found["runs"][1])
+
+
+def test_a_small_run_says_what_longer_waits_would_buy_and_a_large_one_how_to_ask(
+    capsys: pytest.CaptureFixture[str], teams: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = call(capsys, "simulate", teams)
+    assert code == 0
+    table = out.partition(f"\n{LONGER}\n")[2].splitlines()
+    assert table[0].split() == ["5", "10", "20"]
+    assert any(row.startswith("rating: team gap ") for row in table)
+    monkeypatch.setattr("evenmatch.cli.sweeping.SMALL", 39)
+    code, out, _ = call(capsys, "simulate", teams)
+    assert code == 0
+    assert LONGER not in out
+    assert "--sweep target_wait plays half, once and twice the mean wait wanted (10 s)" in out
+
+
+def test_check_plays_the_first_arrivals_or_says_how_to_ask(
+    capsys: pytest.CaptureFixture[str], teams: str, tmp_path: Path
+) -> None:
+    code, out, _ = call(capsys, "check", teams)
+    assert code == 0
+    assert f"{LONGER}, by the first 40 arrivals\n" in out
+    server = tmp_path / "server.toml"
+    server.write_text(TEAMS)
+    code, out, _ = call(capsys, "check", str(server))
+    assert code == 0
+    assert LONGER not in out
+    assert "evenmatch simulate FILE --arrivals RECORD.csv --sweep target_wait" in out
+
+
+def test_nothing_is_said_of_waits_where_no_policy_keeps_one(
+    capsys: pytest.CaptureFixture[str], scenario: str
+) -> None:
+    for command in ("simulate", "check"):
+        code, out, _ = call(capsys, command, scenario)
+        assert code == 0
+        assert "longer" not in out
+    code, _, err = call(capsys, "simulate", scenario, "--sweep", "target_wait")
+    assert code == 2
+    assert "no queue has a policy that keeps a mean wait" in err
