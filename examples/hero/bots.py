@@ -96,6 +96,9 @@ class Tally:
         """Return where things stand, in a line."""
         playing = sum(match is not None for match in self.playing.values())
         wait = statistics.fmean(self.waits) if self.waits else 0.0
+        away, self.counts["away"] = self.counts["away"], 0
+        if away:
+            return f"{seconds:4.0f} s: the server does not answer ({away} requests failed)"
         return (
             f"{seconds:4.0f} s: {self.counts['waiting']} parties wait, {playing} bots play, "
             f"{len(self.matches)} matches, {wait:.1f} s waited on average"
