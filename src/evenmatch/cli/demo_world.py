@@ -105,7 +105,7 @@ name = "hero"
 teams = 2
 players = 5
 roles = {tank = 1, damage = 2, support = 2}
-wait_price = 0.003333333333333333
+target_wait = "15s"
 attributes = ["region"]
 
 [[queue.criteria]]
