@@ -10,7 +10,7 @@ Three kinds of text are rewritten in README.md and in the pages of docs/:
 
 With --check nothing is written, and the exit code is 1 if a page is out of date. Instants and waits
 of a server differ from run to run, so that in blocks that ask a server, or read its journal, dates,
-numbers with a decimal point and "waited 0 s" count as equal.
+numbers with a decimal point and "waited 0 s" count as equal; where bots play, all numbers do.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ FILE = re.compile(r"^<!-- file: (\S+) -->\n\n```\w+\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.M | re.S)
 VARYING = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\d+\.\d+(?:e-?\d+)?|(?<=waited )\d+(?= s)")
 VARIES = re.compile(r"^\$ .*(?:curl|sqlite3|evenmatch (?:export|replay))", re.M)
+BOTS = re.compile(r"^\$ .*bots\.py", re.M)
+NUMBER = re.compile(r" *\d[\d,]*(?:\.\d+)?")
 PORT = "8080"
 START_SECONDS = 20.0
 PAGES_AT_ONCE = 3
@@ -92,10 +94,14 @@ def refreshed(text: str) -> str:
 
 
 def same(text: str) -> str:
-    """Return a page without what differs from run to run: answers of servers, and journals."""
-    return CONSOLE.sub(
-        lambda found: VARYING.sub("#", found[0]) if VARIES.search(found[0]) else found[0], text
-    )
+    """Return a page without what differs from run to run: servers, journals, bots."""
+    return CONSOLE.sub(lambda found: _same_block(found[0]), text)
+
+
+def _same_block(block: str) -> str:
+    if BOTS.search(block):
+        return NUMBER.sub("#", block)
+    return VARYING.sub("#", block) if VARIES.search(block) else block
 
 
 def results_table() -> str:

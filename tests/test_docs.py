@@ -187,3 +187,9 @@ def test_markdown_has_one_sentence_a_line(page: Path) -> None:
             continue
         plain = re.sub(r"`[^`]*`", "code", line)
         assert not TWO_SENTENCES.search(plain), line
+
+
+def test_tutorial_shows_the_file_that_the_bots_come_with() -> None:
+    page = (ROOT / "docs" / "tutorial-hero.md").read_text(encoding="utf-8")
+    config = (ROOT / "examples" / "hero" / "hero.toml").read_text(encoding="utf-8")
+    assert f"<!-- file: hero.toml -->\n\n```toml\n{config}```\n" in page

@@ -24,11 +24,11 @@ from evenmatch.wire_matches import ReportOutcome
 
 SEATS = {"tank": 1, "damage": 2, "support": 2}
 ROLES = {
-    ("damage",): 40, ("support",): 17, ("tank",): 6, ("damage", "support"): 11,
-    ("support", "damage"): 8, ("damage", "tank"): 5, ("tank", "damage"): 5,
-    ("support", "tank"): 3, (): 5,
+    ("damage",): 26, ("support",): 16, ("tank",): 9, ("damage", "support"): 13,
+    ("support", "damage"): 10, ("damage", "tank"): 8, ("tank", "damage"): 6,
+    ("support", "tank"): 4, (): 8,
 }  # fmt: skip
-"""What players list, preferred first, by weight; who lists nothing takes any role."""
+"""What players list, preferred first, by weight; whoever lists nothing takes any role."""
 PARTY_SIZES = {1: 71, 2: 18, 3: 7, 4: 2, 5: 2}
 REGIONS = {"europe": 55, "america": 35, "asia": 10}
 PINGS = {
@@ -96,6 +96,9 @@ class Tally:
         """Return where things stand, in a line."""
         playing = sum(match is not None for match in self.playing.values())
         wait = statistics.fmean(self.waits) if self.waits else 0.0
+        away, self.counts["away"] = self.counts["away"], 0
+        if away:
+            return f"{seconds:4.0f} s: the server does not answer ({away} requests failed)"
         return (
             f"{seconds:4.0f} s: {self.counts['waiting']} parties wait, {playing} bots play, "
             f"{len(self.matches)} matches, {wait:.1f} s waited on average"

@@ -105,7 +105,7 @@ name = "hero"
 teams = 2
 players = 5
 roles = {tank = 1, damage = 2, support = 2}
-wait_price = 0.003333333333333333
+target_wait = "15s"
 attributes = ["region"]
 
 [[queue.criteria]]
@@ -163,7 +163,7 @@ HERO_ROLES = RoleMix(
         ("damage",), ("support",), ("tank",), ("damage", "support"), ("support", "damage"),
         ("damage", "tank"), ("tank", "damage"), ("support", "tank"), (),
     ),
-    shares=(0.40, 0.17, 0.06, 0.11, 0.08, 0.05, 0.05, 0.03, 0.05),
+    shares=(0.26, 0.16, 0.09, 0.13, 0.10, 0.08, 0.06, 0.04, 0.08),
     seats=(("tank", 1), ("damage", 2), ("support", 2)),
 )  # fmt: skip
 HEROES = Arrivals(
