@@ -256,10 +256,12 @@ def _stalls(windows: dict[str, float], pings: list[Ping], pauses: Path) -> dict[
             continue
         begin, end = windows[first], windows.get(last, windows["over"])
         prefix = f"{name}_" if name else ""
-        chosen = [each for each in flat if begin <= each[0] - each[1] and each[0] < end]
-        figures[f"{prefix}late"] = max((late for _, late, _ in chosen), default=0.0)
-        figures[f"{prefix}busy"] = max((busy for _, _, busy in chosen), default=0.0)
-        figures[f"{prefix}over_25ms"] = sum(late > 0.025 for _, late, _ in chosen)
+        chosen = [each for each in flat if begin <= each[0] and each[0] - each[1] < end]
+        # A server that was killed since it did not end has not written its pauses.
+        if long:
+            figures[f"{prefix}late"] = max((late for _, late, _ in chosen), default=0.0)
+            figures[f"{prefix}busy"] = max((busy for _, _, busy in chosen), default=0.0)
+            figures[f"{prefix}over_25ms"] = sum(late > 0.025 for _, late, _ in chosen)
         try:
             found = stalls(pings, begin, end)
         except RuntimeError:
