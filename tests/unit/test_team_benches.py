@@ -86,6 +86,7 @@ def test_a_change_of_the_queue_replaces_keys_and_drops_the_region_rule() -> None
     (queue,) = tomllib.loads(server_toml(change))["queue"]
 
     assert (queue["policy"], queue["wait_price"], queue["wait_max"]) == ("greedy", 0.5, 3600.0)
+    assert "target_wait" not in queue
     assert not [each for each in queue.get("rules", ()) if each["kind"] == "latency"]
 
 
