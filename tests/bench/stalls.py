@@ -97,6 +97,14 @@ class Schedule:
         while self.due <= now and len(self.pings) < DUE_MOST:
             self._note(now - self.due, 0.0)
 
+    def until(self, sent: float | None, now: float) -> list[Ping]:
+        """Return all questions, with what one that has no answer yet has taken so far."""
+        if sent is None:
+            return list(self.pings)
+        so_far = Schedule(self.due, self._every)
+        so_far.answered(sent, now)
+        return [*self.pings, *so_far.pings]
+
     def _note(self, seconds: float, late: float) -> None:
         self.pings.append(Ping(self.due, seconds, late))
         self.due += self._every
@@ -112,6 +120,7 @@ class Pinger:
 
     def __init__(self, port: int, every: float = EVERY) -> None:
         self.lost = 0
+        self._sent: float | None = None
         self._port = port
         self._schedule = Schedule(time.monotonic(), every)
         self._over = threading.Event()
@@ -119,8 +128,8 @@ class Pinger:
 
     @property
     def pings(self) -> list[Ping]:
-        """Return all questions so far."""
-        return list(self._schedule.pings)
+        """Return all questions so far, one that has no answer yet included."""
+        return self._schedule.until(self._sent, time.monotonic())
 
     def __enter__(self) -> Pinger:
         self._thread.start()
@@ -128,7 +137,7 @@ class Pinger:
 
     def __exit__(self, *error: object) -> None:
         self._over.set()
-        self._thread.join(ANSWER_SECONDS + 1.0)
+        self._thread.join(1.0)
 
     def _run(self) -> None:
         while not self._over.is_set():
@@ -146,12 +155,13 @@ class Pinger:
         while not self._over.is_set():
             if (delay := schedule.due - time.monotonic()) > 0.0:
                 time.sleep(delay)
-            sent = time.monotonic()
-            line.sendall(REQUEST)
+            self._sent = sent = time.monotonic()
             try:
+                line.sendall(REQUEST)
                 _read(line.recv)
             finally:
                 # A question without an answer took at least so long.
+                self._sent = None
                 schedule.answered(sent, time.monotonic())
 
 

@@ -25,6 +25,7 @@ SEATS = ("tank", "damage", "damage", "support", "support")
 FAR = 900.0
 """Milliseconds with which nobody is near to any server."""
 DEVIATION = 80.0
+WAITS = {"target_wait", "wait_price"}
 FOLLOWERS_MAX = 60_000
 
 
@@ -35,11 +36,13 @@ class Change(msgspec.Struct, frozen=True):
         policy: A SPEC; empty leaves the scenario's.
         keys: Lines for the queue's table, such as `wait_price = 0.001`.
         is_local: Without the rule on the ping to a region.
+        has_target: Whether the scenario's `target_wait` stays; who does not know it refuses it.
     """
 
     policy: str = ""
     keys: tuple[str, ...] = ()
     is_local: bool = False
+    has_target: bool = True
 
 
 def server_toml(change: Change) -> str:
@@ -48,6 +51,9 @@ def server_toml(change: Change) -> str:
     given = {key.partition("=")[0].strip() for key in change.keys}
     if change.policy:
         given.add("policy")
+    if given & WAITS or not change.has_target:
+        # One says how long people wait, or the other.
+        given |= WAITS
     kept = []
     for block in blocks:
         if block.startswith("[arrivals") or (change.is_local and _is_region_rule(block)):

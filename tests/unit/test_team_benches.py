@@ -37,6 +37,16 @@ def test_a_client_that_is_late_itself_does_not_blame_the_server() -> None:
     assert (ping.seconds, ping.late) == (pytest.approx(0.05), pytest.approx(0.9))
 
 
+def test_a_question_without_an_answer_counts_for_as_long_as_it_waits() -> None:
+    schedule = Schedule(0.0, every=1.0)
+    schedule.answered(0.0, 0.1)
+
+    found = schedule.until(1.0, 4.5)
+
+    assert [each.seconds for each in found] == [pytest.approx(0.1), 3.5, 2.5, 1.5, 0.5]
+    assert len(schedule.pings) == 1
+
+
 def test_stalls_are_those_of_the_window() -> None:
     pings = [Ping(float(at), 0.001 * at, 0.0) for at in range(100)]
 
@@ -76,6 +86,7 @@ def test_a_change_of_the_queue_replaces_keys_and_drops_the_region_rule() -> None
     (queue,) = tomllib.loads(server_toml(change))["queue"]
 
     assert (queue["policy"], queue["wait_price"], queue["wait_max"]) == ("greedy", 0.5, 3600.0)
+    assert "target_wait" not in queue
     assert not [each for each in queue.get("rules", ()) if each["kind"] == "latency"]
 
 
