@@ -106,10 +106,11 @@ endef
 
 $(STAMP_DEV): pyproject.toml constraints.txt
 	@$(call install,all$(comma)dev)
-	@echo "Compiling kernels for this machine; this takes a minute, once." >&2
-	@$(BIN)/python -c "import evenmatch.lab.optimum, evenmatch.solvers.steps.play, evenmatch.solvers.orders.arrivals" >&2
+	@$(BIN)/evenmatch warm >&2
 	@touch $(STAMP_DEV) $(STAMP_DEMO)
 
 $(STAMP_DEMO): pyproject.toml constraints.txt
 	@$(call install,server)
+	@$(BIN)/evenmatch warm scenarios/hero_5v5.toml >&2
+	@$(BIN)/evenmatch warm scenarios/duel.toml >&2
 	@touch $@

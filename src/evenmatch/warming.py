@@ -14,8 +14,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import BinaryIO
@@ -32,10 +32,6 @@ SOME = 0.1
 
 Calls = Mapping[str, Sequence[str]]
 """Kernels that are kept nowhere, `module:name`, and the kernels that each calls."""
-
-
-class NotKept(BaseException):
-    """A kernel would have to be compiled; nobody but `is_warm` is to catch it."""
 
 
 class Warming:
@@ -183,21 +179,6 @@ def missing(queues: Sequence[Queue] | None = None) -> Calls:
     return found
 
 
-@contextmanager
-def refusing() -> Iterator[None]:
-    """Raise `NotKept` in place of compiling anything."""
-
-    def refuse() -> None:
-        raise NotKept
-
-    before = kernel.on_compile[:]
-    kernel.on_compile[:] = [refuse]
-    try:
-        yield
-    finally:
-        kernel.on_compile[:] = before
-
-
 def processors() -> int:
     """Return how many processes can run at once."""
     try:
@@ -215,12 +196,16 @@ def policies_of(queue: Queue) -> list[str]:
 def work() -> None:
     """Compile the kernels that standard input names; the program of a process."""
     out = _own_output()
-    kernel.deferred = {}
+    with kernel.defer(load_kept=False):
+        _compile_named(out)
+
+
+def _compile_named(out: BinaryIO) -> None:
     for line in sys.stdin:
         name = line.strip()
         try:
             import_module(name.partition(":")[0])
-            _ = kernel.deferred[name].compiled
+            _ = (kernel.deferred or {})[name].compiled
             answer = "done"
         except Exception as error:  # noqa: BLE001
             # Whatever it is, the process that waits has to say so.
@@ -232,19 +217,18 @@ def work() -> None:
 def find() -> None:
     """Say which kernels are missing for the queues that standard input holds; a program too."""
     out = _own_output()
-    kernel.deferred = {}
     queues: tuple[Queue, ...] | None = pickle.loads(sys.stdin.buffer.read())
-    if queues is None:
-        for module in sources().modules():
-            if sources().kernels(module):
-                import_module(f"{PACKAGE}.{module}")
-    for queue in queues or ():
-        for policy in policies_of(queue):
-            with suppress(MatchmakingError):
-                Pool(queue, parse_policy(policy), seed=0)
-    lacking = {
-        each.name: sorted(each.callees) for each in kernel.deferred.values() if not each.is_kept
-    }
+    with kernel.defer(load_kept=False):
+        if queues is None:
+            for module in sources().modules():
+                if sources().kernels(module):
+                    import_module(f"{PACKAGE}.{module}")
+        for queue in queues or ():
+            for policy in policies_of(queue):
+                with suppress(MatchmakingError):
+                    Pool(queue, parse_policy(policy), seed=0)
+        found = list((kernel.deferred or {}).values())
+        lacking = {each.name: sorted(each.callees) for each in found if not each.is_kept}
     out.write(json.dumps(lacking).encode())
     out.flush()
 

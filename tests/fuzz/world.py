@@ -16,8 +16,8 @@ from evenmatch.model.queue import Criterion, Expansion, Queue, Rule, Scale
 from evenmatch.model.queue import Format as Seats
 from evenmatch.server.app import App
 from evenmatch.server.auth.principal import LOCAL
+from evenmatch.server.compiling import warm_up
 from evenmatch.server.recovery import Plan
-from evenmatch.server.serving import warm_up
 from tests.callers import Site, add_key, token
 
 RATING = Criterion("spread", "rating", scale=Scale(max=3000.0))

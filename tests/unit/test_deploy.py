@@ -86,6 +86,20 @@ def test_image_has_a_pinned_base_a_user_without_rights_and_a_health_check() -> N
     assert not [rest for _, rest in dockerfile() if re.search(r"(?i)password|secret|token", rest)]
 
 
+def test_image_holds_compiled_solvers_for_any_processor_where_the_server_reads_them() -> None:
+    ran = [rest for rest in of("RUN") if "evenmatch warm" in rest]
+    assert len(ran) == 1
+    assert "XDG_CACHE_HOME=/cache " in ran[0]
+    assert "--from=build --chown=evenmatch:evenmatch /cache /cache" in of("COPY")
+    built, run = of("ENV")
+    assert "XDG_CACHE_HOME=/cache" in run
+    # Code for another processor has another key: the server would not find it.
+    for setting in ("NUMBA_CPU_NAME=generic", 'NUMBA_CPU_FEATURES=""'):
+        assert setting in built
+        assert setting in run
+    assert "/cache" not in of("VOLUME")[0]
+
+
 def test_image_and_unit_start_a_command_that_there_is() -> None:
     (words,) = of("CMD")
     commands = [json.loads(words), shlex.split(unit()["Service"]["ExecStart"])[1:]]

@@ -19,9 +19,11 @@ from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.lab.check_matches import MatchCheck
 from evenmatch.lab.simulate import with_policy
 from evenmatch.model.scenario import Scenario, ServerSettings
+from evenmatch.policies.registry import check_kernels
 from evenmatch.sim.arrivals import arrivals_of
 from evenmatch.sim.history import History
 from evenmatch.sim.simulator import Simulator
+from evenmatch.warming import policies_of
 
 PROBLEMS_MAX = 20
 """Problems of a matches file that are printed; the rest is counted."""
@@ -149,9 +151,12 @@ def _try_out(scenario: Scenario) -> list[Pool]:
     """Set the queues to work, and let the first arrivals come.
 
     Raises:
-        MatchmakingError: A policy cannot work on its queue, or an arrival cannot be taken.
+        MatchmakingError: A policy cannot work on its queue or here, or an arrival cannot be taken.
     """
     queues, resolve = with_policy(scenario.queues, None)
+    for queue in queues:
+        for spec in policies_of(queue):
+            check_kernels(spec, queue.name)
     simulator = Simulator(queues, resolve, History(queues[0].name), until=scenario.until)
     pools = list(simulator.engine.pools.values())
     if scenario.arrivals is not None:

@@ -71,9 +71,12 @@ def serve(
     # Imported here so that --help needs no server.
     needs_server()
     from evenmatch.server import serving
+    from evenmatch.solvers.kernel import defer
 
     place = serving.Place(host, port, folder, wait, tls_cert, tls_key)
-    _run(_games(config, folder, drop_queues=drop_queues, config_from=config_from), place)
+    # What has to be compiled is compiled by other processes, while this one says so.
+    with defer(load_kept=True):
+        _run(_games(config, folder, drop_queues=drop_queues, config_from=config_from), place)
 
 
 def _games(
@@ -81,14 +84,19 @@ def _games(
 ) -> list[Game]:
     """Return the game that a file describes, or those that it names."""
     from evenmatch.config import load_document, load_server, load_tenants, naming
+    from evenmatch.policies.registry import check_kernels
     from evenmatch.server.games import game
     from evenmatch.server.recovery import Plan
     from evenmatch.server.versions import changeable
+    from evenmatch.warming import policies_of
 
     found = []
     named = [(each.name, Path(each.config)) for each in load_tenants(config)]
     for name, path in named or [("", config)]:
         queues, settings, seed = load_server(path)
+        for queue in queues:
+            for spec in policies_of(queue):
+                check_kernels(spec, queue.name)
         plan = Plan(
             queues,
             seed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from evenmatch.cli.progress import progress
 from evenmatch.config import load_server, load_tenants
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.model.queue import Queue
-from evenmatch.solvers.kernel import check_installed
+from evenmatch.solvers.kernel import check_installed, defer
 from evenmatch.warming import Warming, missing, processors
 
 LINES = 20
@@ -50,12 +51,14 @@ def warm(
     from evenmatch.solvers.kernel_cache import alone, cache_folder
 
     folder = cache_folder()
-    if folder is None:
+    if folder is None or not os.access(folder, os.W_OK):
         raise NotSupported(
-            "compiled kernels cannot be kept, since ~/.cache cannot be written to; name another "
-            "folder in the environment variable XDG_CACHE_HOME"
+            f"compiled kernels cannot be kept, since {folder or '~/.cache'} cannot be written to; "
+            "name another folder in the environment variable XDG_CACHE_HOME"
         )
-    queues = None if config is None else _queues(config)
+    # Other processes compile; here, reading a configuration must not.
+    with defer(load_kept=False):
+        queues = None if config is None else _queues(config)
     began = time.monotonic()
     # Another process that compiles is waited for: most of what is missing now will be there.
     with alone():

@@ -14,8 +14,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from evenmatch.errors import ConfigError, MatchmakingError
+from evenmatch.errors import ConfigError, MatchmakingError, NotSupported
 from evenmatch.policies.base import FunctionPolicy, Policy
+from evenmatch.solvers import kernel
 
 POLICIES: dict[str, str] = {
     "adaptive_brackets": "AdaptiveBrackets",
@@ -41,6 +42,9 @@ POLICIES: dict[str, str] = {
     "window": "Window",
 }
 """Names and classes; the module of the same name is imported when the policy is chosen."""
+
+NEED_KERNELS = frozenset({"lookahead", "rolling", "rounds", "threshold"})
+"""Policies whose searches take seconds where kernels are not compiled."""
 
 UNBOUNDED: dict[str, tuple[str, ...]] = {"lookahead": ("horizon",)}
 """Parameters that may be `inf`."""
@@ -80,6 +84,24 @@ def parse_policy(spec: str) -> Policy:
         values[key] = _convert(f"{name}:{key}", text, fields[key].type)
     policy: Policy = kind(**values)
     return policy
+
+
+def check_kernels(spec: str, queue: str) -> None:
+    """Refuse a policy that searches with kernels where they are not compiled.
+
+    Args:
+        spec: The policy's.
+        queue: Name of the queue that has it.
+
+    Raises:
+        NotSupported: numba is missing; the sentence says how to get it.
+    """
+    name = spec.strip().partition(":")[0]
+    if name in NEED_KERNELS and not kernel.HAS_NUMBA:
+        raise NotSupported(
+            f"queue {queue}: policy {name} searches with solvers that numba compiles, and numba "
+            f"is not installed: {kernel.INSTALL}; without it, greedy needs no solvers"
+        )
 
 
 def policy_class(name: str) -> type[Any]:

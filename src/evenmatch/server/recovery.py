@@ -27,7 +27,7 @@ from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import DAY, Queue
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.policies.base import Memory
-from evenmatch.policies.registry import parse_policy
+from evenmatch.policies.registry import check_kernels, parse_policy
 from evenmatch.ratings.periods import rate_period
 from evenmatch.server.clock import resumed_at
 from evenmatch.server.logs import log
@@ -317,7 +317,12 @@ def _restore(engine: Engine, stored: StoredSnapshot | None) -> Mapping[str, Memo
 
 
 def resolve(queue: Queue) -> evenmatch.Policy:
-    """Return a queue's policy."""
+    """Return a queue's policy.
+
+    Raises:
+        NotSupported: It would stop the server, since kernels are not compiled here.
+    """
+    check_kernels(queue.policy, queue.name)
     return parse_policy(queue.policy)
 
 

@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from evenmatch.errors import ConfigError, MatchmakingError
+from evenmatch.errors import ConfigError
 from evenmatch.server.auth.gate import check_apart
+from evenmatch.server.compiling import Compiling, compile_first, must_compile
 from evenmatch.server.cors import with_cors
 from evenmatch.server.datadir import DataLock
 from evenmatch.server.games import Game, Games
@@ -32,7 +33,7 @@ from evenmatch.server.process import (
     return_large_buffers,
     share_interpreter,
 )
-from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan, pools_of
+from evenmatch.server.recovery import SNAPSHOT_EVERY
 
 BACKLOG = 2_048
 GRACE_SECONDS = 5
@@ -79,23 +80,21 @@ def serve(games: Sequence[Game], place: Place, announce: Callable[[str], None]) 
     keep_files_private()
     raise_file_limit()
     return_large_buffers()
-    if place.wait:
-        for each in games:
-            warm_up(each.plan)
+    plans = [each.plan for each in games]
+    # All is loaded here, so that nothing of it is left for the moment of taking over.
+    is_cold = must_compile(plans)
+    if is_cold and place.wait:
+        # The server that runs on the directory goes on meanwhile.
+        compiling = Compiling(plans)
+        log.info("compiling", detail=str(compiling))
+        compiling.run()
+        is_cold = False
     with (
         DataLock(place.data, wait=place.wait),
         listen(place) as listening,
         asyncio.Runner(loop_factory=_loop_factory()) as runner,
     ):
-        runner.run(_serve(games, place, listening, announce))
-
-
-def warm_up(plan: Plan) -> None:
-    """Load what the queues need, so that nothing of it is left for the moment of taking over."""
-    make = pools_of(plan.seed)
-    for queue in plan.queues:
-        with suppress(MatchmakingError):
-            make(queue)
+        runner.run(_serve(games, place, listening, announce, is_cold=is_cold))
 
 
 def check_host(host: str, *, is_keyed: bool) -> None:
@@ -181,12 +180,18 @@ async def _serve(
     place: Place,
     listening: socket.socket,
     announce: Callable[[str], None],
+    *,
+    is_cold: bool,
 ) -> None:
+    plans = [each.plan for each in games]
+    if is_cold and not await compile_first(plans, listening, lambda app: _config(app, place)):
+        return
     running = Games(games, snapshot_every=snapshot_every(os.environ))
     await running.start()
     calm_collector()
     share_interpreter()
-    server = _Server(_config(running, place), running)
+    app = with_cors(running.gate, running.origins)
+    server = _Server(_config(app, place), running)
     host, port = listening.getsockname()[:2]
     scheme = "http" if place.tls_cert is None else "https"
     address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
@@ -205,9 +210,9 @@ async def _serve(
     running.check_given_up()
 
 
-def _config(games: Games, place: Place) -> uvicorn.Config:
+def _config(app: Callable[..., Any], place: Place) -> uvicorn.Config:
     return uvicorn.Config(
-        with_cors(games.gate, games.origins),
+        app,
         http=http_protocol(),
         ws=websocket_protocol(),
         ws_max_size=MESSAGE_BYTES_MAX,

@@ -12,7 +12,9 @@ kernels are plain functions.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from types import CodeType
 from typing import Any, TypeVar, cast
@@ -26,7 +28,9 @@ on_compile: list[Callable[[], None]] = []
 """Called before the first kernel that is in no cache; whoever talks to people may add to it."""
 
 deferred: dict[str, Deferred] | None = None
-"""Where kernels go that are compiled when they are asked for, by name; None: at once."""
+"""Kernels that are compiled when somebody asks for them, by name; None: all are compiled at once.
+
+See `defer`."""
 
 INSTALL = "pip install 'evenmatch[server]'"
 """What gets numba."""
@@ -62,10 +66,40 @@ def kernel(
         if deferred is None:
             return cast(Function, _compile(function, signature, inline, allocates))
         made = Deferred(function, signature, inline, allocates)
+        if _loads_kept and made.is_kept:
+            return cast(Function, made.compiled)
         deferred[made.name] = made
         return cast(Function, made)
 
     return decorate
+
+
+_loads_kept = False
+
+
+@contextmanager
+def defer(*, load_kept: bool) -> Iterator[None]:
+    """Compile no kernel until it is called afterwards; other processes compile it meanwhile.
+
+    Args:
+        load_kept: Whether kernels that are kept are loaded at once, as otherwise.
+    """
+    global deferred, _loads_kept
+    deferred, _loads_kept = {}, load_kept
+    try:
+        yield
+    finally:
+        deferred = None
+
+
+def settle() -> None:
+    """Put the kernels themselves in the places of those that were deferred."""
+    global deferred
+    waiting, deferred = deferred or {}, None
+    for module in list(sys.modules.values()) if waiting else ():
+        for name, value in list(vars(module).items()):
+            if isinstance(value, Deferred):
+                setattr(module, name, value.compiled)
 
 
 def check_installed() -> None:
@@ -81,7 +115,8 @@ def check_installed() -> None:
 class Deferred:
     """A kernel that is compiled when it is asked for, for work that compiles many; see `warming`.
 
-    Called, it is the plain function; a kernel that calls it gets it compiled.
+    Called before kernels are settled, it is the plain function; a kernel that calls it gets it
+    compiled.
 
     Args:
         function: In Python.
@@ -98,8 +133,8 @@ class Deferred:
         self._terms = (signature, inline, allocates)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Run the function in Python."""
-        return self.function(*args, **keywords)
+        """Run the function, in Python while kernels are deferred."""
+        return (self.compiled if deferred is None else self.function)(*args, **keywords)
 
     @cached_property
     def compiled(self) -> Any:
@@ -151,7 +186,11 @@ def _compile(function: Callable[..., Any], signature: str, inline: bool, allocat
             made.disable_compile()
         return made
 
-    return kept.load(compiled) or compiled()
+    loaded = kept.load(compiled)
+    if loaded is None and not kept.is_kept:
+        # Said before the compiler is loaded, which takes memory that is not given back.
+        _say_once()
+    return loaded or compiled()
 
 
 def _say_once() -> None:
