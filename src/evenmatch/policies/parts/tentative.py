@@ -27,7 +27,7 @@ from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Memory
 from evenmatch.policies.parts.search_job import Effort, SearchJob, found_in, seed_of
 from evenmatch.policies.parts.search_pool import SearchPool
 
-STARTS_MAX = 8
+STARTS_MAX = 4
 """Matches that one decision starts at the most; the others start in the next, right afterwards."""
 PACE = 10_000.0
 """Evaluations a second: a small search is soon followed by the next, a large one after `every`."""
@@ -186,7 +186,8 @@ class SearchingMatcher:
         self.rule.advance(now, False)
         self.rule.entered(entry, now, is_return=is_known)
         self._news(now)
-        self._time_starts()
+        if is_known:
+            self._time_starts()
 
     def leave(self, entry_id: str, now: float) -> None:
         """Forget a ticket; its tentative match falls apart: O(matches)."""
