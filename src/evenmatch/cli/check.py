@@ -153,10 +153,10 @@ def _try_out(scenario: Scenario) -> list[Pool]:
     Raises:
         MatchmakingError: A policy cannot work on its queue or here, or an arrival cannot be taken.
     """
-    queues, resolve = with_policy(scenario.queues, None)
-    for queue in queues:
+    for queue in scenario.queues:
         for spec in policies_of(queue):
             check_kernels(spec, queue.name)
+    queues, resolve = with_policy(scenario.queues, None)
     simulator = Simulator(queues, resolve, History(queues[0].name), until=scenario.until)
     pools = list(simulator.engine.pools.values())
     if scenario.arrivals is not None:

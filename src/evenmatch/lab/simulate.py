@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,12 @@ import numpy as np
 
 from evenmatch.config import load_scenario
 from evenmatch.engine.house import Resolve
-from evenmatch.errors import ArrivalsError, ConfigError
+from evenmatch.errors import ArrivalsError, ConfigError, NotSupported
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
 from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Policy
-from evenmatch.policies.registry import parse_policy
+from evenmatch.policies.registry import check_kernels, parse_policy
 from evenmatch.sim.arrivals import arrivals_of, recorded
 from evenmatch.sim.compilable import are_ordered, why_engine
 from evenmatch.sim.groups import WITHOUT_TICKETS
@@ -29,7 +29,7 @@ from evenmatch.sim.outcomes import Played
 from evenmatch.sim.seeds import generator
 from evenmatch.sim.simulator import Simulator
 from evenmatch.sim.stream import Arrival, ArrivalStream
-from evenmatch.solvers.kernel import COMPILING, on_compile
+from evenmatch.solvers.kernel import COMPILING, INSTALL, on_compile
 
 if not on_compile:
     # From Python nobody else would say why the first run takes a minute.
@@ -210,6 +210,9 @@ def with_policy(
         queues: As configured.
         policy: Replaces that of every queue; None leaves them.
     """
+    specs = [queue.policy for queue in queues] if policy is None else [policy]
+    for spec in specs:
+        _warn_of_slow(spec if isinstance(spec, str) else "")
     if policy is None:
         return queues, lambda queue: parse_policy(queue.policy)
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
@@ -220,6 +223,18 @@ def with_policy(
             f"got {policy!r}"
         )
     return tuple(msgspec.structs.replace(q, policy=name) for q in queues), lambda _: chosen
+
+
+@cache
+def _warn_of_slow(spec: str) -> None:
+    """Say once on standard error that a run will be slow, since kernels are not compiled."""
+    try:
+        check_kernels(spec, "")
+    except NotSupported:
+        print(
+            f"evenmatch: {spec} takes seconds for what takes milliseconds with numba: {INSTALL}",
+            file=sys.stderr,
+        )
 
 
 def _name_of(policy: Policy) -> str:
