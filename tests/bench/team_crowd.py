@@ -138,8 +138,10 @@ class Crowd:
 
     async def open(self) -> None:
         job = self._job
-        for pool in (self.pool, self._answers, self._beats, self._looks):
+        for pool in (self.pool, self._answers, self._looks):
             await pool.open()
+        if job.beating:
+            await self._beats.open()
         expected = job.pool + 30.0 * job.rate
         for _ in range(max(2, int(expected / LINE_TICKETS) + 1)):
             line = Line(self)  # type: ignore[arg-type]

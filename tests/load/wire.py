@@ -69,7 +69,8 @@ class Pool:
         self.refused: dict[tuple[str, int], bytes] = {}
         self.waiting: deque[tuple[str, bytes, Then, float]] = deque()
         self._most = most
-        self._free: list[_Connection] = []
+        # The one that was free for longest is next: a server closes those that stay idle.
+        self._free: deque[_Connection] = deque()
         self._busy: set[_Connection] = set()
 
     async def open(self) -> None:
@@ -90,7 +91,7 @@ class Pool:
 
     def _send(self) -> None:
         while self.waiting and self._free:
-            connection = self._free.pop()
+            connection = self._free.popleft()
             if connection.transport.is_closing():
                 continue
             route, data, then, asked_at = self.waiting.popleft()
