@@ -95,6 +95,20 @@ def test_demo_of_teams_loses_nobody_and_tells_of_every_region() -> None:
     assert all(each["wait"]["mean"] >= 0.0 for each in regions.values())
 
 
+def test_demo_of_heroes_loses_nobody() -> None:
+    done = evenmatch("demo", "--world", "5v5", "--seconds", "12", "--speed", "20", "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["lost"] == figures["duplicated"] == 0
+    # 9 s of 20 world seconds each, in which 100 players a minute come: 300 +- 4 x 20, roughly.
+    assert 220 < figures["players"] < 380
+    checks = figures["checks"]
+    failed = checks["declined"] + checks["silent"] + checks["late"]
+    assert figures["tickets"] == figures["matched"] + figures["waiting"] + failed
+    assert figures["matched"] > 0
+    assert figures["note"] if figures["round_trip"] > 2.0 else "note" not in figures
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -58,7 +58,7 @@ def demo(
     Args:
         seconds: Length of the whole run, real seconds; the speed then follows from the hours. By
             default as long as they take at 100 times real time, and 60 for the other worlds.
-        speed: World seconds per real second, by default 100 for the duel, 30 for 3v3, 20 for 5v5.
+        speed: World seconds per real second, by default 100 for the duel, 30 for 3v3, 10 for 5v5.
         hours: How many hours of the recording, the busiest ones in a row, or `all`; 5 by default.
         world: Who arrives; duel, 3v3 or 5v5.
         json: Print one JSON object and nothing else.

@@ -323,7 +323,7 @@ SETTINGS = {
     ),
     "5v5": Setting(
         "five against five, 20:00 CET", "hero", FIVES, HEROES,
-        Answers(decline=0.02, silent=0.01, seconds=3.0), speed=20.0,
+        Answers(decline=0.02, silent=0.01, seconds=3.0), speed=10.0,
     ),
 }  # fmt: skip
 
