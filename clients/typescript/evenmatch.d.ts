@@ -338,6 +338,8 @@ export interface GapShown {
   name: string;
   unit: string;
   value: number;
+  shown: string;
+  text: string;
 }
 
 /** Why a ticket still waits, or how it ended. */

@@ -7,6 +7,7 @@ import random
 import msgspec
 import pytest
 
+from evenmatch.cost.gaps import KNOWN
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.model.inputs import (
@@ -27,7 +28,7 @@ from evenmatch.ratings.periods import rate_period
 from evenmatch.server.dashboard.crowd import OTHERS, REGIONS_MOST, Crowd, edges_for
 from evenmatch.server.dashboard.figures import MADE_MOST, Figures
 from evenmatch.server.dashboard.history import COARSE_MOST, COLUMNS, FINE_MOST, History
-from evenmatch.server.dashboard.shown import GapShown, match_shown
+from evenmatch.server.dashboard.shown import CLAUSES, GapShown, gaps_shown, match_shown
 from evenmatch.server.statistics import Statistics
 from evenmatch.testing import builders
 
@@ -130,12 +131,35 @@ def test_a_match_is_told_in_the_units_of_what_is_compared() -> None:
         world.enqueue(1.5 + number, rated(f"b{number}", 1500 + gap))
     shown = [match_shown(made, figures).gaps for made in world.figures.made.values()]
     assert shown == [
-        (GapShown("rating: gap", "", 300.0),),
-        (GapShown("rating: gap", "", 100.0),),
+        (GapShown("rating: gap", "", 300.0, "300", "rating 300 apart"),),
+        (GapShown("rating: gap", "", 100.0, "100", "rating 100 apart"),),
     ]
     assert figures.mean_gaps() == {"rating: gap": 200.0}
     figures.configure(msgspec.structs.replace(QUICK, criteria=()))
     assert figures.mean_gaps() == {}
+
+
+def test_gaps_are_told_in_clauses_with_their_units() -> None:
+    gaps = {
+        "skill: team gap": 51.93,
+        "latency: worst ping": 120.4,
+        "players off their role": 0.021,
+        "teams of the same party sizes": 0.0,
+        "possible hosts": 2.0,
+    }
+    assert [(each.shown, each.text) for each in gaps_shown(gaps)] == [
+        ("51.9", "skill 51.9 apart between teams"),
+        ("120 ms", "a worst ping of 120 ms"),
+        ("2 %", "2 % of players off their role"),
+        ("0 %", "0 % of matches with the same party sizes in all teams"),
+        ("2", "possible hosts 2"),
+    ]
+    of_one = gaps_shown(gaps, is_one=True)[3]
+    assert (of_one.shown, of_one.text) == ("no", "different party sizes in its teams")
+
+
+def test_every_clause_is_of_a_gap_that_there_is() -> None:
+    assert set(CLAUSES) <= set(KNOWN)
 
 
 def test_a_match_with_bots_has_no_gaps() -> None:

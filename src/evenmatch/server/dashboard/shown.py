@@ -46,6 +46,21 @@ class Hour(msgspec.Struct, frozen=True, gc=False):
     coarse: Table
 
 
+SAME_SIZES = "teams of the same party sizes"
+CLAUSES = {
+    "gap": "{of} {value} apart",
+    "team gap": "{of} {value} apart between teams",
+    "team gap of sums": "{of} {value} apart between the sums of teams",
+    "player gap": "{of} {value} apart between two players",
+    "widest gap": "{of} {value} apart from the lowest to the highest",
+    "mean ping": "a mean ping of {value}",
+    "worst ping": "a worst ping of {value}",
+    "players off their role": "{value} of players off their role",
+    SAME_SIZES: "{value} of matches with the same party sizes in all teams",
+}
+"""Gaps in clauses, by their words; others go by name and number."""
+
+
 class GapShown(msgspec.Struct, frozen=True, gc=False):
     """What a match is like, or the last matches on average, in the unit of what is compared.
 
@@ -53,11 +68,15 @@ class GapShown(msgspec.Struct, frozen=True, gc=False):
         name: Such as `rating: team gap` or `latency: worst ping`.
         unit: `ms`, `%` for a share in [0, 1], or empty for that of the attribute.
         value: The number.
+        shown: The number for people, with its unit.
+        text: Both in a clause, such as `rating 120 apart between teams`.
     """
 
     name: str
     unit: str
     value: float
+    shown: str
+    text: str
 
 
 class LoopShown(msgspec.Struct, frozen=True, gc=False):
@@ -179,13 +198,40 @@ def match_shown(made: Made, figures: QueueFigures) -> MatchShown:
         match.cost,
         waiting,
         factors,
-        gaps_shown(figures.gaps(made)),
+        gaps_shown(figures.gaps(made), is_one=True),
     )
 
 
-def gaps_shown(gaps: Mapping[str, float]) -> tuple[GapShown, ...]:
-    """Return gaps by name with their units."""
-    return tuple([GapShown(name, gap_of_name(name).unit, value) for name, value in gaps.items()])
+def gaps_shown(gaps: Mapping[str, float], *, is_one: bool = False) -> tuple[GapShown, ...]:
+    """Return gaps by name as people read them.
+
+    Args:
+        gaps: Numbers in their own units.
+        is_one: Whether they are of one match, which has a property or has it not.
+    """
+    found = []
+    for name, value in gaps.items():
+        gap = gap_of_name(name)
+        attribute = name.rpartition(": ")[0]
+        shown = _number(value, gap.unit)
+        text = CLAUSES.get(gap.words, f"{name} {{value}}").format(of=attribute, value=shown)
+        if is_one and gap.words == SAME_SIZES:
+            shown = "yes" if value else "no"
+            text = f"{'the same' if value else 'different'} party sizes in its teams"
+        found.append(GapShown(name, gap.unit, value, shown, text))
+    return tuple(found)
+
+
+def _number(value: float, unit: str) -> str:
+    """Return a number with its unit.
+
+    >>> _number(1234.5, ""), _number(47.62, "ms"), _number(0.157, "%"), _number(8.0, "")
+    ('1,234', '47.6 ms', '16 %', '8')
+    """
+    if unit == "%":
+        return f"{100.0 * value:.0f} %"
+    text = f"{value:,.0f}" if abs(value) >= 100.0 or value == int(value) else f"{value:.1f}"
+    return f"{text} {unit}" if unit else text
 
 
 def _party(name: str, ticket: Ticket | None, at: float) -> PartyShown:

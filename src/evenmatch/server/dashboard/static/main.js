@@ -203,6 +203,5 @@ document.addEventListener("visibilitychange", () => document.hidden || draw());
 setUpTheme();
 operate.setUp(connect);
 sheet.setUp((what, id) => what === "cancel" && operate.cancelTicket(id),
-  // The figures are those of the queue that is shown.
   (queue) => (queue === page.queues?.queue ? page.tick?.gaps ?? [] : []));
 connect();

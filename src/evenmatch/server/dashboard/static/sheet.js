@@ -1,5 +1,5 @@
 // The sheet: one ticket from waiting to its assignment, or how a match came about.
-import { brief, byId, gapValue, make, number, quality, say, span } from "./words.js";
+import { brief, byId, make, number, quality, say, span } from "./words.js";
 import { call, follow } from "./server.js";
 import { explained } from "./explanation.js";
 
@@ -229,17 +229,15 @@ function teamTable(teams) {
     make("tbody", {}, ...rows)));
 }
 
-// What the match is like in the units of the game, beside what is usual.
+// Beside what is usual.
 function gapTable(gaps, usual) {
   if (!gaps.length) return [];
-  const means = new Map(usual.map((gap) => [gap.name, gapValue(gap)]));
-  // Of one match it either holds or does not.
-  const value = (gap) => (gap.name === "teams of the same party sizes" ? (gap.value ? "yes" : "no") : gapValue(gap));
+  const means = new Map(usual.map((gap) => [gap.name, gap.shown]));
   const rows = gaps.map((gap) => make("tr", {}, make("th", { scope: "row" }, gap.name),
-    make("td", { class: "number" }, value(gap)), means.size ? make("td", { class: "number" }, means.get(gap.name) ?? "–") : null));
+    make("td", { class: "number" }, gap.shown), make("td", { class: "number" }, means.get(gap.name) ?? "–")));
   return [make("h3", {}, "How close it is"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Gaps of this match" }, make("table", { id: "gaps" },
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Compared"), make("th", { scope: "col", class: "number" }, "This match"),
-      means.size ? make("th", { scope: "col", class: "number" }, "Last matches, mean") : null)),
+      make("th", { scope: "col", class: "number" }, "Last matches, mean"))),
     make("tbody", {}, ...rows)))];
 }
 

@@ -1,5 +1,5 @@
 // Who waits, who has waited longest, and the last matches.
-import { brief, byId, cell, gapsText, make, number, quality, reasonOf, say, share, span, spans } from "./words.js";
+import { brief, byId, cell, make, number, quality, reasonOf, say, share, span, spans } from "./words.js";
 
 const SHADES = 5;
 
@@ -117,7 +117,7 @@ export function showMatches(matches, now) {
 export function showGaps(gaps) {
   const line = byId("gaps-summary");
   line.hidden = !gaps.length;
-  say(line, gaps.length ? `On average: ${gapsText(gaps)}.` : "");
+  say(line, gaps.length ? `On average: ${gaps.map((gap) => gap.text).join(", ")}.` : "");
 }
 
 export function showAgo(now) {

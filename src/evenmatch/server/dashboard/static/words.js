@@ -38,32 +38,6 @@ export function quality(value) {
   return value === null || value === undefined ? "–" : value.toFixed(3);
 }
 
-// A gap in its own unit: rating points, milliseconds, a share of 1.
-export function gapValue(gap) {
-  if (gap.unit === "%") return share(gap.value, 1);
-  return gap.unit ? `${number(gap.value)}\u00a0${gap.unit}` : number(gap.value);
-}
-
-const APART = {
-  gap: (of, value) => `${of} ${value} apart`,
-  "team gap": (of, value) => `${of} ${value} apart between teams`,
-  "team gap of sums": (of, value) => `${of} ${value} apart between the sums of teams`,
-  "player gap": (of, value) => `${of} ${value} apart between two players`,
-  "widest gap": (of, value) => `${of} ${value} apart from the lowest to the highest`,
-  "mean ping": (of, value) => `a mean ping of ${value}`,
-  "worst ping": (of, value) => `a worst ping of ${value}`,
-  "players off their role": (of, value) => `${value} of players off their role`,
-  "teams of the same party sizes": (of, value) => `${value} of matches with the same party sizes in all teams`,
-};
-
-// Gaps in one clause: "rating 120 apart between teams, a ping of 48 ms".
-export function gapsText(gaps) {
-  return gaps.map((gap) => {
-    const [, of, words] = /^(?:(.*): )?([^:]*)$/.exec(gap.name) ?? ["", "", gap.name];
-    return APART[words]?.(of, gapValue(gap)) ?? `${gap.name} ${gapValue(gap)}`;
-  }).join(", ");
-}
-
 // A rate in the unit in which it is easily read.
 export function rateUnit(most) {
   if (most >= 1 || most === 0) return { times: 1, name: "per second", short: "/s" };
