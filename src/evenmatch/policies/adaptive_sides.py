@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from evenmatch.cost.objective import Seating
 from evenmatch.cost.rules import side_of
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
@@ -154,7 +153,7 @@ class AdaptiveSidesMatcher(GreedyMatcher):
         if not queue.format.solo_only:
             # Where parties do not fit otherwise, the best division may break any wish. So each
             # is looked at, and tickets of a kind cannot stand for each other.
-            self._is_seated, self._has_lines = True, False
+            self._is_judged, self._has_lines = True, False
         self.close(wishes.closed)
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
@@ -163,10 +162,10 @@ class AdaptiveSidesMatcher(GreedyMatcher):
             self.close(self._wishes.closed)
         super().enter(entry, now)
 
-    def accepts(self, seating: Seating) -> bool:
-        """Return whether a division keeps every wish for an open side."""
-        closed = self._wishes.closed
-        return all(
+    def accepts(self, tickets: Sequence[Ticket], now: float) -> bool:
+        """Return whether the best division keeps every wish for an open side."""
+        seating, closed = self._objective.seat(tickets, now=now), self._wishes.closed
+        return seating is not None and all(
             side_of(ticket) in ("", name) or side_of(ticket) in closed
             for name, team in zip(self._queue.format.sides, seating.teams, strict=True)
             for ticket in team

@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+import heapq
 import math
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from bisect import bisect_left, insort
+from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from evenmatch.cost.divisions import DIVISIONS_MAX
-from evenmatch.cost.filling import Labels
-from evenmatch.cost.objective import Objective, Seating
+from evenmatch.cost.completion import seats_of
+from evenmatch.cost.divisions import MASKED_MAX
+from evenmatch.cost.joint_table import JointTable
+from evenmatch.cost.objective import Objective
+from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
+from evenmatch.policies.parts.group_search import Effort, Group, GroupSearch, Limit, Scene, Search
+from evenmatch.policies.parts.soonest_group import CONSIDERED_MAX, SoonestGroup
 from evenmatch.policies.parts.timers import Timers
-from evenmatch.solvers.fill import STEPS_MAX, Budget, Kind, Problem, complete
+from evenmatch.policies.parts.turns import Turns
+from evenmatch.policies.parts.waiting_table import CELLS_A_STEP, WaitingTable
 
 if TYPE_CHECKING:
     from evenmatch.policies.steps import Steps
 
-IMPROVEMENTS_MAX = 32
-"""Groups tried for one ticket, each legal sooner than the one before."""
+EVALUATIONS_MAX = 5_000
+"""Evaluations of one call, unless the policy says otherwise."""
+EVALUATIONS_MIN, EVALUATIONS_LIMIT = 1_000, 10**9
 SEATINGS_MAX = 64
-"""Groups seated in one search for a set that rules allow."""
-SEATINGS_MIN = 8
-"""Groups seated in one search, however many divisions each has."""
-DIVISIONS_A_SEARCH = 8_192
-"""Divisions priced in one search where rules compare teams: 65 groups of five against five."""
+"""Groups judged in one search for a set that rules allow."""
+JUDGED, JUDGED_BY_TEAM = 15, 30
+"""Evaluations for each player of a group that is judged, and where its teams decide."""
+STEP_SHARE = 4
+"""One step that cannot be interrupted may take this part of a call's evaluations."""
+LEAVERS_SHARE = 4
+"""A search that gave up is made again when so large a part of whom it looked at have left."""
+
+Key = tuple[float, int]
+"""A ticket's age: when it was enqueued, and its sequence."""
 
 
 class Greedy(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,22 +59,42 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
     Source:
         Schlup, Automatic Game Matching, algorithm A_G.
 
+    Args:
+        evaluations_max: The most that one call does: a ticket looked at or a choice of seats is
+            one evaluation, a question to all rules about two tickets 8, a group judged 15 for each
+            player, or 30 where rules compare teams; passes over columns count by their size. At
+            the default that is 5 to 10 ms.
+
     Complexity:
-        O(k) per arrival where no rule, side, role or party stands in the way, and O(k) for each
-        kind of ticket (its size, side and roles) where no rule does. Sides and parties alone are
-        searched exactly, and so are roles of single players. Where rules compare more than two
-        players, or parties have roles, a search looks at no more than `solvers.fill.STEPS_MAX`
-        pairs and `SEATINGS_MAX` groups, and is made again when one of the tickets that it looked
-        at leaves. Such a search may miss the group that is legal first: then the policy wakes up
-        later than it could, never earlier, and what it makes is legal all the same.
+        O(kinds x k) for each newcomer without rules, where tickets of a kind (size, side and
+        roles) fill a match alike. Sizes, sides and roles are told exactly: as bits of one number
+        up to `completion.BITS_MAX` ways to have filled the seats, and up to half-filled matches of
+        `teams.STATES_MAX` in larger formats. With rules a newcomer is compared with all older ones
+        in one pass over columns, and a match is looked for only where enough of them may meet it.
+        Such a search considers the soonest `CONSIDERED_MAX` of them, judges at most
+        `SEATINGS_MAX` groups, and makes `evaluations_max` evaluations in all. It may then miss the
+        group that is legal first: the policy wakes up later than it could, never earlier, what it
+        makes is legal all the same, and it looks again when a quarter of those have left.
+
+        A ticket that leaves, or comes back, costs what a newcomer does. Timers that rest on a
+        ticket that has left are found anew only when they come first. What is beyond
+        `evaluations_max`, such as a crowd that enters at one instant, goes on at the next turn:
+        longest waiting first, and at the next instant of the grid of 2^-20 s after a wake-up.
     """
 
     fills = False
 
+    evaluations_max: int = EVALUATIONS_MAX
+
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for any format."""
         del seed, memory
-        return GreedyMatcher(queue)
+        if not EVALUATIONS_MIN <= self.evaluations_max <= EVALUATIONS_LIMIT:
+            raise ConfigError(
+                f"greedy: evaluations_max must be {EVALUATIONS_MIN:,} to {EVALUATIONS_LIMIT:,}, "
+                f"got {self.evaluations_max:,}"
+            )
+        return GreedyMatcher(queue, self.evaluations_max)
 
     def steps(self, queue: Queue) -> Steps:
         """Return the compiled steps, which a compiled run takes; single players without rules."""
@@ -82,52 +113,81 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GreedyMatcher(NoJobs):
-    """The waiting tickets in order of age, and from when on each completes a match."""
+    """The waiting tickets in order of age, and from when on each completes a match.
 
-    def __init__(self, queue: Queue) -> None:
+    Args:
+        queue: With all its rules.
+        evaluations_max: Of one call.
+    """
+
+    def __init__(self, queue: Queue, evaluations_max: int = EVALUATIONS_MAX) -> None:
         self._queue = queue
         self._objective = Objective(queue)
-        self._k = queue.format.k
-        self._is_plain = self._objective.rules.are_none and queue.format.solo_only
-        self._seatings = _seatings_max(queue, self._objective.rules.depend_on_teams)
+        form, rules = queue.format, self._objective.rules
+        self._k = form.k
+        self._closed = frozenset(form.sides).difference(form.insisted)
+        self._seats = seats_of(queue, self._closed)
+        self._has_rules = bool(queue.rules)
+        # Whether seats may be told wrongly, so that a group needs a division before it will do.
+        self._is_divided = bool(form.roles) and not (
+            len(form.players) == 2 and form.k <= MASKED_MAX
+        )
+        self._is_judged = self._has_rules or self._is_divided
+        self._turns = Turns(
+            evaluations_max - evaluations_max // STEP_SHARE,
+            evaluations_max - evaluations_max // STEP_SHARE,
+            SEATINGS_MAX,
+        )
+        joint = JointTable(rules)
+        judging = (JUDGED_BY_TEAM if rules.depend_on_teams else JUDGED) * form.k
+        search = GroupSearch(rules, joint, self.judge, min(judging, evaluations_max // STEP_SHARE))
+        self._search = search
+        self._table = WaitingTable(joint)
+        cells = evaluations_max // (2 * STEP_SHARE) * CELLS_A_STEP
+        self._soonest = SoonestGroup(search, self._table, self._seats, cells_max=cells)
         self._pool: dict[int, Ticket] = {}
-        self._kinds: dict[int, Kind] = {}
-        # The tickets of each kind, by age; kept where tickets of a kind may stand for each other.
-        self._lines: dict[Kind, dict[int, Ticket]] = {}
-        self._has_lines = not (self._is_plain or queue.rules)
-        self._labels = Labels(queue)
-        # Whether kinds do not say it all, so that a full set has to be seated before it will do.
-        self._is_seated = bool(queue.rules or queue.format.roles)
+        self._kinds: dict[int, int] = {}
+        # Without rules: the tickets of each kind, or all where those of a kind are not alike.
+        self._lines: dict[int, list[Key]] = {}
+        self._has_lines = True
         self._sequences: dict[str, int] = {}
         self._players = 0
         self._timers = Timers()
-        # The group that each timer stands for, where there is one.
+        # By ticket the group that its timer stands for, () if there is none. Who is not in it, or
+        # whose group is no longer whole, has a timer that may be too early, never too late.
         self._groups: dict[int, tuple[int, ...]] = {}
-        # Tickets whose timers no longer follow from the pool; set again before each decision.
-        self._stale: set[int] = set()
-        self._youngest = 0
+        # Groups that are first in order, not only soonest: by ticket the limit they were found by.
+        self._first: dict[int, tuple[Limit | None, int]] = {}
+        # Tickets that came back: their own timers stand for groups with younger ones, too.
+        self._returned: dict[int, None] = {}
+        self._returns = self._leavers = 0
+        # When searches that gave up are made again, as a number of leavers.
+        self._doubts: list[tuple[int, int]] = []
+        self._doubtful: dict[int, int] = {}
+        self._youngest: Key = (-math.inf, -1)
+
+    @property
+    def evaluations(self) -> int:
+        """Return what was evaluated so far."""
+        return self._turns.evaluations
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
-        """Take a ticket in and set its timer."""
+        """Take a ticket in; its timer is found when the matcher decides."""
         del now
         if isinstance(entry, OpenMatch):
             return
-        self._pool[entry.sequence] = entry
-        self._kinds[entry.sequence] = self._labels.kind_of(entry)
-        self._sequences[entry.id] = entry.sequence
+        sequence = entry.sequence
+        self._pool[sequence] = entry
+        self._sequences[entry.id] = sequence
         self._players += entry.size
-        is_return = entry.sequence < self._youngest
-        self._youngest = max(self._youngest, entry.sequence)
-        if self._has_lines:
-            self._line_up(entry, is_return)
-        if is_return:
-            self._pool = dict(sorted(self._pool.items(), key=lambda item: item[1].age_key))
-            self._timers.put(entry.sequence, math.inf, (), entry.enqueued_at)
-            for ticket in self._pool.values():
-                if ticket.age_key >= entry.age_key:
-                    self._stale.add(ticket.sequence)
-        else:
-            self._set_timer(entry)
+        self._put_in_line(entry)
+        if entry.age_key < self._youngest:
+            self._returned[sequence] = None
+            self._returns += 1
+            self._turns.restart()
+        self._youngest = max(self._youngest, entry.age_key)
+        self._timers.put(sequence, entry.enqueued_at, (), entry.enqueued_at)
+        self._turns.news()
 
     def leave(self, entry_id: str, now: float) -> None:
         """Forget a ticket."""
@@ -137,197 +197,288 @@ class GreedyMatcher(NoJobs):
             self._remove(sequence)
 
     def decide(self, now: float, fired: bool = False) -> Decision:
-        """Match what falls due, longest waiting first."""
+        """Match what falls due, longest waiting first, as far as this turn's evaluations go."""
+        resume_at = self._turns.begin(now, fired)
+        if resume_at is not None:
+            return Decision(wake_at=resume_at)
         groups: list[Grouping] = []
-        self._refresh()
-        while due := self._timers.pop_due(now, fired):
-            for sequence in due:
-                # An earlier match of this instant may have taken the partners away.
-                if sequence in self._pool and self._timers.is_due(sequence, now, fired):
-                    group = self._group(self._pool[sequence], now, fired)
-                    groups.append(Grouping(tuple(ticket.id for ticket in group)))
-                    for ticket in group:
-                        self._remove(ticket.sequence)
-                    self._refresh()
-        return Decision(tuple(groups), self._timers.next())
+        is_done = True
+        # A search that had given up may find a group that is legal already, and a match made now
+        # may be what it waited for.
+        while is_done and self._is_anything_due(now, fired):
+            is_done = self._doubt() and self._play(now, fired, groups) and self._find_first_timer()
+        wake_at = self._turns.end(self._timers.next(), is_done, now, fired)
+        return Decision(tuple(groups), wake_at)
 
-    def accepts(self, seating: Seating) -> bool:
-        """Return whether a policy takes a legal division; only asked where sets are seated."""
-        del seating
+    def accepts(self, tickets: Sequence[Ticket], now: float) -> bool:
+        """Return whether a policy takes a legal group, longest waiting first."""
+        del tickets, now
         return True
+
+    def judge(self, tickets: Sequence[Ticket], now: float) -> float:
+        """Return from when on a group that fills all seats is legal; inf if never."""
+        rules = self._objective.rules
+        if rules.depend_on_teams or self._is_divided:
+            at = self._objective.legal_at(tickets)
+        else:
+            alone = max(self._queue.format.players) == 1
+            at = rules.ready_at([(each,) for each in tickets] if alone else (tickets,))
+        return at if at < math.inf and self.accepts(tickets, now) else math.inf
 
     def close(self, sides: frozenset[str]) -> None:
         """Let no ticket insist on these sides from now on, and on all others."""
-        self._labels.closed = sides
+        self._closed = sides
+        self._seats = seats_of(self._queue, sides)
+        self._soonest.use(self._seats)
         self._lines.clear()
+        self._groups.clear()
+        self._first.clear()
         for sequence, ticket in self._pool.items():
-            self._kinds[sequence] = self._labels.kind_of(ticket)
-            if self._has_lines:
-                self._line_up(ticket, False)
-        self._stale.update(self._pool)
+            kind = self._kinds[sequence] = self._seats.kind_of(ticket)
+            if self._has_rules:
+                self._table.set_kind(ticket, kind)
+            else:
+                insort(self._lines.setdefault(kind if self._has_lines else 0, []), ticket.age_key)
+            self._timers.put(sequence, ticket.enqueued_at, (), ticket.enqueued_at)
+        self._turns.spend(len(self._pool))
+        self._turns.restart()
 
-    def _group(self, youngest: Ticket, now: float, fired: bool) -> list[Ticket]:
-        """Return the longest waiting tickets that a ticket completes a match with now."""
+    def _play(self, now: float, fired: bool, groups: list[Grouping]) -> bool:
+        """Make the matches that are due; return whether none is left for the next turn."""
+        while due := [_Due(owner, owner) for owner in self._timers.pop_due(now, fired)]:
+            while due:
+                if not self._play_first(due, now, fired, groups):
+                    for each in due:
+                        if each.owner in self._pool:
+                            self._timers.put_back(each.owner)
+                    return False
+        return True
 
-        def is_due(at: float) -> bool:
-            return at < now or (at == now and (fired or at == youngest.enqueued_at))
+    def _play_first(self, due: list[_Due], now: float, fired: bool, groups: list[Grouping]) -> bool:
+        """Deal with the first who is due; return whether this turn sufficed."""
+        first, owner = due[0], due[0].owner
+        if owner not in self._pool:
+            heapq.heappop(due)
+            return True
+        if not self._is_settled(owner) and not self._settle(owner):
+            return False
+        if not self._timers.is_due(owner, now, fired):
+            heapq.heappop(due)
+            return True
+        ticket = self._pool[owner]
+        if owner in self._returned and not first.group:
+            # Its turn comes with that of the youngest, as if it had never left.
+            key = ("youngest", owner)
+            is_over, found = self._turns.run(key, lambda e: self._with_youngest(ticket, now, e))
+            if is_over:
+                group = self._stored(owner) if found is None else found.tickets
+                heapq.heapreplace(due, _Due(group[-1].sequence, owner, tuple(group)))
+            return is_over
+        group = [each for each in first.group if each.sequence in self._pool]
+        if not group or len(group) < len(first.group):
+            is_over, group = self._first_group(ticket, now, fired)
+            if not is_over:
+                return False
+        heapq.heappop(due)
+        groups.append(Grouping(tuple([each.id for each in group])))
+        for each in group:
+            self._remove(each.sequence)
+        if owner in self._pool:
+            heapq.heappush(due, _Due(owner, owner))
+        return True
 
-        found = None
-        if self._queue.rules:
-            found = self._search(youngest, self._soonest(youngest), is_due, now, self._budget())
-        if found is None:
-            found = [self._pool[s] for s in self._groups[youngest.sequence]]
-        return found
+    def _first_group(self, ticket: Ticket, now: float, fired: bool) -> tuple[bool, list[Ticket]]:
+        """Return the first group in order that a ticket completes with older ones now."""
+        limit = Limit(now, fired or now == ticket.enqueued_at)
+        stored = self._stored(ticket.sequence)
+        if ticket.sequence in self._returned:
+            return True, stored
+        if self._first.get(ticket.sequence) == (limit if self._has_rules else None, self._returns):
+            return True, stored
+        key = ("first", ticket.sequence)
+        is_over, found = self._turns.run(key, lambda e: self._by(ticket, limit, e))
+        return is_over, stored if found is None else found.tickets
 
-    def _set_timer(self, ticket: Ticket) -> None:
-        """Find older tickets that this one completes a match with soonest."""
-        at, group = math.inf, None
-        needs: Sequence[Ticket] | None = None
-        if self._is_plain:
-            group = [*islice(self._older(ticket), self._k - 1), ticket]
-            at, group = (ticket.enqueued_at, group) if len(group) == self._k else (at, None)
-        elif self._players >= self._k:
-            older, budget = self._soonest(ticket), self._budget()
-            at, group = self._first_legal(ticket, older, budget)
-            # What a search that gave up would find may hang on anyone whom it looked at.
-            needs = older if budget.gave_up else None
-        if group is None:
-            self._groups.pop(ticket.sequence, None)
-        else:
-            self._groups[ticket.sequence] = tuple(t.sequence for t in group)
-        needs = group or () if needs is None else needs
-        needed = tuple(t.sequence for t in needs if t is not ticket)
-        self._timers.put(ticket.sequence, at, needed, ticket.enqueued_at)
+    def _by(self, ticket: Ticket, limit: Limit, effort: Effort) -> Search:
+        """Return the first group of a ticket and older ones."""
+        if self._has_rules:
+            place = self._table.place(ticket)
+            return (yield from self._soonest.by(ticket, place, limit, effort))
+        return (yield from self._by_age(ticket, self._candidates(ticket, False, effort), effort))
 
-    def _first_legal(
-        self, ticket: Ticket, older: list[Ticket], budget: Budget
-    ) -> tuple[float, list[Ticket] | None]:
-        """Return the group that the ticket completes soonest, and from when on it is legal."""
-        at, group = math.inf, None
-        for _ in range(IMPROVEMENTS_MAX):
-            # At -inf no division is legal yet, so that the one legal first is preferred.
-            found = self._search(ticket, older, partial(operator.gt, at), -math.inf, budget)
-            if found is None:
-                return at, group
-            at, group = ticket.enqueued_at, found
-            if self._queue.rules:
-                seating = self._objective.seat(found, now=-math.inf)
-                assert seating is not None
-                at = seating.ready_at
-            if at <= ticket.enqueued_at:
-                return at, group
-        budget.gave_up = True
-        return at, group
+    def _with_youngest(self, ticket: Ticket, now: float, effort: Effort) -> Search:
+        """Return the first group of one who came back, of those with the oldest youngest."""
+        if self._has_rules:
+            return (yield from self._soonest.with_youngest(ticket, now, effort))
+        others = self._candidates(ticket, True, effort)
+        kinds = [self._kinds[other.sequence] for other in others]
+        count = self._seats.filled_at(self._seats.start(self._kinds[ticket.sequence]), kinds)
+        if not count:
+            return None
+        youngest = max([ticket, others[count - 1]], key=_age)
+        older = self._candidates(youngest, False, effort)
+        return (yield from self._by_age(youngest, older, effort))
 
-    def _soonest(self, ticket: Ticket) -> list[Ticket]:
-        """Return the older tickets that may ever play with this one, soonest first."""
-        if self._has_lines:
-            return self._first_of_each_kind(ticket)
-        older = list(self._older(ticket))
-        ready_at = self._objective.rules.pair_ready_at
-        found = [(ready_at(other, ticket), place) for place, other in enumerate(older)]
-        return [older[place] for at, place in sorted(found) if at < math.inf]
+    def _find(self, ticket: Ticket, effort: Effort) -> Search:
+        """Return the group that a ticket completes soonest."""
+        effort.spend(1)
+        if self._players < self._k:
+            return None
+        is_back = ticket.sequence in self._returned
+        if not self._has_rules:
+            others = self._candidates(ticket, is_back, effort)
+            found = yield from self._by_age(ticket, others, effort)
+            self._first[ticket.sequence] = None, self._returns
+            return found
+        end = len(self._table) if is_back else self._table.place(ticket)
+        if not is_back:
+            limit = Limit(ticket.enqueued_at)
+            found = yield from self._soonest.by(ticket, end, limit, effort)
+            if found is not None:
+                self._first[ticket.sequence] = limit, self._returns
+                return found
+        return (yield from self._soonest.soonest(ticket, end, effort))
 
-    def _first_of_each_kind(self, ticket: Ticket) -> list[Ticket]:
-        """Return the older tickets that a match may need, by age: of a kind no more than fit in.
+    def _settle(self, sequence: int) -> bool:
+        """Find a ticket's timer anew; return whether this turn sufficed."""
+        ticket, turns = self._pool[sequence], self._turns
+        self._first.pop(sequence, None)
+        is_over, group = turns.run(("find", sequence), lambda effort: self._find(ticket, effort))
+        if not is_over:
+            return False
+        members = () if group is None else tuple([each.sequence for each in group.tickets])
+        self._groups[sequence] = members
+        at, born = math.inf, ticket.enqueued_at
+        if group is not None:
+            at, born = group.ready_at, max(born, group.tickets[-1].enqueued_at)
+        self._timers.put(sequence, at, (), born)
+        if turns.gave_up and at > born:
+            looked_at = min(len(self._pool), CONSIDERED_MAX)
+            again = self._leavers + max(1, looked_at // LEAVERS_SHARE)
+            self._doubtful[sequence] = again
+            heapq.heappush(self._doubts, (again, sequence))
+        return True
+
+    def _find_first_timer(self) -> bool:
+        """Find timers anew until the first one is right; return whether this turn sufficed."""
+        while (first := self._timers.first()) is not None:
+            if self._is_settled(first[1]):
+                return True
+            if not self._settle(first[1]):
+                return False
+        return True
+
+    def _is_anything_due(self, now: float, fired: bool) -> bool:
+        """Return whether timers have come, or the first of them may be wrong."""
+        if self._has_doubts():
+            return True
+        first = self._timers.first()
+        if first is None:
+            return False
+        at, sequence = first
+        return self._timers.is_due(sequence, now, fired) or not self._is_settled(sequence)
+
+    def _has_doubts(self) -> bool:
+        return bool(self._doubts) and self._doubts[0][0] <= self._leavers
+
+    def _doubt(self) -> bool:
+        """Let those search again who gave up while many were there who have left.
+
+        Returns:
+            Whether this turn sufficed.
+        """
+        while self._has_doubts():
+            if self._turns.left <= 0:
+                return False
+            again, sequence = heapq.heappop(self._doubts)
+            self._turns.spend(1)
+            if self._doubtful.get(sequence) == again:
+                del self._doubtful[sequence]
+                self._groups.pop(sequence, None)
+                born = self._pool[sequence].enqueued_at
+                self._timers.put(sequence, born, (), born)
+        return True
+
+    def _is_settled(self, sequence: int) -> bool:
+        group = self._groups.get(sequence)
+        return group is not None and all(each in self._pool for each in group)
+
+    def _stored(self, sequence: int) -> list[Ticket]:
+        return [self._pool[each] for each in self._groups[sequence]]
+
+    def _candidates(self, ticket: Ticket, is_back: bool, effort: Effort) -> list[Ticket]:
+        """Return the others that a match may need, by age: of a kind no more than fit in.
 
         Without rules tickets of one kind fill a match alike, so the first match in the order of
         age takes the oldest of each.
         """
-        key, found = ticket.age_key, []
-        for (size, _), line in self._lines.items():
-            for other in islice(line.values(), self._k // size):
-                if other.age_key >= key:
+        found: list[Key] = []
+        for kind, line in self._lines.items():
+            most = self._k // self._seats.sizes[kind] if self._has_lines else len(line)
+            for key in islice(line, most + is_back):
+                if key > ticket.age_key and not is_back:
                     break
-                found.append(other)
-        found.sort(key=lambda t: t.age_key)
-        return found
+                if key != ticket.age_key:
+                    found.append(key)
+        effort.spend(len(self._lines) // 8 + len(found) // 2)
+        return [self._pool[sequence] for _, sequence in sorted(found)]
 
-    def _line_up(self, entry: Ticket, is_return: bool) -> None:
-        """Put a ticket into the line of its kind."""
-        kind = self._kinds[entry.sequence]
-        line = self._lines.setdefault(kind, {})
-        line[entry.sequence] = entry
-        if is_return:
-            by_age = sorted(line.values(), key=lambda t: t.age_key)
-            self._lines[kind] = {t.sequence: t for t in by_age}
-
-    def _budget(self) -> Budget:
-        return Budget(self._seatings, STEPS_MAX + len(self._pool))
-
-    def _older(self, ticket: Ticket) -> Iterator[Ticket]:
-        """Yield the tickets that wait longer than this one, oldest first."""
-        for other in self._pool.values():
-            if other.age_key >= ticket.age_key:
-                return
-            yield other
-
-    def _search(
-        self,
-        anchor: Ticket,
-        others: Sequence[Ticket],
-        is_due: Callable[[float], bool],
-        now: float,
-        budget: Budget,
-    ) -> list[Ticket] | None:
-        """Return the first set, in the order of `others`, that makes a legal match in time."""
-        tickets = [anchor, *others]
-        ready_at = self._objective.rules.pair_ready_at
-
-        def fits(a: int, b: int) -> bool:
-            return is_due(ready_at(tickets[a], tickets[b]))
-
-        def accepts(chosen: list[int]) -> bool:
-            group = sorted((tickets[i] for i in chosen), key=lambda t: t.age_key)
-            seating = self._objective.seat(group, now=now)
-            return seating is not None and is_due(seating.ready_at) and self.accepts(seating)
-
-        def may_fill(chosen: Mapping[Kind, int], left: Mapping[Kind, int]) -> bool:
-            answer = self._labels.may_fill(chosen, left)
-            budget.gave_up |= answer is None
-            return answer is True
-
-        kinds = [self._kinds[ticket.sequence] for ticket in tickets]
-        problem = Problem(kinds, self._k, may_fill)
-        if self._is_seated:
-            problem = Problem(kinds, self._k, may_fill, fits, accepts)
-        found = complete(problem, budget)
-        if found is None:
+    def _by_age(self, ticket: Ticket, others: list[Ticket], effort: Effort) -> Search:
+        """Return the first group, without rules."""
+        tickets = [ticket, *others]
+        kinds = [self._kinds[each.sequence] for each in tickets]
+        if self._is_judged:
+            scene = Scene(tickets, kinds, [], None, Limit(math.inf, True))
+            return (yield from self._search.choose(scene, self._seats, effort, math.inf))
+        before = self._seats.steps
+        completed = self._seats.complete(self._seats.start(kinds[0]), kinds[1:])
+        effort.spend(self._seats.steps - before)
+        if completed is None:
             return None
-        return sorted((tickets[i] for i in found), key=lambda t: t.age_key)
+        group = sorted([ticket, *[others[place] for place in completed.chosen]], key=_age)
+        return Group(group[-1].enqueued_at, group)
 
-    def _refresh(self) -> None:
-        """Set the timers again that those who left or returned have made stale."""
-        while self._stale:
-            stale, self._stale = sorted(self._stale), set()
-            for sequence in stale:
-                if sequence in self._pool:
-                    self._set_timer(self._pool[sequence])
+    def _put_in_line(self, ticket: Ticket) -> None:
+        before = self._table.steps
+        kind = self._kinds[ticket.sequence] = self._seats.kind_of(ticket)
+        if self._has_rules:
+            self._table.add(ticket, kind)
+        else:
+            line = self._lines.setdefault(kind if self._has_lines else 0, [])
+            insort(line, ticket.age_key)
+        self._turns.spend(1 + ticket.size + self._table.steps - before)
 
     def _remove(self, sequence: int) -> None:
-        ticket = self._pool.pop(sequence)
+        before = self._table.steps
+        ticket, kind = self._pool.pop(sequence), self._kinds.pop(sequence)
         del self._sequences[ticket.id]
-        kind = self._kinds.pop(sequence)
-        if self._has_lines:
+        if self._has_rules:
+            self._table.remove(ticket)
+        else:
+            kind = kind if self._has_lines else 0
             line = self._lines[kind]
-            del line[sequence]
+            del line[bisect_left(line, ticket.age_key)]
             if not line:
                 del self._lines[kind]
-        if not self._kinds:
-            self._labels.forget()
-        self._groups.pop(sequence, None)
+        if not self._pool:
+            self._seats.forget()
+            self._soonest.use(self._seats)
+        for known in (self._groups, self._first, self._returned, self._doubtful):
+            known.pop(sequence, None)
+        self._timers.drop(sequence)
         self._players -= ticket.size
-        self._stale.update(self._timers.drop(sequence))
+        self._leavers += 1
+        self._turns.restart()
+        self._turns.spend(1 + self._table.steps - before)
 
 
-def _seatings_max(queue: Queue, by_team: bool) -> int:
-    """Return how many groups one search may seat: fewer where each has many divisions."""
-    if not by_team:
-        return SEATINGS_MAX
-    ways, room = 1, queue.format.k
-    for seats in queue.format.players:
-        ways = min(DIVISIONS_MAX, ways * math.comb(room, seats))
-        room -= seats
-    if not queue.format.sides:
-        ways = -(-ways // math.factorial(min(8, len(queue.format.players))))
-    return min(SEATINGS_MAX, max(SEATINGS_MIN, DIVISIONS_A_SEARCH // ways))
+class _Due(NamedTuple):
+    """Who is to play at its turn: the ticket whose turn it is, and whose timer has come."""
+
+    sequence: int
+    owner: int
+    group: tuple[Ticket, ...] = ()
+
+
+def _age(ticket: Ticket) -> Key:
+    return ticket.age_key
