@@ -51,8 +51,6 @@ class Seats(Protocol):
     """Players by kind."""
     steps: int
     """Evaluations made so far."""
-    gave_up: bool
-    """Whether an answer was given up since this was last set to False."""
 
     def kind_of(self, ticket: Ticket) -> int:
         """Return the number of a ticket's kind: those of one kind fill seats alike."""
@@ -103,10 +101,7 @@ class SoloSeats:
     """Seats for single players who take any."""
 
     def __init__(self, form: Format) -> None:
-        self._k = form.k
-        self.sizes = [1]
-        self.steps = 0
-        self.gave_up = False
+        self._k, self.sizes, self.steps = form.k, [1], 0
 
     def kind_of(self, ticket: Ticket) -> int:
         """Return the only kind."""
@@ -167,7 +162,6 @@ class PackedSeats:
         ]
         self._masks: dict[tuple[int, tuple[int, ...]], int] = {}
         self.steps = 0
-        self.gave_up = False
         self.forget()
 
     def forget(self) -> None:
@@ -299,7 +293,6 @@ class CountedSeats:
         self._labels = Labels(queue)
         self._labels.closed = closed
         self.steps = 0
-        self.gave_up = False
         self.forget()
 
     def forget(self) -> None:
@@ -354,7 +347,6 @@ class CountedSeats:
                 # Whoever comes later has more chosen and less left: the kind stays hopeless.
                 have[own] -= 1
                 hopeless.add(kind)
-        self.gave_up |= room > 0
         return None if room else Completed(chosen, len(kinds) - 1)
 
     def filled_at(self, state: State, kinds: Sequence[int]) -> int | None:
@@ -375,7 +367,6 @@ class CountedSeats:
     ) -> bool:
         answer = self._labels.may_fill(have, left)
         self.steps += QUESTION
-        self.gave_up |= answer is None
         return answer is True
 
 

@@ -12,7 +12,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.greedy import GreedyMatcher
+from evenmatch.policies.greedy import EVALUATIONS_MAX, GreedyMatcher
 
 SPAN_MAX = 1_000_000.0
 """Largest `span`."""
@@ -148,7 +148,7 @@ class AdaptiveSidesMatcher(GreedyMatcher):
     """`greedy` among tickets that insist on open sides only."""
 
     def __init__(self, queue: Queue, wishes: Wishes) -> None:
-        super().__init__(queue)
+        super().__init__(queue, EVALUATIONS_MAX)
         self._wishes = wishes
         if not queue.format.solo_only:
             # Where parties do not fit otherwise, the best division may break any wish. So each

@@ -11,6 +11,7 @@ Searches are generators: they yield whenever the effort for this turn is used up
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -246,7 +247,8 @@ class GroupSearch:
         effort.judged -= 1
         effort.spend(self._judging)
         ready_at = self._judge(group, now)
-        return Group(ready_at, group) if scene.limit.allows(ready_at) else None
+        is_legal = ready_at < math.inf and scene.limit.allows(ready_at)
+        return Group(ready_at, group) if is_legal else None
 
     def _fit(self, scene: Scene, one: int, two: int, effort: Effort) -> bool:
         """Return whether two may be in one group, as far as columns do not tell."""

@@ -61,6 +61,11 @@ class SoonestGroup:
         self._k = search.rules.queue.format.k
         self._answers: dict[tuple[int, bytes], bool] = {}
 
+    @property
+    def has_places(self) -> bool:
+        """Return whether a rule asks for a place at which all meet."""
+        return bool(self._joint.places)
+
     def use(self, seats: Seats) -> None:
         """Fill other seats from now on: kinds have been given anew."""
         self._seats = seats
