@@ -123,17 +123,16 @@ class GreedyMatcher(NoJobs):
         if resume_at is not None:
             return Decision(wake_at=resume_at)
         groups: list[Grouping] = []
+        until = math.nextafter(now, math.inf) if fired else now
         is_done = self._work(now, fired, groups)
-        # A search that had given up may find a group that is legal already, and a match made now
-        # may be what it waited for.
-        while is_done and self._is_more_due(now, fired):
+        # A search that had given up may find what is legal already, or hear that others left.
+        while is_done and (self._has_doubts() or self._timers.next() < until):
             is_done = self._work(now, fired, groups)
         wake_at = self._turns.end(self._timers.next(), is_done, now, fired)
         return Decision(tuple(groups), wake_at)
 
     def accepts(self, tickets: Sequence[Ticket], now: float) -> bool:
-        """Return whether a policy takes a legal group, longest waiting first."""
-        del tickets, now
+        """Return whether a policy takes a legal group."""
         return True
 
     def judge(self, tickets: Sequence[Ticket], now: float) -> float:
@@ -296,19 +295,11 @@ class GreedyMatcher(NoJobs):
         """Do what there is to do; return whether this turn sufficed."""
         return self._doubt() and self._play(now, fired, groups) and self._find_first_timer()
 
-    def _is_more_due(self, now: float, fired: bool) -> bool:
-        at = self._timers.next()
-        return at < now or (fired and at == now) or self._has_doubts()
-
     def _has_doubts(self) -> bool:
         return bool(self._doubts) and self._doubts[0][0] <= self._leavers
 
     def _doubt(self) -> bool:
-        """Let those search again who gave up while many were there who have left.
-
-        Returns:
-            Whether this turn sufficed.
-        """
+        """Let those search again who gave up; return whether this turn sufficed."""
         while self._has_doubts():
             if self._turns.left <= 0:
                 return False

@@ -30,6 +30,8 @@ JUDGED_MAX = 1 << 30
 """Groups that may be judged where only the effort limits them."""
 PAIR = 8
 """Evaluations of a question to all rules about two tickets."""
+PAIRED_MAX = 16
+"""Tickets of a group that are asked about two by two, before all of them are at once."""
 PASS = 16
 """Evaluations of a pass over columns, however short."""
 
@@ -233,7 +235,7 @@ class GroupSearch:
                 if not scene.limit.allows(self.joint.ready_where_best(joined, weights)):
                     scene.judged -= 1
                     return None
-            if not self.joint.is_whole and not all(
+            if len(members) <= PAIRED_MAX and not all(
                 self._fit(scene, one, two, effort)
                 for at, one in enumerate(members)
                 for two in members[at + 1 :]

@@ -192,6 +192,8 @@ class SoonestGroup:
             order = sorted(range(len(told)), key=lambda n: (told[n], places[n]))
             places = [places[n] for n in order if limit.allows(told[n])]
             tickets = [self._ticket(other) for other in places]
+            if effort.left <= 0:
+                yield
         everyone = [around.place, *places]
         kinds = self._table.kinds(len(self._table))[everyone].tolist()
         scene = Scene([around.anchor, *tickets], kinds, self._table.rows(everyone), place, limit)
