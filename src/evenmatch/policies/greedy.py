@@ -14,7 +14,7 @@ from evenmatch.policies.parts.first_groups import GreedyMatcher as GreedyMatcher
 if TYPE_CHECKING:
     from evenmatch.policies.steps import Steps
 
-EVALUATIONS_MAX = 5_000
+EVALUATIONS_MAX = 4_000
 """Evaluations of one call, unless the policy says otherwise."""
 EVALUATIONS_MIN, EVALUATIONS_LIMIT = 1_000, 10**9
 
