@@ -15,9 +15,12 @@ import evenmatch.testing
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Policy, policy
-from evenmatch.policies.registry import POLICIES
+from evenmatch.policies.base import Policy, evaluations_allowed, policy
+from evenmatch.policies.greedy import Greedy
+from evenmatch.policies.registry import POLICIES, parse_policy
 from evenmatch.testing import check_policy, rule
+from evenmatch.testing.evaluation_promise import check_evaluations
+from evenmatch.testing.play import Case
 from evenmatch.testing.policies import SEEDS
 from evenmatch.testing.policy_promises import PROMISES, _mirrored
 from evenmatch.testing.scripts import QUEUES
@@ -105,6 +108,22 @@ def test_policy_keeps_every_promise(spec: str) -> None:
 
 def test_every_policy_of_the_registry_is_checked() -> None:
     assert {spec.partition(":")[0] for spec in SPECS} == set(POLICIES)
+
+
+BY_JOBS = {"rolling", "rounds", "threshold"}
+"""They search in jobs, and declare what they do themselves with those."""
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_every_policy_of_the_registry_declares_its_evaluations(name: str) -> None:
+    declared = evaluations_allowed(parse_policy(name), 100)
+    assert declared is not None or name in BY_JOBS
+
+
+@pytest.mark.parametrize("most", [1_000, 2_000])
+@pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue.name)
+def test_greedy_keeps_to_a_smaller_bound(queue: Queue, most: int) -> None:
+    check_evaluations(Case(Greedy(evaluations_max=most), "greedy", queue, 1))
 
 
 @policy()

@@ -162,6 +162,10 @@ class Latency(Comparison):
         assert isinstance(criterion, Criterion)
         return cost_of_ms(ms, criterion.best, criterion.worst)
 
+    def weight_of(self, ms: float) -> float:
+        """Return what a latency counts where the joint region is chosen."""
+        return ms if self._weigh is None else self._weigh.cost_of(ms)
+
     def cost(self, teams: Seats) -> float:
         """Return the mean cost over the pairs, or over the players for a joint region."""
         ms = self._ms(teams)

@@ -136,6 +136,35 @@ class Objective:
         teams = self._divider.first(tickets, bots)
         return None if teams is None else self._evaluate(teams, bots)
 
+    def legal_at(self, tickets: Sequence[Ticket]) -> float:
+        """Return from when on some division of the tickets is legal; inf if none ever is.
+
+        Args:
+            tickets: By (enqueued_at, sequence).
+
+        Returns:
+            `ready_at` of what `seat` returns long before anything is legal, without the criteria.
+
+        Complexity:
+            That of the rules on the divisions that `seat` looks at.
+        """
+        if not self.rules.depend_on_teams:
+            teams = self._divider.first(tickets)
+            return math.inf if teams is None else self.rules.ready_at(teams)
+        tables, are_all = self._divider.tables(tickets)
+        if not are_all:
+            seating = self._best(tickets, -math.inf)
+            return math.inf if seating is None else seating.ready_at
+        if not tables:
+            return math.inf
+        early = np.concatenate([self._late(tickets, table, -math.inf) for table in tables])
+        best = math.inf
+        for row in np.argsort(early, kind="stable")[:LOOK_AGAIN].tolist():
+            if early[row] >= best:
+                break
+            best = min(best, self.rules.ready_at(_row_of(tickets, tables, row)))
+        return best
+
     def judge(self, teams: Teams) -> Seating:
         """Return what a given division is worth, and from when on the rules allow it.
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from evenmatch.cost.objective import Seating
 from evenmatch.cost.rules import side_of
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.greedy import GreedyMatcher
+from evenmatch.policies.greedy import EVALUATIONS_MAX, GreedyMatcher
 
 SPAN_MAX = 1_000_000.0
 """Largest `span`."""
@@ -59,6 +58,8 @@ class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
 
     held_back = "adaptive_sides keeps seats for those who insist on a side"
     fills = False
+    evaluations_max = (EVALUATIONS_MAX, 2)
+    """That of `greedy`, and all who wait where a side is closed or opened."""
 
     reserve: float = 0.1
     reopen: float = 0.2
@@ -149,12 +150,12 @@ class AdaptiveSidesMatcher(GreedyMatcher):
     """`greedy` among tickets that insist on open sides only."""
 
     def __init__(self, queue: Queue, wishes: Wishes) -> None:
-        super().__init__(queue)
+        super().__init__(queue, EVALUATIONS_MAX)
         self._wishes = wishes
         if not queue.format.solo_only:
             # Where parties do not fit otherwise, the best division may break any wish. So each
             # is looked at, and tickets of a kind cannot stand for each other.
-            self._is_seated, self._has_lines = True, False
+            self._is_judged, self._has_lines = True, False
         self.close(wishes.closed)
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
@@ -163,10 +164,10 @@ class AdaptiveSidesMatcher(GreedyMatcher):
             self.close(self._wishes.closed)
         super().enter(entry, now)
 
-    def accepts(self, seating: Seating) -> bool:
-        """Return whether a division keeps every wish for an open side."""
-        closed = self._wishes.closed
-        return all(
+    def accepts(self, tickets: Sequence[Ticket], now: float) -> bool:
+        """Return whether the best division keeps every wish for an open side."""
+        seating, closed = self._objective.seat(tickets, now=now), self._wishes.closed
+        return seating is not None and all(
             side_of(ticket) in ("", name) or side_of(ticket) in closed
             for name, team in zip(self._queue.format.sides, seating.teams, strict=True)
             for ticket in team

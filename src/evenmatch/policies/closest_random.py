@@ -61,6 +61,7 @@ class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
 
     in_rounds = True
     fills = False
+    evaluations_max = (0, 2, 1)
 
     every: float = 120.0
     limit: float = 500.0
@@ -109,6 +110,7 @@ class ClosestRandomMatcher(NoJobs):
         self._tickets: dict[str, Ticket] = {}
         self._by_sequence: dict[int, Ticket] = {}
         self._keys: list[Key] = []
+        self.evaluations = 0
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in, and start the clock if it stands."""
@@ -155,6 +157,7 @@ class ClosestRandomMatcher(NoJobs):
     def _draw(self, chooser: Ticket, now: float) -> Ticket | None:
         """Return the opponent that a ticket draws among all others, None without candidates."""
         rating = number(chooser, RATING)
+        self.evaluations += 1
         low, high = self._within(rating)
         uniform = self._chance.uniform(chooser.sequence)
         if self._limit_decides:
@@ -164,6 +167,7 @@ class ClosestRandomMatcher(NoJobs):
             return self._by_sequence[self._keys[self._nearest(rating, place, low, high)][2]]
         candidates = []
         for at in self._outward(rating, low, high):
+            self.evaluations += 1
             if self._may_play(chooser, rating, self._keys[at], now):
                 candidates.append(self._keys[at][2])
                 if len(candidates) == self._candidates:

@@ -76,6 +76,8 @@ class FirstCome(msgspec.Struct, frozen=True, kw_only=True):
 
     held_back = "first_come serves others first"
     fills = False
+    evaluations_max = (4 * SETS_MAX, 2 * SETS_MAX)
+    """Each newcomer, and each match, is a look at all sets of kinds that fill one."""
 
     order: Order = "oldest"
     theta: int | None = None
@@ -203,6 +205,7 @@ class FirstComeMatcher(NoJobs):
         self._coming: dict[str, int] = {}
         self._packed: list[list[int]] = memory.get("packs", [])
         self._is_changed = False
+        self.evaluations = 0
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in."""
@@ -256,7 +259,10 @@ class FirstComeMatcher(NoJobs):
 
     def _serve(self, matches: list[Grouping]) -> None:
         """Make all matches that can be made."""
+        sets = len(self._plan[0][0]) + len(self._plan[1][0])
+        self.evaluations += sets
         while count := int(serve(self._parties, self._packs, self._plan, self._out)):
+            self.evaluations += sets
             slots = self._out[:count].tolist()
             tickets = sorted([self._tickets.pop(slot) for slot in slots], key=_age)
             for ticket in tickets:

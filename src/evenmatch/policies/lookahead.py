@@ -72,6 +72,8 @@ class Lookahead(msgspec.Struct, frozen=True, kw_only=True):
 
     held_back = "lookahead has planned a better match with somebody who is announced"
     fills = False
+    evaluations_max = (256, 2, 1, 1)
+    """Who is announced counts as waiting; a plan as if each ticket were compared in each round."""
 
     horizon: float = 0.0
 
@@ -131,6 +133,12 @@ class LookaheadMatcher(NoJobs):
         self._planned_to: float = memory.get("planned_to", -FOREVER)
         # Who decides until somebody is announced.
         self._unannounced: Matcher | None = None
+        self._planned = 0
+
+    @property
+    def evaluations(self) -> int:
+        """Return what was evaluated so far."""
+        return self._planned + int(getattr(self._unannounced, "evaluations", 0))
 
     def leave_to(self, matcher: Matcher) -> None:
         """Let another matcher decide until somebody is announced."""
@@ -276,6 +284,7 @@ class LookaheadMatcher(NoJobs):
         self._retry_at = FOREVER
         if len(entrants) < 2:
             return
+        self._planned += len(entrants) ** 3
         alone = self._alone(entrants, horizon, now)
         pairs, ready_at = self._planning.best_pairs(entrants, alone, now)
         for one, two in pairs:

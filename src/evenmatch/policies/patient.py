@@ -37,6 +37,8 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
 
     held_back = "patient waits until teams can be exactly even"
     fills = False
+    evaluations_max = (8, 65_536, 2)
+    """A newcomer is tried with at most `even_sets.ROWS_MAX` divisions of those who wait."""
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of two teams.

@@ -56,6 +56,7 @@ class Periodic(msgspec.Struct, frozen=True, kw_only=True):
 
     held_back = "periodic collects more players before it cuts them into matches"
     fills = False
+    evaluations_max = (8, 4)
 
     rounds_of: int = 4
     sort: str | None = None
@@ -154,6 +155,7 @@ class PeriodicMatcher(NoJobs):
         self._wait_max = math.inf if queue.wait_max is None else queue.wait_max
         self._criterion = criterion
         self._pool: dict[str, Ticket] = {}
+        self.evaluations = 0
         self._newest = 0
         self._flushed_at: float = memory.get("flushed_at", -1.0)
         self._flushed_to: int = memory.get("flushed_to", 0)
@@ -169,7 +171,9 @@ class PeriodicMatcher(NoJobs):
         if entry.sequence > max(self._newest, self._known_to):
             self._arrive(entry.enqueued_at)
         self._newest = max(self._newest, entry.sequence)
+        self.evaluations += 1
         if last is not None and entry.age_key < last.age_key:
+            self.evaluations += len(self._pool)
             self._pool = {t.id: t for t in sorted(self._pool.values(), key=lambda t: t.age_key)}
 
     def leave(self, entry_id: str, now: float) -> None:
@@ -210,6 +214,7 @@ class PeriodicMatcher(NoJobs):
     def _deadline(self) -> float:
         """Return the first deadline after the last flush; inf if there is none."""
         for ticket in self._pool.values():
+            self.evaluations += 1
             deadline = ticket.enqueued_at + self._wait_max
             if deadline > self._flushed_at:
                 return deadline
@@ -219,6 +224,7 @@ class PeriodicMatcher(NoJobs):
         self._flushed_at, self._flushed_to = now, self._newest
         count = len(self._pool) - len(self._pool) % self._k
         tickets = list(islice(self._pool.values(), count))
+        self.evaluations += 2 * count
         by = self._criterion
         if by is not None:
             tickets.sort(key=lambda ticket: scaled_numbers(by, self._queue, ticket)[0])

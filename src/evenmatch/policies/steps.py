@@ -44,6 +44,8 @@ from evenmatch.solvers.steps.waiting import (
 
 SLOTS = 64
 """Room of a new pool; it doubles when it is full."""
+SAMPLED = 128
+"""Arrivals that a newcomer is compared with at the most, to learn from."""
 
 
 class Steps(msgspec.Struct, frozen=True):
@@ -130,6 +132,8 @@ class SteppedPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """A policy whose steps are compiled: it says which, and turns its parameters into numbers."""
 
     fills = False
+    evaluations_max = (256, 2, 1)
+    """Steps are compiled and not counted one by one: each ticket counts as if it looked at all."""
     name: ClassVar[str]
     compiled: ClassVar[Steps]
 
@@ -180,6 +184,7 @@ class StepMatcher(NoJobs):
         self._slots: dict[str, int] = {}
         self._known: dict[int, list[float | None]] = {}
         # While tickets come back: the slots of those who have, and who waits for which partner.
+        self.evaluations = 0
         self._recalled: dict[int, int] = {}
         self._expecting: dict[int, list[int]] = {}
         if memory:
@@ -195,6 +200,7 @@ class StepMatcher(NoJobs):
             self._waiting = grow(self._waiting, room)
             self._out = np.zeros((room, self._seats), dtype=np.int64)
         waiting = self._waiting
+        self.evaluations += SAMPLED + len(self._tickets)
         points = waiting[0]
         slot = int(take_slot(waiting, entry.sequence, entry.enqueued_at))
         points[SIDE, slot] = self._columns.side(entry)
@@ -215,6 +221,7 @@ class StepMatcher(NoJobs):
         del now
         slot = self._slots.pop(entry_id, None)
         if slot is not None:
+            self.evaluations += len(self._tickets)
             self._steps.leave(self._waiting, slot)
             ticket = self._tickets.pop(slot)
             self._columns.release(ticket)
@@ -223,6 +230,7 @@ class StepMatcher(NoJobs):
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Let the steps make the matches of this instant."""
         waiting, out = self._waiting, self._out
+        self.evaluations += len(self._tickets) ** 2
         found = int(self._steps.decide(waiting, now, fired, out))
         matches = []
         for row in out[:found].tolist():

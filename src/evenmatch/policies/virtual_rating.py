@@ -58,6 +58,7 @@ class VirtualRating(msgspec.Struct, frozen=True, kw_only=True):
 
     held_back = "virtual_rating waits until a rating has sunk to somebody else's"
     fills = False
+    evaluations_max = (8, 8, 4, 1)
 
     rate: float = 2.0
     limit: float = 150.0
@@ -135,6 +136,7 @@ class VirtualRatingMatcher(PairMatcher):
         # A ticket behind the nearest older neighbour is reached later than the neighbour itself,
         # and the pair of those two is the business of the younger of them.
         around = self.nearest_older(waiting)
+        self.evaluations += len(around)
         gaps = [abs(waiting.rating - other.rating) for other in around]
         at = min(map(self.ready_at, [waiting] * len(around), gaps, around), default=math.inf)
         return Soonest(at, tuple([other.ticket.sequence for other in around]))
@@ -144,6 +146,7 @@ class VirtualRatingMatcher(PairMatcher):
         if not self._ratings_decide:
             return super().due(waiting, now, fired)
         born = waiting.ticket.enqueued_at
+        self.evaluations += 2
         return [
             other
             for other in self.nearest_older(waiting)

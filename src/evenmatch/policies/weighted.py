@@ -71,6 +71,7 @@ class Weighted(msgspec.Struct, frozen=True, kw_only=True):
 
     held_back = "weighted draws among opponents at its own pace"
     fills = False
+    evaluations_max = (8, 8, 4, 1)
 
     sigma: float = 200.0
     wait: float = 0.02
@@ -219,6 +220,7 @@ class WeightedRounds(NoJobs):
         # one did, and being below zero it is not taken for a clock.
         self._countdown: int = memory.get("countdown", 0)
         self._tickets: dict[str, Ticket] = {}
+        self.evaluations = 0
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in, and start the clock if it stands."""
@@ -274,6 +276,7 @@ class WeightedRounds(NoJobs):
         for at, chooser in enumerate(pool):
             if is_taken[at]:
                 continue
+            self.evaluations += len(pool)
             gaps = np.abs(ratings - ratings[at])
             logs = self._weights.logs(_player(chooser), places, gaps, wait_logs)
             logs[is_taken] = logs[at] = -math.inf
@@ -290,6 +293,7 @@ class WeightedRounds(NoJobs):
             logs[logs < math.log(floor)] = -math.inf
         draws = 0
         while logs.max() > -math.inf:
+            self.evaluations += len(pool)
             other = drawn(logs, self._chance.uniform(chooser.sequence, draws))
             if self._rules.pair_ready_at(chooser, pool[other]) <= now:
                 return other

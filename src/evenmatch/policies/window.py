@@ -68,6 +68,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     fills = False
+    evaluations_max = (8, 8, 4, 1)
 
     attribute: str = "rating"
     limit: float | None = None
@@ -280,6 +281,11 @@ class WindowMatcher(NoJobs):
         )
         groupings = tuple([Grouping((a.ticket.id, b.ticket.id)) for a, b in pairs])
         return Decision(groupings, timers.next() if clock is None else clock.round_at)
+
+    @property
+    def evaluations(self) -> int:
+        """Return how many pairs were compared so far."""
+        return self._candidates.evaluations
 
     def memory(self) -> Memory:
         """Return where the rounds begin and which one is next, if a clock decides."""

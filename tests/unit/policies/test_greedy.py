@@ -4,19 +4,19 @@ import math
 
 import pytest
 
-from evenmatch.cost.objective import Seating
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Criterion, Format, Queue, Rule
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies import greedy
 from evenmatch.policies.base import NOTHING, Decision, JobResult
-from evenmatch.policies.greedy import SEATINGS_MAX, Greedy, GreedyMatcher
-from evenmatch.solvers.fill import Budget, Problem
+from evenmatch.policies.greedy import Greedy, GreedyMatcher
+from evenmatch.policies.parts.first_groups import SEATINGS_MAX
+from evenmatch.policies.parts.group_search import Search
+from evenmatch.policies.parts.soonest_group import SoonestGroup
 from evenmatch.testing import queue, rule, ticket
 
 
-def matcher(for_queue: Queue) -> GreedyMatcher:
-    made = Greedy().matcher(for_queue, seed=1)
+def matcher(for_queue: Queue, chosen: Greedy | None = None) -> GreedyMatcher:
+    made = (chosen or Greedy()).matcher(for_queue, seed=1)
     assert isinstance(made, GreedyMatcher)
     return made
 
@@ -289,10 +289,11 @@ def test_search_that_gives_up_falls_back_on_the_set_found_before(
     at_work = matcher(queue(rules=(rule(limit=100, rate=2.0),)))
     enter(at_work, ticket("a", 1000, sequence=1), ticket("b", 1300, at=10, sequence=2))
 
-    def gives_up(problem: Problem, budget: Budget) -> None:
+    def gives_up(*given: object) -> Search:
+        yield from ()
         return None
 
-    monkeypatch.setattr(greedy, "complete", gives_up)
+    monkeypatch.setattr(SoonestGroup, "by", gives_up)
 
     assert groups(at_work.decide(110.0, fired=True)) == [("a", "b")]
 
@@ -386,13 +387,13 @@ def test_rule_that_nobody_satisfies_costs_a_bounded_number_of_seatings(
     *others, last = hard(40)
     enter(at_work, *others)
     seated = []
-    seat = at_work._objective.seat
+    legal_at = at_work._objective.legal_at
 
-    def counting(group: list[Ticket], now: float) -> Seating | None:
+    def counting(group: list[Ticket]) -> float:
         seated.append(group)
-        return seat(group, now=now)
+        return legal_at(group)
 
-    monkeypatch.setattr(at_work._objective, "seat", counting)
+    monkeypatch.setattr(at_work._objective, "legal_at", counting)
 
     assert enter(at_work, last) == NOTHING
     assert 0 < len(seated) <= SEATINGS_MAX
@@ -401,12 +402,12 @@ def test_rule_that_nobody_satisfies_costs_a_bounded_number_of_seatings(
 def test_search_that_gave_up_is_done_again_when_someone_leaves() -> None:
     in_queue = Queue(format=Format((2, 2)), rules=(Rule("imbalance", "rating", 0.0),))
     waiting = [*hard(30), *(ticket(f"u{i}", 7.0, at=i, sequence=i) for i in range(31, 35))]
-    before = matcher(in_queue)
+    before = matcher(in_queue, ample := Greedy(evaluations_max=100_000))
     assert enter(before, *waiting) == NOTHING
 
     for leaving in waiting[:27]:
         before.leave(leaving.id, 50.0)
-    after = matcher(in_queue)
+    after = matcher(in_queue, ample)
     for staying in waiting[27:]:
         after.enter(staying, 50.0)
 

@@ -57,6 +57,9 @@ Partner = tuple[float, Waiting]
 class Candidates(Protocol):
     """An index of the waiting tickets."""
 
+    evaluations: int
+    """Pairs compared so far."""
+
     def values(self, ticket: Ticket) -> tuple[float, ...]:
         """Return what is compared of a ticket."""
         ...
@@ -106,6 +109,7 @@ class ByGap:
         # Most limits compare an attribute as it is, which is read by a shorter way.
         self._plain = limit.rule.attribute if limit.rule.unit == "difference" else None
         self._tree: AgeTree[Waiting] = AgeTree()
+        self.evaluations = 0
 
     def values(self, ticket: Ticket) -> tuple[float, ...]:
         """Return the value of the rule's attribute."""
@@ -124,6 +128,7 @@ class ByGap:
     def soonest(self, waiting: Waiting) -> Soonest:
         """Return the nearest older ticket: no gap needs less wait than the smallest."""
         tree, value = self._tree, waiting.values[0]
+        self.evaluations += 2
         low, high = tree.nearest_older(waiting.node)
         below = tree.item(low) if low != NONE else None
         other = tree.item(high) if high != NONE else None
@@ -141,6 +146,7 @@ class ByGap:
         born = waiting.ticket.enqueued_at
         found = []
         for gap, other in self._tree.older(waiting.node):
+            self.evaluations += 1
             at = born + self._when(gap)
             if at > now:
                 break
@@ -162,6 +168,7 @@ class ByRules:
         self._limits = limits
         self._sweep: Sweep[Waiting] = Sweep(len(limits))
         self._entries: dict[int, Entry[Waiting]] = {}
+        self.evaluations = 0
         # Where both must accept, the younger one's own wait bounds from when on they may play;
         # where no limit is relative either, it is that instant.
         self._own_wait = all(limit.rule.accept == "both" for limit in limits)
@@ -236,6 +243,7 @@ class ByRules:
 
         def meet(other: Waiting) -> None:
             nonlocal until
+            self.evaluations += 1
             theirs, waits_since = other.values, other.ticket.enqueued_at
             latest, widest = -math.inf, 0
             for axis, bound in axes:

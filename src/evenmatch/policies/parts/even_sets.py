@@ -38,6 +38,9 @@ class Found(NamedTuple):
 class Pool(Protocol):
     """Waiting tickets, none of which may play without somebody new."""
 
+    evaluations: int
+    """Tickets and divisions looked at so far."""
+
     def add(self, entry: Entry) -> None:
         """Take a ticket in."""
         ...
@@ -75,6 +78,7 @@ class PairPool:
     def __init__(self, balance: Balance) -> None:
         self._imbalance: Callable[[float], float] = balance.imbalance
         self._line: list[Entry] = []
+        self.evaluations = 0
 
     def add(self, entry: Entry) -> None:
         """Take a player in."""
@@ -87,9 +91,11 @@ class PairPool:
     def best(self, entry: Entry, limit: float) -> Found | None:
         """Return the nearest player, the longest waiting of several, if it is near enough."""
         value, least = entry.value, limit
+        self.evaluations += 1
         found: Entry | None = None
         for others in (self._above(value), self._below(value)):
             for other in others:
+                self.evaluations += 1
                 slack = SUM_SLACK * max(1.0, abs(value) + abs(other.value))
                 imbalance = self._imbalance(abs(value - other.value))
                 if imbalance > least + slack:
@@ -133,6 +139,7 @@ class TeamPool:
         self._balance = balance
         self._players = balance.players
         self._by_age: list[tuple[tuple[float, int], Entry]] = []
+        self.evaluations = 0
 
     def add(self, entry: Entry) -> None:
         """Take a ticket in."""
@@ -145,6 +152,7 @@ class TeamPool:
     def best(self, entry: Entry, limit: float) -> Found | None:
         """Return the most even match with a newcomer, if it is even enough."""
         candidates, signs = self._tried(entry)
+        self.evaluations += 1 + len(self._by_age) + len(signs)
         if not len(signs):
             return None
         values = np.array([each.value for each in candidates])

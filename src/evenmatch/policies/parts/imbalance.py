@@ -67,6 +67,11 @@ class ImbalanceMatcher(NoJobs):
         if "newest" in memory:
             self._unasked = frozenset(memory["unasked"])
 
+    @property
+    def evaluations(self) -> int:
+        """Return how many tickets and divisions were looked at so far."""
+        return self._pool.evaluations
+
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in; it is asked at the next decision, unless it was before a restart."""
         del now

@@ -52,6 +52,7 @@ class PairMatcher(NoJobs):
         self._by_id: dict[str, Waiting] = {}
         self._timers = Timers()
         self._youngest = 0
+        self.evaluations = 0
 
     def bound(self, waiting: Waiting, gap: float) -> float:
         """Return an instant before which a ticket plays nobody `gap` away or farther."""
@@ -128,7 +129,9 @@ class PairMatcher(NoJobs):
     def soonest(self, waiting: Waiting) -> Soonest:
         """Return when a ticket may first play one of the older ones."""
         found = Soonest()
+        self.evaluations += 1
         for gap, other in self.tree.older(waiting.node):
+            self.evaluations += 1
             if self._bound(waiting, gap) >= found.at:
                 break
             at = self.ready_at(waiting, gap, other)
@@ -140,7 +143,9 @@ class PairMatcher(NoJobs):
         """Return the older tickets that a ticket may play now, nearest first."""
         born = waiting.ticket.enqueued_at
         found = []
+        self.evaluations += 1
         for gap, other in self.tree.older(waiting.node):
+            self.evaluations += 1
             if self._bound(waiting, gap) > now:
                 break
             if is_due(self.ready_at(waiting, gap, other), born, now, fired):

@@ -70,14 +70,23 @@ class Timers:
 
     def next(self) -> float:
         """Return the earliest instant of all timers; inf if there is none."""
+        first = self.first()
+        return math.inf if first is None else first[0]
+
+    def first(self) -> tuple[float, int] | None:
+        """Return the earliest instant of all timers and whose it is; None if there is none."""
         heap, timers = self._heap, self._timers
         while heap:
             at, sequence = heap[0]
             timer = timers.get(sequence)
             if timer is not None and timer.at == at:
-                return at
+                return heap[0]
             heapq.heappop(heap)
-        return math.inf
+        return None
+
+    def put_back(self, sequence: int) -> None:
+        """Let a timer that was taken out as due be due again."""
+        heapq.heappush(self._heap, (self._timers[sequence].at, sequence))
 
     def pop_due(self, now: float, fired: bool) -> list[int]:
         """Take out the tickets whose instant has come; set their timers again, or drop them.

@@ -1,0 +1,136 @@
+"""The waiting tickets as columns in order of age, so that one pass compares one with all."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.cost.joint_table import JointTable, Row
+from evenmatch.cost.scale import Floats
+from evenmatch.model.ticket import Ticket
+
+ROOM = 64
+"""Tickets for which there is room at first; it doubles."""
+GAPS_MAX = 64
+"""Gaps left by those who are gone, beyond as many as wait; then the columns are closed up."""
+CELLS_A_STEP = 256
+"""Numbers of a pass that count as one evaluation."""
+NOBODY = -1
+"""The kind of a gap."""
+
+
+class WaitingTable:
+    """Rows of numbers, by age; a ticket that leaves keeps its place as a gap for a while.
+
+    Args:
+        joint: Says what the numbers are.
+    """
+
+    def __init__(self, joint: JointTable) -> None:
+        self._joint = joint
+        self._keys: list[tuple[float, int]] = []
+        self.tickets: list[Ticket | None] = []
+        self._weights: list[Floats | None] = []
+        self._kinds: NDArray[np.intp] = np.full(ROOM, NOBODY)
+        self._blocks: Row = [np.full((0, ROOM), fill) for fill in joint.fills]
+        self._gaps = 0
+        self.steps = 0
+
+    def add(self, ticket: Ticket, kind: int) -> None:
+        """Take a ticket in, behind all older ones."""
+        row = self._joint.row(ticket)
+        self._make_room(row)
+        place, count = bisect_left(self._keys, ticket.age_key), len(self._keys)
+        self._keys.insert(place, ticket.age_key)
+        self.tickets.insert(place, ticket)
+        self._weights.insert(place, self._joint.weights(ticket))
+        if place < count:
+            self._move(place, count)
+        self._kinds[place] = kind
+        for block, values in zip(self._blocks, row, strict=True):
+            block[: len(values), place] = values
+        self.steps += 1 + ticket.size
+
+    def remove(self, ticket: Ticket) -> None:
+        """Let a ticket go."""
+        place = self.place(ticket)
+        self.tickets[place], self._kinds[place] = None, NOBODY
+        self._gaps += 1
+        self.steps += 1
+        if 2 * self._gaps > len(self._keys) + GAPS_MAX:
+            self._close_up()
+
+    def place(self, ticket: Ticket) -> int:
+        """Return where a ticket stands; who is older stands before it."""
+        return bisect_left(self._keys, ticket.age_key)
+
+    def __len__(self) -> int:
+        """Return how many places there are, gaps included."""
+        return len(self._keys)
+
+    @property
+    def width(self) -> int:
+        """Return how many numbers a row has."""
+        return sum(block.shape[0] for block in self._blocks)
+
+    def kinds(self, end: int) -> NDArray[np.intp]:
+        """Return the kinds of the first places; `NOBODY` for gaps."""
+        return self._kinds[:end]
+
+    def set_kind(self, ticket: Ticket, kind: int) -> None:
+        """Give a ticket another kind."""
+        self._kinds[self.place(ticket)] = kind
+
+    def rows(self, places: list[int]) -> Row:
+        """Return the rows of some places; each block has shape (numbers, places)."""
+        return [block[:, places] for block in self._blocks]
+
+    def weights(self, places: list[int]) -> list[Floats]:
+        """Return what places to meet cost the tickets; [] where no rule asks for one."""
+        return [own for place in places if (own := self._weights[place]) is not None]
+
+    def joined(self, place: int, end: int) -> Row:
+        """Return the rows of one ticket together with each of the first places."""
+        found: Row = []
+        for block in self._blocks:
+            found.append(np.maximum(block[:, place, None], block[:, :end]))
+            self.steps += block.shape[0] * end // CELLS_A_STEP
+        self.steps += 1
+        return found
+
+    def _make_room(self, row: Row) -> None:
+        room = len(self._kinds)
+        if len(self._keys) == room:
+            self._kinds = np.concatenate([self._kinds, np.full(room, NOBODY)])
+            room *= 2
+        fills = self._joint.fills
+        for number, (block, values) in enumerate(zip(self._blocks, row, strict=True)):
+            if block.shape[1] < room or block.shape[0] < len(values):
+                larger = np.full((max(block.shape[0], len(values)), room), fills[number])
+                larger[: block.shape[0], : block.shape[1]] = block
+                self._blocks[number] = larger
+                self.steps += larger.size // CELLS_A_STEP
+
+    def _move(self, place: int, count: int) -> None:
+        """Move those who are younger by one place."""
+        self._kinds[place + 1 : count + 1] = self._kinds[place:count]
+        for number, block in enumerate(self._blocks):
+            block[:, place + 1 : count + 1] = block[:, place:count]
+            block[:, place] = self._joint.fills[number]
+            self.steps += block.shape[0] * (count - place) // CELLS_A_STEP
+
+    def _close_up(self) -> None:
+        kept = [place for place, ticket in enumerate(self.tickets) if ticket is not None]
+        self._keys = [self._keys[place] for place in kept]
+        self.tickets = [self.tickets[place] for place in kept]
+        self._weights = [self._weights[place] for place in kept]
+        self._kinds[: len(kept)] = self._kinds[kept]
+        self._kinds[len(kept) :] = NOBODY
+        for number, block in enumerate(self._blocks):
+            block[:, : len(kept)] = block[:, kept]
+            block[:, len(kept) :] = self._joint.fills[number]
+            self.steps += block.size // CELLS_A_STEP
+        self.steps += len(kept) // 16
+        self._gaps = 0

@@ -1,0 +1,109 @@
+"""The longest call of `greedy` on a hero shooter's queue, at 500, 2,000 and 10,000 waiting."""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Iterator
+
+from msgspec.structs import replace
+
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Matcher
+from evenmatch.policies.registry import parse_policy
+from tests.bench.report import Row, Setting
+from tests.heroes import QUEUE, heroes
+
+AIM = "<= 10"
+CHANGES = 50
+"""Tickets that enter, leave, or leave and come back, once the pool is full."""
+POOLS = (500, 2_000, 10_000)
+
+
+def all_tanks(ticket: Ticket) -> Ticket:
+    players = [replace(player, roles=("tank",)) for player in ticket.players[:1]]
+    return replace(ticket, players=tuple(players))
+
+
+def each_elsewhere(ticket: Ticket) -> Ticket:
+    pings = {"latency": {f"place{ticket.sequence}": 20.0}}
+    return replace(ticket, players=tuple(replace(p, attributes=pings) for p in ticket.players))
+
+
+def few_tanks(ticket: Ticket) -> Ticket:
+    wish = ("tank",) if ticket.sequence % 400 == 0 else ("damage", "support")
+    players = [replace(player, roles=wish) for player in ticket.players[:1]]
+    return replace(ticket, players=tuple(players))
+
+
+WORLDS: dict[str, Callable[[Ticket], Ticket]] = {
+    "all tanks": all_tanks,
+    "each at another place": each_elsewhere,
+    "hardly a tank": few_tanks,
+}
+
+
+def run(setting: Setting) -> Iterator[Row]:
+    for waiting in POOLS[:2] if setting.quick else POOLS:
+        for name, change in WORLDS.items():
+            tickets = [change(ticket) for ticket in heroes(waiting + CHANGES, pause=0.05)]
+            longest = _longest(tickets, waiting)
+            for call, values in longest.items():
+                yield Row(f"{name}, {waiting:,} waiting: {call}", values, "ms", AIM)
+
+
+def _longest(tickets: list[Ticket], waiting: int) -> dict[str, tuple[float, ...]]:
+    """Return the longest `enter`, `leave`, `decide`, and change of the oldest, in milliseconds."""
+    drive = _Timed(parse_policy("greedy").matcher(QUEUE, seed=1))
+    drive.feed(tickets[:waiting])
+    gc.collect()
+    drive.longest.clear()
+    drive.feed(tickets[waiting:])
+    now = tickets[-1].enqueued_at
+    oldest = [each for each in tickets if each.id in drive.waiting][: 2 * CHANGES]
+    for ticket in oldest[:CHANGES]:
+        drive.timed("leave", drive.matcher.leave, ticket.id, now)
+        drive.decide(now)
+    for ticket in oldest[CHANGES:]:
+        began = time.thread_time()
+        drive.matcher.leave(ticket.id, now)
+        drive.matcher.enter(ticket, now)
+        drive.note("PATCH of the oldest", began)
+        drive.decide(now)
+    return {call: (1e3 * seconds,) for call, seconds in sorted(drive.longest.items())}
+
+
+class _Timed:
+    """A matcher whose longest calls are kept."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self.matcher = matcher
+        self.longest: dict[str, float] = {}
+        self.waiting: dict[str, None] = {}
+        self.wake_at = math.inf
+
+    def feed(self, tickets: list[Ticket]) -> None:
+        for ticket in tickets:
+            while self.wake_at < ticket.enqueued_at:
+                self.decide(self.wake_at, fired=True)
+            self.waiting[ticket.id] = None
+            self.timed("enter", self.matcher.enter, ticket, ticket.enqueued_at)
+            self.decide(ticket.enqueued_at)
+
+    def decide(self, now: float, *, fired: bool = False) -> None:
+        began = time.thread_time()
+        decision = self.matcher.decide(now, fired)
+        self.note("decide", began)
+        self.wake_at = decision.wake_at
+        for match in decision.matches:
+            for name in match.tickets:
+                del self.waiting[name]
+
+    def timed(self, name: str, call: Callable[..., None], *given: object) -> None:
+        began = time.thread_time()
+        call(*given)
+        self.note(name, began)
+
+    def note(self, name: str, began: float) -> None:
+        self.longest[name] = max(self.longest.get(name, 0.0), time.thread_time() - began)

@@ -1,0 +1,188 @@
+"""`greedy` never does more in one call than it declares, whoever waits; counted, not timed."""
+
+import math
+import sys
+from collections.abc import Callable, Iterable
+from types import FrameType
+
+import pytest
+from msgspec.structs import replace
+
+from evenmatch.model.queue import Format, Queue, Rule
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Decision
+from evenmatch.policies.greedy import EVALUATIONS_MAX, Greedy, GreedyMatcher
+from tests.heroes import QUEUE, heroes
+
+MANY = 2_000
+CALLS_MAX = 12
+"""Calls of Python functions for each evaluation, at the most; a thousand more are free."""
+
+
+def all_tanks(ticket: Ticket) -> Ticket:
+    players = [replace(player, roles=("tank",)) for player in ticket.players[:1]]
+    return replace(ticket, players=tuple(players))
+
+
+def no_tanks(ticket: Ticket) -> Ticket:
+    players = [replace(player, roles=("damage", "support")) for player in ticket.players]
+    return replace(ticket, players=tuple(players))
+
+
+def each_elsewhere(ticket: Ticket) -> Ticket:
+    pings = {"latency": {f"place{ticket.sequence}": 20.0}}
+    return replace(ticket, players=tuple(replace(p, attributes=pings) for p in ticket.players))
+
+
+def in_fours(ticket: Ticket) -> Ticket:
+    first = ticket.players[0]
+    players = [replace(first, id=f"{first.id}{letter}", roles=()) for letter in "abcd"]
+    return replace(ticket, players=tuple(players))
+
+
+def at_once(ticket: Ticket) -> Ticket:
+    return replace(ticket, enqueued_at=0.0)
+
+
+class Watched:
+    """A matcher whose calls are counted one by one."""
+
+    def __init__(self, queue: Queue = QUEUE) -> None:
+        made = Greedy().matcher(queue, seed=1)
+        assert isinstance(made, GreedyMatcher)
+        self.matcher = made
+        self.most = 0
+        self.wake_at = math.inf
+        self.matched: list[str] = []
+
+    def call(self, method: Callable[..., Decision | None], *given: object) -> Decision | None:
+        before = self.matcher.evaluations
+        found = method(*given)
+        self.most = max(self.most, self.matcher.evaluations - before)
+        return found
+
+    def decide(self, now: float, fired: bool) -> None:
+        decision = self.call(self.matcher.decide, now, fired)
+        assert decision is not None
+        self.wake_at = decision.wake_at
+        self.matched += [name for match in decision.matches for name in match.tickets]
+
+    def play(self, tickets: Iterable[Ticket], until: float = -math.inf) -> None:
+        for ticket in tickets:
+            self.advance(ticket.enqueued_at)
+            self.call(self.matcher.enter, ticket, ticket.enqueued_at)
+            self.decide(ticket.enqueued_at, False)
+        self.advance(until)
+
+    def advance(self, until: float) -> None:
+        while self.wake_at < until:
+            self.decide(self.wake_at, True)
+
+
+@pytest.mark.parametrize("change", [all_tanks, no_tanks, each_elsewhere, in_fours])
+def test_no_call_does_more_than_declared_where_nobody_can_match(
+    change: Callable[[Ticket], Ticket],
+) -> None:
+    watched = Watched()
+
+    watched.play(change(ticket) for ticket in heroes(MANY))
+
+    assert watched.matched == []
+    assert 0 < watched.most <= EVALUATIONS_MAX
+
+
+def test_oldest_comes_back_for_the_price_of_a_newcomer() -> None:
+    watched = Watched()
+    waiting = [all_tanks(ticket) for ticket in heroes(MANY)]
+    watched.play(waiting)
+    now, before = waiting[-1].enqueued_at, watched.matcher.evaluations
+    watched.decide(now, False)
+
+    for ticket in waiting[:10]:
+        watched.call(watched.matcher.leave, ticket.id, now)
+        watched.call(watched.matcher.enter, ticket, now)
+        watched.decide(now, False)
+
+    assert watched.matcher.evaluations - before < 10 * MANY
+    assert watched.most <= EVALUATIONS_MAX
+
+
+def test_ticket_on_which_all_timers_rest_leaves_at_the_price_of_one() -> None:
+    watched = Watched()
+    waiting = [no_tanks(ticket) for ticket in heroes(400, pause=0.01)]
+    far = {"latency": {"america": 150.0, "asia": 150.0, "europe": 150.0, "oceania": 150.0}}
+    tanks = [replace(all_tanks(each), sequence=each.sequence + 1_000) for each in heroes(2)]
+    tanks = [replace(t, id=f"tank{t.id}", enqueued_at=0.0) for t in tanks]
+    tanks = [replace(t, players=(replace(t.players[0], attributes=far),)) for t in tanks]
+    watched.play([*tanks, *waiting])
+    now, before = waiting[-1].enqueued_at, watched.matcher.evaluations
+
+    watched.call(watched.matcher.leave, tanks[0].id, now)
+
+    assert watched.matcher.evaluations - before <= 100
+    watched.decide(now, False)
+    assert watched.most <= EVALUATIONS_MAX
+
+
+def test_burst_goes_on_turn_by_turn_and_leaves_no_legal_match() -> None:
+    watched = Watched()
+    tickets = [at_once(ticket) for ticket in heroes(500)]
+    for ticket in tickets:
+        watched.call(watched.matcher.enter, ticket, 0.0)
+
+    watched.decide(0.0, False)
+    assert watched.wake_at == 0.0
+    assert not watched.matcher.decide(0.0, False).matches
+    watched.decide(0.0, True)
+    assert watched.wake_at == 2.0**-20
+    watched.advance(0.01)
+
+    assert watched.most <= EVALUATIONS_MAX
+    assert len(watched.matched) > 350
+    left = [each for each in tickets if each.id not in watched.matched]
+    again = Watched()
+    again.play(left, until=0.01)
+    assert again.matched == []
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [
+        Queue(format=Format((5, 5)), rules=(Rule("imbalance", "rating", 0.0),)),
+        Queue(format=Format((6, 6)), rules=(Rule("spread", "rating", 1.0),)),
+        Queue(format=Format((2, 5, 3)), rules=(Rule("mean_gap", "rating", 0.5),)),
+        Queue(format=Format((1,) * 60)),
+        Queue(format=Format((3,) * 20)),
+        Queue(format=Format((12, 12)), rules=(Rule("avoid", "avoid"),)),
+    ],
+    ids=["imbalance", "spread", "uneven", "free-for-all", "squads", "avoid"],
+)
+def test_no_format_and_no_rule_takes_more_than_declared(queue: Queue) -> None:
+    watched = Watched(queue)
+    most = max(queue.format.players)
+    tickets = [replace(t, players=t.players[:most]) for t in heroes(300)]
+    tickets = [replace(t, players=tuple(replace(p, roles=()) for p in t.players)) for t in tickets]
+
+    watched.play(tickets, until=200.0)
+
+    assert 0 < watched.most <= EVALUATIONS_MAX
+
+
+def test_evaluations_stand_for_work() -> None:
+    watched = Watched()
+    ratio = 0.0
+    calls = 0
+
+    def count(frame: FrameType, event: str, given: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    for ticket in heroes(300):
+        before, calls = watched.matcher.evaluations, 0
+        sys.setprofile(count)
+        watched.play([ticket])
+        sys.setprofile(None)
+        made = watched.matcher.evaluations - before
+        ratio = max(ratio, (calls - 1_000) / max(1, made))
+
+    assert ratio < CALLS_MAX
