@@ -117,7 +117,7 @@ def test_every_name_alone_is_a_spec() -> None:
                 "attribute, limit, rate, steps, limit_max, unit, last, accept, pick, every"
             ),
         ),
-        ("greedy:theta=3", "policy greedy has no parameter 'theta'; allowed: none"),
+        ("greedy:theta=3", "policy greedy has no parameter 'theta'; allowed: evaluations_max"),
         (
             "window:limit",
             (
