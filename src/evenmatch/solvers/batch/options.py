@@ -48,10 +48,12 @@ class Options(NamedTuple):
 
 def count_of(seats: Sequence[int]) -> int:
     """Return how many options there are without parties, counted up to `OPTIONS_MAX` + 1."""
-    k = sum(seats)
-    if k > 10:
-        return OPTIONS_MAX + 1
-    return len(list(_divisions((1,) * k, tuple(seats))))
+    return _count_of(tuple(seats)) if sum(seats) <= 10 else OPTIONS_MAX + 1
+
+
+@lru_cache(maxsize=32)
+def _count_of(seats: tuple[int, ...]) -> int:
+    return sum(1 for _ in _divisions((1,) * sum(seats), seats))
 
 
 @lru_cache(maxsize=32)

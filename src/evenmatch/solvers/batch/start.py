@@ -1,9 +1,9 @@
 """First matches of a batch: parties packed into teams, in one of four orders.
 
 How many teams consist of parties of which sizes is decided first, by counts alone; then parties
-are handed out in order. So as many matches are made as parties allow: largest parties first is
-nearly always enough, and where it is not, a small integer program finds the most. Where teams have
-roles, another one says who takes which.
+are handed out in order. So as many matches are made as parties allow, or nearly so: largest parties
+first is often enough, and where it is not, `quota` finds more. Where teams have roles, it says who
+takes which.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from typing import TypeVar
 import numpy as np
 
 from evenmatch.solvers.batch.batch import Batch, Floats, Ints, Places
-from evenmatch.solvers.batch.role_start import Vector, role_quota
+from evenmatch.solvers.batch.quota import Vector, most_teams
+from evenmatch.solvers.batch.role_start import role_quota
 
 ORDERS = ("skill", "party", "region", "random")
 LANDMARKS = 12
 """Players whose pings stand for regions where latencies to regions are not known."""
-PATTERNS_MAX = 5_000
-"""Beyond so many ways to fill a team, the largest parties first must do."""
 
 Key = TypeVar("Key", int, Vector)
 Pattern = tuple[int, ...]
@@ -55,12 +54,6 @@ def start_matches(batch: Batch, order: str, rng: np.random.Generator) -> Places:
         found = _with_roles(batch, parties) if batch.role_seats.size else None
         teams = _packed(batch, parties, sizes) if found is None else found
     return _seated(batch, teams)
-
-
-def matches_possible(batch: Batch) -> int:
-    """Return how many matches of a fixed size the parties make at most."""
-    counts = Counter(np.diff(batch.first).tolist())
-    return len(_patterns_by_team(counts, batch.seats.tolist(), batch.matches_most)[0])
 
 
 def _ordered(batch: Batch, order: str, rng: np.random.Generator) -> list[int]:
@@ -153,7 +146,7 @@ def _patterns_by_team(
     """Return, for each team of a match, a pattern for each match."""
     found = _largest_first(counts, seats, wanted)
     if len(found[0]) < wanted:
-        better = _by_program(counts, seats, wanted)
+        better = _by_counts(counts, seats, wanted)
         if better is not None and len(better[0]) > len(found[0]):
             return better
     return found
@@ -187,60 +180,35 @@ def _one_team(left: Mapping[int, int], capacity: int) -> Pattern | None:
     return tuple(pattern) if sum(pattern) == capacity else None
 
 
-def _by_program(
+def _by_counts(
     counts: Mapping[int, int], seats: Sequence[int], wanted: int
 ) -> list[list[Pattern]] | None:
-    """Return patterns for the most matches, or None if there are too many ways to fill a team."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    """Return patterns for the most matches, or None if there are too many ways to fill teams.
 
-    sizes = sorted(counts)
-    classes = sorted(set(seats))
-    columns = [(c, p) for c in classes for p in _fillings(c, sizes, PATTERNS_MAX)]
-    if not columns or len(columns) >= PATTERNS_MAX:
-        return None
-    # Variables: how often each pattern is used, then the number of matches.
-    use = np.array([[p.count(size) for _, p in columns] + [0] for size in sizes], dtype=float)
-    made = np.array(
-        [[float(own == c) for own, _ in columns] + [-float(seats.count(c))] for c in classes]
-    )
-    aim = np.zeros(len(columns) + 1)
-    aim[-1] = -1.0
-    answer = milp(
-        aim,
-        integrality=np.ones(len(aim)),
-        bounds=Bounds(0.0, np.append(np.full(len(columns), np.inf), wanted)),
-        constraints=[
-            LinearConstraint(use, -np.inf, [float(counts[size]) for size in sizes]),
-            LinearConstraint(made, 0.0, np.inf),
-        ],
-    )
-    if answer.x is None:
-        return None
-    times = np.round(answer.x).astype(int)
-    found: list[list[Pattern]] = [[] for _ in seats]
-    for c in classes:
-        patterns = [
-            p for (own, p), n in zip(columns, times, strict=False) if own == c for _ in range(n)
+    Teams of one size are filled one by one. If sizes differ, all teams of a match are filled
+    together: what a party takes of them is its size in one of them.
+    """
+    is_even = len(set(seats)) == 1
+    rooms = tuple(seats[:1]) if is_even else tuple(seats)
+    sizes = [size for size in counts if size <= max(rooms)]
+    kinds = [
+        [
+            tuple([size * (own == team) for own in range(len(rooms))])
+            for team, room in enumerate(rooms)
+            if size <= room
         ]
-        twins = [team for team, own in enumerate(seats) if own == c]
-        for at in range(times[-1] * len(twins)):
-            found[twins[at % len(twins)]].append(patterns[at])
-    return found
-
-
-def _fillings(capacity: int, sizes: Sequence[int], most: int) -> list[Pattern]:
-    """Return the ways to fill a team exactly with parties of such sizes, up to a number."""
-    found: list[Pattern] = []
-    stack: list[tuple[Pattern, int, int]] = [((), capacity, len(sizes) - 1)]
-    while stack and len(found) < most:
-        pattern, room, largest = stack.pop()
-        if room == 0:
-            found.append(pattern)
-            continue
-        for at in range(largest + 1):
-            if sizes[at] <= room:
-                stack.append(((*pattern, sizes[at]), room - sizes[at], at))
-    return found
+        for size in sizes
+    ]
+    numbers = [counts[size] for size in sizes]
+    filled = most_teams(kinds, numbers, rooms, len(seats) if is_even else 1)
+    if filled is None:
+        return None
+    found: list[list[Pattern]] = [[] for _ in seats]
+    for number, parties in enumerate(filled):
+        for team in range(len(rooms)):
+            own = [max(vector) for _, vector in parties if vector[team]]
+            found[number % len(seats) if is_even else team].append(tuple(sorted(own, reverse=True)))
+    return [patterns[:wanted] for patterns in found]
 
 
 def _spread_out(batch: Batch, parties: Sequence[int], sizes: Ints) -> list[list[int]]:

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from evenmatch.solvers.batch import role_start, start
+from evenmatch.solvers.batch import quota, start
 from evenmatch.solvers.batch.batch import MEAN_GAP, Batch, empty_batch, empty_facts
 from evenmatch.solvers.batch.reference import is_legal
 from evenmatch.solvers.batch.solve import anneal
@@ -92,7 +92,7 @@ def test_search_keeps_the_roles_that_the_start_found(order: str, seed: int) -> N
 def test_search_finds_roles_where_the_start_ignores_them(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = batch_with_roles([1] * 70 + [2] * 15, [5, 5], [1, 1, 3], 4)
     best = len(start_matches(batch, "skill", np.random.default_rng(0)))
-    monkeypatch.setattr(role_start, "KINDS_MAX", 2)
+    monkeypatch.setattr(quota, "STATES_MAX", 2)
     seated = start_matches(batch, "skill", np.random.default_rng(0))
     before = sum(is_legal(batch, teams_of(batch, row)) for row in seated)
     assert before < best / 2
