@@ -10,7 +10,7 @@ from evenmatch.cost.expansion import inverse, last_change
 from evenmatch.cost.relation import pairs_of
 from evenmatch.engine.pool import Pool
 from evenmatch.model.accept import Accept
-from evenmatch.model.queue import Criterion, Format, Handicap, Queue, Rule
+from evenmatch.model.queue import Criterion, Format, Handicap, Queue, Rule, default_choice
 from evenmatch.model.scenario import Scenario
 
 COMPARISONS = {
@@ -64,6 +64,13 @@ DEADLINES = {
 }
 
 
+def _decides(queue: Queue) -> str:
+    """Say which policy decides, and where it is the default, why that one."""
+    policy, reason = default_choice(queue)
+    is_default = policy == queue.policy and queue.switchback is None
+    return f"The policy {queue.policy} decides{f', {reason}' if is_default else ''}."
+
+
 def describe(pool: Pool) -> Iterator[str]:
     """Yield sentences that say what a queue means.
 
@@ -76,7 +83,7 @@ def describe(pool: Pool) -> Iterator[str]:
         yield _minimum(queue)
     if queue.format.roles:
         yield _roles(queue.format)
-    yield f"The policy {queue.policy} decides."
+    yield _decides(queue)
     for rule in queue.rules:
         yield _rule(rule)
     yield _quality(queue)

@@ -17,7 +17,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.limits import Limits
 from evenmatch.errors import ConfigError
 from evenmatch.lab.batch_arrays import PLAYERS_MAX, Given, check_square, checked_pings
-from evenmatch.lab.batch_people import People, check_solvable, weight_of, with_format
+from evenmatch.lab.batch_people import People, weight_of
 from evenmatch.model.events import Refused
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.queue import NUMERIC, Queue
@@ -27,7 +27,7 @@ from evenmatch.policies.parts.batching import Roster
 from evenmatch.solvers.batch.batch import Batch
 
 KEYS = ("format", "criteria", "rules", "tickets", "pairs")
-FORMAT_KEYS = ("teams", "players", "players_min", "sides", "roles", "party_sizes")
+FORMAT_KEYS = ("teams", "players", "players_min", "sides", "side_choice", "roles", "party_sizes")
 PAIR_KEYS = ("ping", "connect")
 MEASURED = {"latency": {"measured": 0.0}, "host_options": "open"}
 """What stands for an attribute that the tables under `pairs` take the place of."""
@@ -67,7 +67,6 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> Given:
     _known("format", form, FORMAT_KEYS)
     table = {"criteria": raw.get("criteria", []), "rules": raw.get("rules", []), **form}
     queue = queue_of({"name": QUEUE, "policy": "greedy", **table}, folder)
-    check_solvable(queue)
     tables = _tables(raw.get("pairs", {}))
     _check_rules(queue, tables)
     new = _new_tickets(raw.get("tickets", []), queue, tables)
@@ -76,7 +75,7 @@ def batch_of_tickets(raw: Mapping[str, Any], folder: Path = Path()) -> Given:
     roster = Roster(queue)
     for ticket in tickets:
         roster.enter(ticket)
-    batch = with_format(roster.batch(tickets, 0.0), queue, tickets)
+    batch = roster.batch(tickets, 0.0)
     columns = tuple(c.attribute for c in queue.criteria if c.kind in NUMERIC)
     return Given(
         _with_tables(batch, tables),

@@ -6,62 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.cost.objective import weights_of
-from evenmatch.cost.roles import assigned, ranks_of
+from evenmatch.cost.roles import assigned
 from evenmatch.cost.rules import Rules
 from evenmatch.cost.venue import Venues
-from evenmatch.errors import ConfigError
-from evenmatch.model.batchable import RULES, batch_problem
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.solvers.batch.batch import Batch
-
-OF_FORMAT = ("role_rank", "fullness")
-"""Criteria that a batch counts by its seats, see `with_format`."""
 
 Tables = Mapping[str, NDArray[Any]]
-
-
-def check_solvable(queue: Queue) -> None:
-    """Refuse a format or criteria that a batch cannot hold.
-
-    Raises:
-        ConfigError: Says what is in the way.
-    """
-    kept = tuple(c for c in queue.criteria if c.kind not in OF_FORMAT)
-    kinds: list[str] = [c.kind for c in queue.criteria]
-    # Rules that the search does not know are asked once more of every match, see `lab.solved`.
-    rules = tuple(rule for rule in queue.rules if rule.kind in RULES)
-    asked = msgspec.structs.replace(queue, criteria=kept or queue.criteria, rules=rules)
-    problem = batch_problem(asked)
-    if problem is None and any(kinds.count(kind) > 1 for kind in OF_FORMAT):
-        problem = "has one criterion twice"
-    if problem is None and "role_rank" in kinds and queue.format.is_variable:
-        problem = "weighs roles in teams with free seats"
-    if problem is not None:
-        raise ConfigError(f"cannot be solved as a batch: it {problem}")
-
-
-def with_format(batch: Batch, queue: Queue, tickets: Sequence[Ticket]) -> Batch:
-    """Return the batch with the seats that may stay free and the roles that players accept."""
-    form, players = queue.format, batch.players
-    batch = batch._replace(
-        seats_min=np.array(form.least, dtype=np.int64), fullness=weight_of(queue, "fullness")
-    )
-    if not form.roles:
-        return batch
-    ranks = np.array([ranks_of(p, form.roles) for t in tickets for p in t.players])
-    unit = weight_of(queue, "role_rank") / (form.k * max(1, len(form.roles) - 1))
-    ranks = ranks.reshape(players, len(form.roles))
-    costs = np.where(np.isinf(ranks), np.inf, unit * np.where(np.isinf(ranks), 0.0, ranks))
-    return batch._replace(
-        role_seats=np.array([count for _, count in form.roles], dtype=np.int64),
-        role_cost=np.ascontiguousarray(costs, dtype=np.float32),
-    )
 
 
 def weight_of(queue: Queue, kind: str) -> float:

@@ -20,9 +20,12 @@ import numpy as np
 
 from evenmatch.solvers.batch.batch import (
     COLUMN,
+    HOSTS_LACK,
     KIND,
     MEAN_GAP,
     PAIR_GAP,
+    PING_GAP,
+    REGION_GAP,
     SPREAD,
     SUM_GAP,
     WEIGHT,
@@ -108,8 +111,7 @@ def _all(batch: Batch, columns: Sequence[str], role_weight: float) -> list[Facto
         found.append(Factor(name, float(weight), alone))
 
     for row in batch.terms:
-        name = f"{KINDS[row[KIND]]} of {columns[int(row[COLUMN])]}"
-        add(name, row[WEIGHT], terms=_only(row))
+        add(_name_of(row, columns), row[WEIGHT], terms=_only(row))
     for row in facts.gaps:
         add(f"mean_gap of {columns[int(row[COLUMN])]}", row[WEIGHT], gaps=_only(row))
     add("party_parity", batch.parity, parity=1.0)
@@ -131,6 +133,16 @@ def _all(batch: Batch, columns: Sequence[str], role_weight: float) -> list[Facto
     if role_weight > 0.0:
         add("role_rank", role_weight, role_cost=batch.role_cost / np.float32(role_weight))
     return found
+
+
+def _name_of(row: Floats, columns: Sequence[str]) -> str:
+    """Return what people call a term."""
+    kind, column = row[KIND], int(row[COLUMN])
+    if kind == PING_GAP:
+        return PINGS[column % 3]
+    if kind in (REGION_GAP, HOSTS_LACK):
+        return PINGS[3] if kind == REGION_GAP else "host_options"
+    return f"{KINDS[kind]} of {columns[column]}"
 
 
 def _without_costs(batch: Batch) -> Batch:

@@ -119,9 +119,9 @@ def _kept(given: Given, plan: Plan) -> tuple[Plan, str]:
     kept, objection = plan.legal.copy(), ""
     if given.people is not None:
         told = Solution(given, Settings(), plan, (), 0.0).teams
-        for row in np.flatnonzero(kept).tolist():
+        for row in range(len(kept)):
             broken = given.people.objection(told[row])
-            kept[row] = not broken
+            kept[row] &= not broken
             objection = objection or broken
     if kept.all():
         return plan, objection

@@ -8,7 +8,6 @@ from typing import Literal
 import msgspec
 
 from evenmatch.model.accept import Accept
-from evenmatch.model.batchable import batch_problem
 from evenmatch.model.switchback import Switchback
 
 ScaleKind = Literal["linear", "capped", "log", "percentile", "none"]
@@ -254,11 +253,10 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         target_wait: The mean wait in seconds that `rolling` keeps, in place of a `wait_price`;
             where both are None it is 15 s, or a quarter of `wait_max` if that is less.
         on_deadline: What becomes of a ticket at `enqueued_at + wait_max`.
-        policy: The SPEC of the policy that decides. A file that names none gets `price` for one
-            against one and `group_price` for more teams of one player, where criteria compare
-            numbers, and `rolling` for larger teams, and for matches that may start before they are
-            full, whose criteria a batch can hold; else `greedy`: without criteria, with sides,
-            percentile rules or a wait_price of 0.
+        policy: The SPEC of the policy that decides. A file that names none gets `rolling` for teams
+            and for matches that may start before they are full; for single players `price` (one
+            against one) or `group_price` where criteria compare numbers, else `greedy`; and
+            `greedy` without criteria or for a wait_price of 0. `check` says which, and why.
         group: Queues of one group share players.
         exclusive_match: Whether a player of a live match may not queue again.
         match_max: Longest life of a match in seconds, for `exclusive_match`.
@@ -360,20 +358,39 @@ def _without_policies(queue: Queue) -> Queue:
 
 
 def default_policy(queue: Queue) -> str:
-    """Return the SPEC for a queue of a file that names none.
+    """Return the SPEC for a queue of a file that names none."""
+    return default_choice(queue)[0]
 
-    Where cost says how good a match is, a policy that weighs it against waiting; elsewhere
-    `greedy`, which the rules hold back.
+
+def default_choice(queue: Queue) -> tuple[str, str]:
+    """Return the SPEC for a queue of a file that names none, and why, as the end of a sentence.
+
+    Where criteria say how good a match is, teams get `rolling` whatever the rules are, and so do
+    matches that may start before they are full. Single players get a policy that weighs cost
+    against waiting where it knows all that is compared; elsewhere `greedy`, which the rules hold
+    back.
     """
+    if queue.wait_price == 0.0:
+        return "greedy", "since its wait_price is 0: without a price nothing would end a wait"
+    if not queue.criteria:
+        return "greedy", "since the queue has no criteria: only waiting counts"
+    if max(queue.format.players) > 1:
+        return "rolling", "the default for teams"
+    if queue.format.is_variable:
+        return "rolling", "the default for matches that may start before they are full"
+    if any(rule.unit == "percentile" for rule in queue.rules):
+        return "greedy", "since the queue has a rule in percentiles"
     compared = {criterion.kind for criterion in queue.criteria}
     ruled = {rule.kind for rule in queue.rules if rule.kind != "same" or rule.expand is not None}
-    has_percentiles = any(rule.unit == "percentile" for rule in queue.rules)
-    if not compared or queue.price == 0.0 or has_percentiles:
-        return "greedy"
-    if max(queue.format.players) > 1 or queue.format.is_variable:
-        return "greedy" if batch_problem(queue) else "rolling"
-    if queue.format.is_duel and compared | ruled <= set(NUMERIC):
-        return "price"
-    if not queue.format.sides and compared <= {"spread", "mean_gap"} and ruled <= {"spread"}:
-        return "group_price"
-    return "greedy"
+    if queue.format.is_duel:
+        others = [kind for kind in (*compared, *ruled) if kind not in NUMERIC]
+        if not others:
+            return "price", "the default for one against one"
+        return "greedy", f"since the queue compares {min(others)}, which price does not know"
+    if queue.format.sides:
+        return "greedy", "since the queue has sides, which group_price does not know"
+    others = [kind for kind in compared if kind not in ("spread", "mean_gap")]
+    others += [kind for kind in ruled if kind != "spread"]
+    if not others:
+        return "group_price", "the default for single players"
+    return "greedy", f"since the queue compares {min(others)}, which group_price does not know"

@@ -14,7 +14,6 @@ from evenmatch.cost.valid_values import SECONDS, Bounds
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.parts.batch_checks import check_batch
 from evenmatch.policies.parts.pace import Pace
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.parts.search_job import effort_of
@@ -82,7 +81,6 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             ConfigError: A parameter is out of range.
         """
-        check_batch("rolling", queue)
         check_number("rolling: effort", self.effort, EFFORTS)
         check_number("rolling: spread", self.spread, SPREADS)
         check_number("rolling: wait_max", self.wait_max, SECONDS)

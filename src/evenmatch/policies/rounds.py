@@ -16,7 +16,6 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import PARTS_MAX, Decision, Grouping, Job, JobResult, Matcher, Memory
 from evenmatch.policies.parts.arrival_rate import ArrivalRate
-from evenmatch.policies.parts.batch_checks import check_batch
 from evenmatch.policies.parts.clock import RoundClock
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.parts.search_job import SearchJob, effort_of, found_in, seed_of
@@ -91,8 +90,7 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     skips: int = 3
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
-        """Return a matcher for a queue whose tickets batches can hold."""
-        check_batch("rounds", queue)
+        """Return a matcher for a queue."""
         if self.every is not None and (self.players is not None or self.wait_max is not None):
             raise ConfigError("rounds: give every, or players and wait_max, not both")
         if self.wait_max is None and self.players is not None:

@@ -14,7 +14,6 @@ from evenmatch.cost.valid_values import SECONDS, Bounds
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.parts.batch_checks import check_batch
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.parts.search_job import effort_of
 from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher, Tentative
@@ -77,7 +76,6 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of any format."""
-        check_batch("threshold", queue)
         for name, bounds in (
             ("quality", QUALITIES),
             ("relax", FALLS),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import msgspec
 import numpy as np
@@ -11,8 +10,6 @@ import pytest
 
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.roles import role_problem
-from evenmatch.errors import ConfigError
-from evenmatch.model.batchable import batch_problem
 from evenmatch.model.queue import (
     Criterion,
     Expansion,
@@ -20,10 +17,10 @@ from evenmatch.model.queue import (
     Queue,
     Rule,
     Scale,
+    default_choice,
     default_policy,
 )
 from evenmatch.model.ticket import Player, Ticket
-from evenmatch.policies.parts.batch_checks import check_batch
 from evenmatch.policies.parts.batching import Roster, with_worth
 from evenmatch.solvers.batch.batch import Batch
 from evenmatch.solvers.batch.reference import cost_of, is_legal
@@ -69,6 +66,8 @@ def people(rng: np.random.Generator, name: str, size: int, others: list[str]) ->
             float(rng.integers(0, 20_000)),
             skill=float(rng.integers(0, 20_000)),
             latency={"eu": float(rng.integers(5, 400)), "us": float(rng.integers(5, 400))},
+            near={"a": float(rng.integers(5, 120)), "b": float(rng.integers(5, 120))},
+            network=str(rng.choice(["open", "moderate", "strict"])),
             connect=str(rng.choice(["open", "moderate", "strict"])),
             mode=str(rng.choice(["a", "b"])),
             house=f"h{(7 * sequence + number) % 5}",
@@ -125,8 +124,8 @@ def compare(given: Queue, tickets: list[Ticket], now: float) -> int:
         teams = teams_of(batch, tickets, seating.teams)
         total = sum(objective.weights)
         assert total * cost_of(batch, teams) == pytest.approx(seating.criteria_cost, abs=1e-6)
-        if seating.ready_at <= now - 1e-5:
-            assert is_legal(batch, teams)
+        if abs(seating.ready_at - now) > 1e-5:
+            assert is_legal(batch, teams) == (seating.ready_at < now)
         compared += 1
     return compared
 
@@ -218,7 +217,7 @@ def test_team_without_a_role_for_each_is_not_legal() -> None:
     assert is_legal(batch, [[0, 3, 4, 5], [1, 6, 7]])
 
 
-@pytest.mark.parametrize("name", [q.name for q in QUEUES if batch_problem(q) is None])
+@pytest.mark.parametrize("name", [q.name for q in QUEUES])
 @pytest.mark.parametrize("seed", range(2))
 def test_cost_on_the_kits_queues_equals_the_objective(name: str, seed: int) -> None:
     (given,) = [each for each in QUEUES if each.name == name]
@@ -227,52 +226,148 @@ def test_cost_on_the_kits_queues_equals_the_objective(name: str, seed: int) -> N
     assert compare(given, tickets, max(t.enqueued_at for t in tickets) + 3.0) > 0
 
 
+FAR = Expansion(rate=2.0)
+LIFTED = Expansion(steps=((30.0, 1.0),))
+SLOW = Expansion(rate=0.02, max=3.0)
+RULED = [
+    (rule("skill", 4_000, rate=100.0),),
+    (rule("skill", 0.5, rate=0.05, unit="relative"),),
+    (rule("skill", 4_000, rate=100.0, accept="either"),),
+    (Rule("latency", "latency", 300.0, expand=FAR, pairs="enemies"),),
+    (Rule("latency", "latency", 200.0, expand=FAR, pairs="teammates", accept="either"),),
+    (Rule("latency", "latency", 400.0, pairs="all"),),
+    (Rule("latency", "latency", 180.0, expand=FAR, pairs="region"),),
+    (Rule("latency", "latency", 250.0, pairs="region", accept="either"),),
+    (Rule("latency", "near", 60.0, expand=Expansion(rate=0.5), pairs="region"),),
+    (Rule("latency", "near", 150.0, expand=FAR), Rule("latency", "latency", 500.0)),
+    (Rule("same", "mode"),),
+    (Rule("same", "mode", expand=LIFTED),),
+    (Rule("same", "mode", expand=LIFTED, accept="either"),),
+    (Rule("overlap", "words"),),
+    (Rule("overlap", "words", expand=LIFTED),),
+    (Rule("rematch", "recent", expand=LIFTED),),
+    (Rule("avoid", "recent"), Rule("avoid", "recent", pairs="teammates")),
+    (Rule("avoid", "recent", expand=LIFTED, pairs="enemies"),),
+    (Rule("avoid", "recent", expand=LIFTED, accept="either"),),
+    (Rule("pair_limit", "meetings", 1.0),),
+    (Rule("pair_limit", "meetings", 1.0, expand=SLOW),),
+    (Rule("household_limit", "house", 1.0),),
+    (Rule("household_limit", "house", 1.0, pairs="enemies"),),
+    (Rule("household_limit", "house", 1.0, pairs="teammates"),),
+    (Rule("household_limit", "house", 1.0, expand=SLOW),),
+    (Rule("household_limit", "house", 2.0, pairs="enemies"),),
+    (Rule("household_limit", "house", 1.0, pairs="teammates", expand=SLOW),),
+    (Rule("imbalance", "skill", 3_000.0, expand=Expansion(rate=50.0), measure="sum"),),
+    (Rule("mean_gap", "skill", 3_000.0, expand=Expansion(rate=50.0)),),
+    (Rule("party_parity", limit=0.0, expand=SLOW),),
+    (Rule("host_options", "connect", 1.0),),
+    (Rule("host_options", "network", 0.0, expand=SLOW), Rule("host_options", "connect", 1.0)),
+]
+
+
 @pytest.mark.parametrize(
-    "rules",
-    [
-        (rule("skill", 4_000, rate=100.0),),
-        (rule("skill", 0.5, rate=0.05, unit="relative"),),
-        (rule("skill", 4_000, rate=100.0, accept="either"),),
-        (Rule("latency", "latency", 300.0, expand=Expansion(rate=2.0), pairs="enemies"),),
-        (Rule("latency", "latency", 180.0, expand=Expansion(rate=2.0), pairs="region"),),
-        (Rule("latency", "latency", 250.0, pairs="region", accept="either"),),
-        (Rule("same", "mode"),),
-        (Rule("same", "mode", expand=Expansion(steps=((20.0, 1.0),))),),
-        (Rule("overlap", "words"),),
-        (Rule("overlap", "words", expand=Expansion(steps=((20.0, 1.0),))),),
-        (Rule("rematch", "recent", expand=Expansion(steps=((30.0, 1.0),))),),
-        (Rule("avoid", "recent"), Rule("avoid", "recent", pairs="teammates")),
-        (Rule("pair_limit", "meetings", 1.0),),
-        (Rule("household_limit", "house", 1.0),),
-        (Rule("household_limit", "house", 1.0, pairs="enemies"),),
-        (Rule("household_limit", "house", 1.0, pairs="teammates"),),
-        (Rule("imbalance", "skill", 3_000.0, expand=Expansion(rate=50.0), measure="sum"),),
-        (Rule("mean_gap", "skill", 3_000.0, expand=Expansion(rate=50.0)),),
-    ],
-    ids=lambda rules: (
-        f"{rules[0].kind}-{rules[0].unit}-{rules[0].accept}-{rules[0].expand is None}"
-    ),
+    "rules", RULED, ids=lambda own: f"{own[0].kind}-{own[0].attribute}-{own[0].accept}"
 )
-def test_what_the_rules_allow_is_legal_and_what_they_forbid_forever_is_not(
-    rules: tuple[Rule, ...],
+@pytest.mark.parametrize("criteria", [BLOG.criteria, BLOG.criteria[:1]], ids=["many", "one"])
+def test_rules_allow_and_forbid_what_the_objective_does(
+    rules: tuple[Rule, ...], criteria: tuple[Criterion, ...]
 ) -> None:
-    given = Queue("ruled", Format((2, 2)), BLOG.criteria, rules)
+    given = Queue("ruled", Format((2, 2)), criteria, rules)
     tickets = pool(5, 12, (1, 1, 1, 2))
-    now = 70.0
+    now = 62.0
     assert compare(given, tickets, now) > 20
+    assert verdicts_of(given, tickets, now) == {True, False}
+
+
+def verdicts_of(given: Queue, tickets: list[Ticket], now: float) -> set[bool]:
+    """Return what the batch says of the objective's own divisions of many groups."""
     roster, objective = Roster(given), Objective(given)
     for each in tickets:
         roster.enter(each)
     batch = roster.batch(tickets, now)
-    verdicts = set()
-    for group in groups_of(tickets, given.format, 300):
-        seating = objective.seat(group, now=now)
-        if seating is not None:
-            legal = is_legal(batch, teams_of(batch, tickets, seating.teams))
-            if legal and seating.ready_at == math.inf:
-                pytest.fail(f"{[t.id for t in group]} never may play")
-            verdicts.add(legal)
-    assert verdicts == {True, False}
+    found = [objective.seat(group, now=now) for group in groups_of(tickets, given.format, 300)]
+    return {is_legal(batch, teams_of(batch, tickets, each.teams)) for each in found if each}
+
+
+SIX = Format((2, 2), roles=(("tank", 1), ("dps", 1)))
+
+
+@pytest.mark.parametrize("has_criterion", [True, False])
+def test_rule_of_role_ranks_allows_what_the_objective_does(has_criterion: bool) -> None:
+    ranked = Rule("role_rank", limit=0.2, expand=Expansion(rate=0.01))
+    criteria = (*BLOG.criteria, *([RANK] if has_criterion else []))
+    given = Queue("ruled", SIX, criteria, (ranked,))
+    rng = np.random.default_rng(3)
+    lists = (("tank", "dps"), ("dps", "tank"), ("dps", "tank"), ())
+    tickets = [
+        msgspec.structs.replace(
+            t,
+            players=tuple(
+                [msgspec.structs.replace(p, roles=lists[rng.integers(4)]) for p in t.players]
+            ),
+        )
+        for t in pool(6, 12, (1, 1, 2))
+    ]
+    assert compare(given, tickets, 62.0) > 20
+    assert verdicts_of(given, tickets, 62.0) == {True, False}
+
+
+NEAR = Criterion("latency", "near", pairs="region", best=10.0, worst=100.0, weight=0.2)
+ODD = {
+    "two scales": (*BLOG.criteria, Criterion("latency", "latency", pairs="region", best=5.0)),
+    "two attributes": (*BLOG.criteria, NEAR, Criterion("latency", "near", pairs="teammates")),
+    "two regions": (NEAR, Criterion("latency", "latency", pairs="region", weight=0.3)),
+    "two memories": (Criterion("rematch", "recent"), Criterion("rematch", "recent", matches=5)),
+    "two routers": (*BLOG.criteria, Criterion("host_options", "network", weight=0.3)),
+    "one router twice": (*BLOG.criteria, Criterion("host_options", "connect", weight=0.3)),
+    "parity twice": (*BLOG.criteria, Criterion("party_parity", weight=0.3)),
+    "raw gaps": (
+        Criterion("imbalance", "skill", scale=Scale("none"), weight=2.0),
+        Criterion("mean_gap", "skill", scale=Scale("none"), weight=0.5),
+        Criterion("party_parity", weight=0.3),
+    ),
+    "none": (),
+}
+PLACED = (
+    Rule("latency", "near", 90.0, expand=FAR, pairs="region"),
+    Rule("latency", "latency", 200.0, expand=FAR, pairs="region"),
+)
+
+
+@pytest.mark.parametrize("criteria", ODD.values(), ids=ODD.keys())
+@pytest.mark.parametrize("players", [(2, 2), (1, 3), (1, 1, 1, 1), (1, 1), (2, 1, 1)])
+@pytest.mark.parametrize("rules", [(), PLACED], ids=["free", "ruled"])
+def test_odd_criteria_cost_what_the_objective_says(
+    criteria: tuple[Criterion, ...], players: tuple[int, ...], rules: tuple[Rule, ...]
+) -> None:
+    form = Format(players)
+    sizes = tuple(size for size in (1, 1, 2) if form.admits(size))
+    assert compare(Queue("odd", form, criteria, rules), pool(7, 11, sizes), 62.0) > 20
+
+
+@pytest.mark.parametrize("choice", ["insist", "prefer"])
+@pytest.mark.parametrize("players", [(2, 2), (1, 3), (1, 1)])
+def test_sides_hold_whom_the_objective_puts_there(players: tuple[int, ...], choice: str) -> None:
+    form = Format(players, ("attack", "defend"), side_choice=choice)  # type: ignore[arg-type]
+    given = Queue("sided", form, BLOG.criteria)
+    rng = np.random.default_rng(2)
+    tickets = [
+        msgspec.structs.replace(t, attributes={"side": side} if side else {})
+        for t in pool(8, 11, (1, 1, 2) if form.admits(2) else (1,))
+        for side in [("", "attack", "defend")[rng.integers(3)]]
+    ]
+    assert compare(given, tickets, 62.0) > 20
+    roster = Roster(given)
+    for each in tickets:
+        roster.enter(each)
+    batch = roster.batch(tickets, 62.0)
+    seating = next(s for g in groups_of(tickets, form, 60) if (s := Objective(given).seat(g)))
+    teams = teams_of(batch, tickets, seating.teams)
+    named = [p for team in teams for p in team if batch.sides.size and batch.sides[p] >= 0]
+    assert is_legal(batch, teams)
+    if choice == "insist" and named:
+        assert not is_legal(batch, teams[::-1])
+    assert (batch.sides.size == 0) == (choice == "prefer")
 
 
 def test_rows_are_used_again_and_grow_with_the_pool() -> None:
@@ -316,46 +411,60 @@ def test_worth_of_a_party_is_that_of_each_of_its_players() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"),
+    ("given", "policy", "reason"),
     [
-        (queue("free"), "has no criteria"),
+        (BLOG, "rolling", "the default for teams"),
         (
-            queue("sided", sides=("a", "b"), criteria=BLOG.criteria),
-            "has sides, which tickets may insist on",
+            Queue("sided", Format((3, 3), ("a", "b")), BLOG.criteria),
+            "rolling",
+            "the default for teams",
         ),
         (
-            Queue("wished", Format((1, 1), ("a", "b"), side_choice="prefer"), BLOG.criteria),
-            "has sides, which tickets may wish for",
+            Queue("short", Format((3, 3), players_min=(2, 2)), BLOG.criteria),
+            "rolling",
+            "the default for teams",
         ),
         (
-            queue(
-                "far",
-                criteria=(Criterion("latency", "latency"), Criterion("latency", "l", best=5.0)),
-            ),
-            "weighs latencies on several scales",
+            Queue("arena", FORMATS["free-for-all"], (FULLNESS, BLOG.criteria[1])),
+            "rolling",
+            "the default for matches that may start before they are full",
         ),
         (
-            queue("met", criteria=(Criterion("rematch", "a"), Criterion("rematch", "b"))),
-            "has several criteria rematch",
+            Queue("ruled", Format((2, 2)), BLOG.criteria, RULED[8]),
+            "rolling",
+            "the default for teams",
+        ),
+        (
+            Queue("free", Format((3, 3))),
+            "greedy",
+            "since the queue has no criteria: only waiting counts",
+        ),
+        (
+            Queue("gratis", Format((3, 3)), BLOG.criteria, wait_price=0.0),
+            "greedy",
+            "since its wait_price is 0: without a price nothing would end a wait",
+        ),
+        (
+            Queue("duel", criteria=(Criterion("spread", "rating"),)),
+            "price",
+            "the default for one against one",
+        ),
+        (
+            Queue("far", criteria=(Criterion("latency", "latency"),)),
+            "greedy",
+            "since the queue compares latency, which price does not know",
+        ),
+        (
+            Queue("three", Format((1, 1, 1)), (Criterion("spread", "rating"),)),
+            "group_price",
+            "the default for single players",
         ),
     ],
+    ids=lambda value: getattr(value, "name", ""),
 )
-def test_queue_that_no_batch_holds_is_refused_in_a_sentence(given: Queue, problem: str) -> None:
-    with pytest.raises(ConfigError, match=f"queue {given.name} {problem}: choose greedy"):
-        check_batch("rounds", given)
-
-
-def test_team_queue_that_a_batch_holds_gets_rolling_and_others_greedy() -> None:
-    assert default_policy(BLOG) == "rolling"
-    sided = Queue("sided", Format((3, 3), ("a", "b")), BLOG.criteria)
-    assert default_policy(sided) == "greedy"
-    short = Queue("short", Format((3, 3), players_min=(2, 2)), BLOG.criteria)
-    assert default_policy(short) == "rolling"
-    arena = Queue("arena", FORMATS["free-for-all"], (FULLNESS, BLOG.criteria[1]))
-    assert default_policy(arena) == "rolling"
-    cast = Queue("cast", FORMATS["roles"], (RANK,))
-    assert default_policy(cast) == "rolling"
-    assert default_policy(Queue("free", Format((3, 3)))) == "greedy"
+def test_default_policy_comes_with_its_reason(given: Queue, policy: str, reason: str) -> None:
+    assert default_policy(given) == policy
+    assert default_choice(given) == (policy, reason)
 
 
 def test_rule_on_latency_holds_where_no_criterion_weighs_it() -> None:

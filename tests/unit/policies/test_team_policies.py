@@ -260,9 +260,3 @@ def _seconds_of(matcher: Matcher, more: list[Ticket]) -> float:
 def test_parameters_that_cannot_work_are_refused(spec: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         matcher_of(spec)
-
-
-@pytest.mark.parametrize("spec", ["rounds", "rolling", "threshold"])
-def test_queue_that_no_batch_holds_is_refused(spec: str) -> None:
-    with pytest.raises(ConfigError, match="has no criteria: choose greedy"):
-        matcher_of(spec, Queue("free", Format((2, 2))))

@@ -12,6 +12,8 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.solvers.batch.batch import Ints, Singles
 
 ROWS_FIRST = 64
+TRACE = 1e-9
+"""A weight that changes no quality but lets a rule count ranks that no criterion weighs."""
 
 
 class RoleFacts:
@@ -31,6 +33,9 @@ class RoleFacts:
         self.seats: Ints = np.array([count for _, count in form.roles], dtype=np.int64)
         each = zip(queue.criteria, shares, strict=True)
         share = sum(weight for criterion, weight in each if criterion.kind == "role_rank")
+        if not share and any(rule.kind == "role_rank" for rule in queue.rules):
+            share = TRACE
+        self.rank_share = share
         self._per_rank = share / (form.k * max(1, len(form.roles) - 1))
         self._costs: Singles = np.zeros((ROWS_FIRST, len(form.roles)), dtype=np.float32)
 

@@ -1,8 +1,13 @@
-"""Hard rules as they stand at one instant: limits of gaps, and pairs that may not meet."""
+"""Hard rules as they stand at one instant: limits of gaps, and pairs that may not meet.
+
+Each rule becomes a row of `Batch.rules` with what every player accepts now. A rule on pairs that
+never widens needs none: flags of the pairs say all. Where it widens flags say what the two would
+refuse, so that a search does not try it, and the row says what the others of the match do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,16 +19,30 @@ from evenmatch.cost.rules import Limit, Rules
 from evenmatch.cost.words import elements
 from evenmatch.model.queue import NUMERIC, Queue
 from evenmatch.model.ticket import Player, Ticket, attribute_of
+from evenmatch.policies.parts.batch_pairs import CODES
 from evenmatch.solvers.batch.batch import (
+    ALL,
     APART,
+    ENEMIES,
     FREE_SEATS,
+    HOME_GAP,
+    HOSTS_LACK,
+    LISTED_GAP,
+    MATES,
     MEAN_GAP,
     NOT_ENEMIES,
     NOT_MATES,
     PAIR_GAP,
+    PARTY_GAP,
+    PING_GAP,
+    RANK_GAP,
     REGION_GAP,
     SPREAD,
     SUM_GAP,
+    TONGUES_GAP,
+    WORDS_GAP,
+    Batch,
+    Facts,
     Floats,
     Ints,
 )
@@ -31,7 +50,19 @@ from evenmatch.solvers.batch.batch import (
 ROWS_FIRST = 64
 LISTED = ("avoid", "rematch", "pair_limit")
 """Kinds of rules for which players name others."""
-FLAGS = {"all": APART, "enemies": NOT_ENEMIES, "teammates": NOT_MATES}
+FLAGS = {ALL: APART, ENEMIES: NOT_ENEMIES, MATES: NOT_MATES}
+KINDS = {
+    "spread": SPREAD,
+    "mean_gap": PAIR_GAP,
+    "fullness": FREE_SEATS,
+    "party_parity": PARTY_GAP,
+    "role_rank": RANK_GAP,
+    "host_options": HOSTS_LACK,
+    "same": WORDS_GAP,
+    "overlap": TONGUES_GAP,
+    "household_limit": HOME_GAP,
+    **dict.fromkeys(LISTED, LISTED_GAP),
+}
 
 Seat = tuple[Ticket, Player]
 
@@ -41,23 +72,36 @@ class RuleFacts:
 
     Args:
         queue: With all its rules.
+        columns: Where rules find what they compare, see `PairFacts.columns`.
     """
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: Queue, columns: Mapping[int, int]) -> None:
         self._form = queue.format
-        known = Rules(queue).known
-        self._numeric = [each for each in known if each.rule.kind in NUMERIC]
-        self._words = [
-            each
-            for each in known
-            if each.rule.kind in ("same", "overlap") and each.rule.expand is not None
-        ]
-        self._seats = [each for each in known if each.rule.kind == "fullness"]
-        self._lists = [each for each in known if each.rule.kind in LISTED]
-        self._homes = [each for each in known if each.rule.kind == "household_limit"]
-        pings = [each for each in known if each.rule.kind == "latency"]
-        self._pings = [each for each in pings if each.rule.pairs != "region"]
-        self._regions = [each for each in pings if each.rule.pairs == "region"]
+        known = list(enumerate(Rules(queue).known))
+        self._numeric = [each for _, each in known if each.rule.kind in NUMERIC]
+        self._lists = [each for _, each in known if each.rule.kind in LISTED]
+        homes = [each for _, each in known if each.rule.kind == "household_limit"]
+        self._shared = [each for each in homes if each.rule.limit < 2.0 and not _widens(each)]
+        self._homes = [each for each in homes if each not in self._shared]
+        # Each row: the rule, its kind, and where what it compares is found; None = see `table`.
+        self._rows: list[tuple[Limit, float, int | None]] = []
+        # Pings that the quick table of pairs knows.
+        self._pings: list[tuple[Limit, int]] = []
+        for number, each in known:
+            kind, column = each.rule.kind, columns.get(number, 0)
+            if kind in NUMERIC:
+                self._rows.append((each, _kind(each), None))
+            elif kind == "latency":
+                self._plan_latency(each, column)
+            elif kind in LISTED:
+                if _widens(each):
+                    self._rows.append((each, LISTED_GAP, self._lists.index(each)))
+            elif kind == "household_limit":
+                if each in self._homes:
+                    pairs = CODES[pairs_within(each.rule, self._form)]
+                    self._rows.append((each, HOME_GAP, 3 * self._homes.index(each) + pairs))
+            elif kind not in ("same", "overlap") or _widens(each):
+                self._rows.append((each, KINDS[kind], column))
         self._columns: Floats = np.zeros((len(self._numeric), ROWS_FIRST))
 
     def grow(self, size: int) -> None:
@@ -74,97 +118,178 @@ class RuleFacts:
         """Return the columns of some rows."""
         return self._columns[:, rows]
 
-    def table(self, first: int) -> Floats:
-        """Return `Batch.rules`; the first rule that compares numbers does so in column `first`."""
-        found = [
-            (_kind(each), float(column), float(each.rule.accept == "either"))
-            for column, each in enumerate(self._numeric, first)
-        ]
-        found += [(FREE_SEATS, 0.0, float(each.rule.accept == "either")) for each in self._seats]
-        found += [(REGION_GAP, 0.0, float(each.rule.accept == "either")) for each in self._regions]
-        return np.array(found, dtype=np.float64).reshape(len(found), 3)
+    def ruled(self, batch: Batch, tickets: Sequence[Ticket], now: float, first: int) -> Batch:
+        """Return a batch with the rules as they stand now.
 
-    def reach(self, tickets: Sequence[Ticket], now: float) -> Floats:
-        """Return the largest gap of each rule that each player accepts now."""
-        sizes = [len(ticket.players) for ticket in tickets]
-        limits = [*self._numeric, *self._seats, *self._regions]
-        found = np.zeros((len(limits), sum(sizes)))
-        for row, each in enumerate(limits):
-            own = [_accepted(each, ticket, now) for ticket in tickets]
-            found[row] = np.repeat(own, sizes)
-        return found
-
-    def ping_max(self, tickets: Sequence[Ticket], now: float) -> Floats:
-        """Return the largest ping that each player accepts now."""
-        sizes = [len(ticket.players) for ticket in tickets]
-        found = np.full(sum(sizes), np.inf)
-        for each in self._pings:
-            own = [_accepted(each, ticket, now) for ticket in tickets]
-            found = np.minimum(found, np.repeat(own, sizes))
-        return found
-
-    def barred(self, tickets: Sequence[Ticket], now: float) -> Ints:
-        """Return `Facts.avoid`: the pairs that some rule forbids now.
+        Args:
+            batch: With all else that is known of the players.
+            tickets: Party by party.
+            now: The instant.
+            first: The first rule that compares numbers does so in this column of values.
 
         Complexity:
-            O(n^2) bits for words that a rule still compares, else O(what players list).
+            O(rules * tickets), and what players list.
         """
-        if not self._words and not self._lists and not self._homes:
-            return np.zeros((0, 3), dtype=np.int64)
+        sizes = [len(ticket.players) for ticket in tickets]
+        reach = np.zeros((len(self._rows), sum(sizes)))
+        for row, (each, _, _) in enumerate(self._rows):
+            reach[row] = np.repeat(_accepted_by(each, tickets, now), sizes)
+        facts = self._minding(batch.facts, reach)
+        lists, avoid = self._lists_of(tickets, now)
+        facts = facts._replace(
+            avoid=avoid,
+            listed=lists,
+            ping_max=self._ping_max(tickets, sizes, now),
+            region_max=self._region_max(batch.facts, reach),
+            homes=self._homes_of(tickets),
+        )
+        return batch._replace(facts=facts, rules=self._table(first), reach=reach)
+
+    def _plan_latency(self, each: Limit, column: int) -> None:
+        if each.rule.pairs == "region":
+            self._rows.append((each, REGION_GAP, column))
+            return
+        if column < 3 and (each.rule.accept == "both" or not _widens(each)):
+            self._pings.append((each, column))
+        if column >= 3 or _widens(each):
+            self._rows.append((each, PING_GAP, column))
+
+    def _table(self, first: int) -> Floats:
+        found, numeric = [], first
+        for each, kind, column in self._rows:
+            at = numeric if column is None else column
+            numeric += 1 if column is None else 0
+            found.append((kind, float(at), float(each.rule.accept == "either")))
+        return np.array(found, dtype=np.float64).reshape(len(found), 3)
+
+    def _minding(self, facts: Facts, reach: Floats) -> Facts:
+        """Return the facts with who minds another word now."""
+        words = np.zeros((len(facts.words), reach.shape[1]), dtype=np.uint8)
+        tongues = np.zeros((len(facts.tongues), reach.shape[1]), dtype=np.uint8)
+        for row, (each, kind, column) in enumerate(self._rows):
+            if kind in (WORDS_GAP, TONGUES_GAP) and each.rule.accept == "both":
+                (words if kind == WORDS_GAP else tongues)[column] |= reach[row] < 1.0
+        return facts._replace(words_mind=words, tongues_mind=tongues)
+
+    def _ping_max(self, tickets: Sequence[Ticket], sizes: Sequence[int], now: float) -> Floats:
+        """Return the largest ping that each player accepts now, to enemies and to mates."""
+        found = np.full((2, sum(sizes)), np.inf)
+        for each, pairs in self._pings:
+            own = np.repeat(_accepted_by(each, tickets, now), sizes)
+            if pairs != MATES:
+                np.minimum(found[0], own, out=found[0])
+            if pairs != ENEMIES:
+                np.minimum(found[1], own, out=found[1])
+        return found
+
+    def _region_max(self, facts: Facts, reach: Floats) -> Floats:
+        """Return the largest latency to a region that each accepts now, by the first attribute."""
+        found = facts.region_max
+        for row, (each, kind, column) in enumerate(self._rows):
+            if kind == REGION_GAP and facts.venues[column, 0] == 0.0 and each.rule.accept == "both":
+                found = np.minimum(found, reach[row])
+        return found
+
+    def _lists_of(self, tickets: Sequence[Ticket], now: float) -> tuple[Floats, Ints]:
+        """Return `Facts.listed` of the rules that widen, and the pairs that are forbidden now."""
+        if not self._lists and not self._shared:
+            return np.zeros((0, 5)), np.zeros((0, 3), dtype=np.int64)
         people = [(t, p) for t in tickets for p in t.players]
-        rows = [row for each in self._words for row in _apart(each, people, now)]
         place = {player.id: at for at, (_, player) in enumerate(people)}
-        for each in self._lists:
-            rows += self._listed(each, people, place, now)
-        for each in self._homes:
-            rows += self._at_home(each, people)
-        return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+        listed: list[tuple[float, ...]] = []
+        flags: list[tuple[int, int, int]] = []
+        for number, each in enumerate(self._lists):
+            pairs = ALL
+            if each.rule.kind != "rematch":
+                pairs = CODES[pairs_within(each.rule, self._form)]
+            for (one, two), gap in self._listed(each, people, place).items():
+                if _widens(each):
+                    listed.append((one, two, number, gap, pairs))
+                    if each.rule.accept == "either":
+                        continue
+                if not _accept(each, people[one][0], people[two][0], gap, now):
+                    flags.append((one, two, FLAGS[pairs]))
+        for each in self._shared:
+            flags += self._at_home(each, people)
+        return (
+            np.array(listed, dtype=np.float64).reshape(len(listed), 5),
+            np.array(flags, dtype=np.int64).reshape(len(flags), 3),
+        )
 
     def _listed(
-        self, each: Limit, people: Sequence[Seat], place: dict[str, int], now: float
-    ) -> list[tuple[int, int, int]]:
-        rule = each.rule
-        found: dict[tuple[int, int], None] = {}
+        self, each: Limit, people: Sequence[Seat], place: dict[str, int]
+    ) -> dict[tuple[int, int], float]:
+        """Return the gaps of the pairs of whom one lists the other."""
+        found: dict[tuple[int, int], float] = {}
         for at, (ticket, player) in enumerate(people):
-            value = attribute_of(ticket, player, rule.attribute)
-            for name in elements(value):
+            for name in elements(attribute_of(ticket, player, each.rule.attribute)):
                 other = place.get(name)
                 if other is None or people[other][0] is ticket:
                     continue
-                gap = self._gap(each, people[at], people[other])
-                if gap > 0.0 and not _accept(each, ticket, people[other][0], gap, now):
-                    found[min(at, other), max(at, other)] = None
-        relation = "all" if rule.kind == "rematch" else pairs_within(rule, self._form)
-        return [(one, two, FLAGS[relation]) for one, two in found]
-
-    def _gap(self, each: Limit, one: Seat, two: Seat) -> float:
-        """Return the gap between two of whom one lists the other."""
-        if each.rule.kind == "avoid":
-            return 1.0
-        if each.rule.kind == "rematch":
-            return _fresh(each, one, two)
-        name = each.rule.attribute
-        return 1.0 + max(met_before(*one, two[1].id, name), met_before(*two, one[1].id, name))
+                gap = _gap(each, people[at], people[other])
+                if gap > 0.0:
+                    found[min(at, other), max(at, other)] = gap
+        return found
 
     def _at_home(self, each: Limit, people: Sequence[Seat]) -> list[tuple[int, int, int]]:
-        """Return the pairs of parties that share a household, of which a match takes one player."""
+        """Return the pairs of players of one household, of which a match takes one."""
         found: dict[tuple[int, int], None] = {}
         homes: dict[str, list[int]] = {}
         for at, (ticket, player) in enumerate(people):
             for key in elements(attribute_of(ticket, player, each.rule.attribute)):
                 same = homes.setdefault(key, [])
-                others = [other for other in same if people[other][0] is not ticket]
-                found.update(dict.fromkeys((other, at) for other in others))
+                found.update(dict.fromkeys((other, at) for other in same if other != at))
                 same.append(at)
-        relation = pairs_within(each.rule, self._form)
-        return [(one, two, FLAGS[relation]) for one, two in found]
+        relation = FLAGS[CODES[pairs_within(each.rule, self._form)]]
+        return [(one, two, relation) for one, two in found]
+
+    def _homes_of(self, tickets: Sequence[Ticket]) -> Ints:
+        """Return `Facts.homes` for the rules that count a household's players."""
+        people = [(t, p) for t in tickets for p in t.players]
+        codes: dict[tuple[int, str], int] = {}
+        keys = [
+            [
+                [
+                    codes.setdefault((row, key), len(codes))
+                    for key in elements(attribute_of(t, p, each.rule.attribute))
+                ]
+                for t, p in people
+            ]
+            for row, each in enumerate(self._homes)
+        ]
+        most = max((len(own) for row in keys for own in row), default=0)
+        found: Ints = np.full((len(keys), len(people), most), -1, dtype=np.int64)
+        for row, of_row in enumerate(keys):
+            for at, own in enumerate(of_row):
+                found[row, at, : len(own)] = own
+        return found
+
+
+def _widens(each: Limit) -> bool:
+    return each.rule.expand is not None
 
 
 def _kind(each: Limit) -> float:
-    rule = each.rule
-    if rule.kind == "imbalance":
-        return SUM_GAP if rule.measure == "sum" else MEAN_GAP
-    return SPREAD if rule.kind == "spread" else PAIR_GAP
+    if each.rule.kind == "imbalance":
+        return SUM_GAP if each.rule.measure == "sum" else MEAN_GAP
+    return KINDS[each.rule.kind]
+
+
+def _gap(each: Limit, one: Seat, two: Seat) -> float:
+    """Return the gap between two of whom one lists the other."""
+    if each.rule.kind == "avoid":
+        return 1.0
+    if each.rule.kind == "rematch":
+        return _fresh(each, one, two)
+    name = each.rule.attribute
+    return 1.0 + max(met_before(*one, two[1].id, name), met_before(*two, one[1].id, name))
+
+
+def _accepted_by(each: Limit, tickets: Sequence[Ticket], now: float) -> list[float]:
+    """Return the largest gap that each ticket accepts now."""
+    if each.rule.expand is None and each.rule.unit != "relative":
+        return [each.rule.limit] * len(tickets)
+    return [_accepted(each, ticket, now) for ticket in tickets]
 
 
 def _accepted(each: Limit, ticket: Ticket, now: float) -> float:
@@ -195,19 +320,3 @@ def _fresh(each: Limit, one: Seat, two: Seat) -> float:
     name = each.rule.attribute
     ago = met(one[1], two[1], known_of(*one, name), known_of(*two, name))
     return freshness(ago, each.rule.matches) if ago > 0.0 else 0.0
-
-
-def _apart(each: Limit, people: Sequence[Seat], now: float) -> Iterator[tuple[int, int, int]]:
-    """Yield the pairs whose words differ, or have nothing in common, and who mind."""
-    values = [attribute_of(t, p, each.rule.attribute) for t, p in people]
-    sets = [frozenset(elements(value)) for value in values]
-    is_same = each.rule.kind == "same"
-    minding = [now < ticket.enqueued_at + each.when(1.0) for ticket, _ in people]
-    needed = 1 if each.rule.accept == "both" else 2
-    if not any(minding):
-        return
-    for one in range(len(people)):
-        for two in range(one + 1, len(people)):
-            is_apart = values[one] != values[two] if is_same else sets[one].isdisjoint(sets[two])
-            if is_apart and minding[one] + minding[two] >= needed:
-                yield one, two, APART

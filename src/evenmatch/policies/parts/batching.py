@@ -3,8 +3,8 @@
 A `Roster` gives each player a row. Entering and leaving only take and give back rows; what is known
 of the new ones is written into columns when a batch is asked for, so nobody waits for it at the
 door. Rules become flags and limits as they stand at that instant; they are as strict as the rules
-or stricter in a rounding, never laxer for two players. Whoever takes a match from a plan still asks
-`Objective.rules` before he plays it: some rules look at more of a match than pairs do.
+or stricter in a rounding. Whoever takes a match from a plan still asks `Objective.rules` before it
+is played: sets of more than 64 elements in all, and places beyond 256, are known roughly.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import islice
 import numpy as np
 
 from evenmatch.cost.objective import weights_of
+from evenmatch.cost.rules import side_of
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.parts.batch_pairs import PairFacts
@@ -41,7 +42,8 @@ class Roster:
         shares = [weight / total if total else 0.0 for weight in weights_of(queue)]
         self._terms = Terms(queue, shares)
         self._pairs = PairFacts(queue, shares)
-        self._rules = RuleFacts(queue)
+        self._rules = RuleFacts(queue, self._pairs.columns)
+        self._sides = queue.format.insisted
         self._roles = RoleFacts(queue, shares)
         each = zip(queue.criteria, shares, strict=True)
         self._fullness = sum(share for c, share in each if c.kind == "fullness")
@@ -115,27 +117,32 @@ class Roster:
             values=np.ascontiguousarray(np.vstack([values, self._rules.values(rows)])),
         )
         batch = empty_batch(seats, first, facts)._replace(
-            terms=self._terms.terms,
+            terms=np.vstack([self._terms.terms, self._pairs.terms]),
             parity=self._pairs.parity,
             hosts=self._pairs.hosts,
-            rules=self._rules.table(len(values)),
             seats_min=np.array(self.queue.format.least, dtype=np.int64),
             fullness=self._fullness,
             role_seats=self._roles.seats,
             role_cost=self._roles.costs(rows),
+            rank_share=self._roles.rank_share,
+            sides=self._sides_of(tickets),
         )
         if worths is not None:
             batch = with_worth(batch, worths)
 
         def make() -> Batch:
             # Tickets never change, and neither do the rules.
-            known = batch.facts._replace(
-                avoid=self._rules.barred(tickets, now),
-                ping_max=self._rules.ping_max(tickets, now),
-            )
-            return batch._replace(facts=known, reach=self._rules.reach(tickets, now))
+            return self._rules.ruled(batch, tickets, now, len(values))
 
         return make
+
+    def _sides_of(self, tickets: Sequence[Ticket]) -> Ints:
+        """Return `Batch.sides`: the team on which each player insists."""
+        if not self._sides:
+            return np.zeros(0, dtype=np.int64)
+        named = [side_of(ticket) for ticket in tickets]
+        own = [self._sides.index(name) if name in self._sides else -1 for name in named]
+        return np.repeat(np.array(own, dtype=np.int64), [t.size for t in tickets])
 
     def _grow(self) -> None:
         size = self._terms.size

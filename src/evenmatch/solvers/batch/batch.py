@@ -29,10 +29,23 @@ Ints = NDArray[np.int64]
 Places = NDArray[np.int32]
 Flags = NDArray[np.uint8]
 
-SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP, FREE_SEATS, REGION_GAP = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
-"""Kinds of comparison inside a match: max - min, teams' sums, teams' means, mean over pairs; and
-for rules, whatever the column, free seats over those that may stay free, and the largest latency to
-the one region that is chosen for the match."""
+SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP = 0.0, 1.0, 2.0, 3.0
+"""Kinds of comparison of the numbers in a column: max - min, teams' sums, teams' means, mean over
+pairs."""
+FREE_SEATS, PARTY_GAP, RANK_GAP = 4.0, 5.0, 6.0
+"""Kinds of rules without a column: free seats over those that may stay free; the difference of the
+teams' parties, x in `Batch.parity`; the mean rank of the roles given, over the last rank."""
+REGION_GAP, PING_GAP, HOSTS_LACK = 7.0, 8.0, 9.0
+"""The largest latency to the region of a match (column: a row of `Facts.venues`); the largest ping
+(column: 3 * attribute + which pairs); hosts missing to two (column: 0 = `connect` or `network`,
+then `more_connect`). As terms the first two are mean costs from `KNEE` to `TOP` milliseconds, and
+the last costs 0, .4 and 1."""
+WORDS_GAP, TONGUES_GAP, LISTED_GAP, HOME_GAP = 10.0, 11.0, 12.0, 13.0
+"""Kinds of rules: 1 unless all words of a row are equal; 1 unless all sets of a row share an
+element; the largest gap of a pair in a list of `Facts.listed`; the most players of one household
+(column: 3 * row of `homes` + which pairs)."""
+ENEMIES, MATES, ALL = 0, 1, 2
+"""Which pairs of players count."""
 KIND, WEIGHT, COLUMN, SHAPE, TOP, KNEE, STEP = range(7)
 """Columns of `Batch.terms` and `Facts.gaps`; shapes are those of `solvers.pairs`."""
 
@@ -58,7 +71,10 @@ class Facts(NamedTuple):
             to [0, 1].
         ping_weights: (enemies, mates, all pairs, joint region): weight of the mean cost over the
             pairs of each kind; the last: over players, to the one region best for the match.
-        ping_max: Shape (n,): the largest ping that each player accepts now; inf = any.
+        ping_max: Shape (2, n): the largest ping to an enemy, and to a mate, that each player
+            accepts now; inf = any.
+        region_max: Shape (n,): the largest latency to the region of a match that each player
+            accepts now; two who have no region within both limits are apart; inf = any.
         met: Shape (m, 4): one player, another, freshness in [0, 1] of their last meeting, and
             whether they were mates (1) or enemies (0); each pair once, none within a party.
         met_weight: Weight of the mean over all pairs; where a relation has changed it counts half.
@@ -70,6 +86,16 @@ class Facts(NamedTuple):
         avoid: Shape (a, 3): one player, another, flags (`APART`, `NOT_MATES`, `NOT_ENEMIES`).
         connect: Shape (n, n): whether i reaches j; or (0, 0).
         network: Shape (n,): codes of networks, where `connect` is empty; or (0,): all reach all.
+        words_mind: Shape (w, n): whether a player plays with no other word of a row now; or (0, 0).
+        tongues_mind: Shape (t, n): the same for sets without a common element.
+        more_latency: Shape (a, n, regions): `latency` by further attributes.
+        more_ping: Shape (a, n, n): `ping` by further attributes; or (0, 0, 0).
+        venues: Shape (v, 3): attribute, `best` and `worst` by which a region is chosen; a `worst`
+            of 0 means by milliseconds. Empty: by the first attribute, and by `ping_scale` if
+            `ping_weights` has a joint region.
+        listed: Shape (l, 5): one player, another, number of a list, gap, which pairs count.
+        homes: Shape (h, n, keys): codes of what players share by row; -1 = nothing.
+        more_connect: Shape (c, n, n): `connect` by further attributes.
     """
 
     values: Floats
@@ -79,6 +105,7 @@ class Facts(NamedTuple):
     ping_scale: Floats
     ping_weights: Floats
     ping_max: Floats
+    region_max: Floats
     met: Floats
     met_weight: float
     words: Ints
@@ -88,6 +115,14 @@ class Facts(NamedTuple):
     avoid: Ints
     connect: Flags
     network: Ints
+    words_mind: Flags
+    tongues_mind: Flags
+    more_latency: Floats
+    more_ping: Singles
+    venues: Floats
+    listed: Floats
+    homes: Ints
+    more_connect: Flags
 
 
 class Pairs(NamedTuple):
@@ -139,6 +174,9 @@ class Batch(NamedTuple):
         reach: Shape (q, n): the largest gap of each rule that each player accepts now.
         worth: Shape (n,): quality (1 = a perfect match) gained by seating this player (longest
             waiting first); zeros where all are equal.
+        rank_share: What a match costs by `role_cost` whose players all get their last choice.
+        sides: Shape (n,): the team that each player insists on, -1 = any; or (0,): teams have no
+            names, and those with equal seats are alike.
     """
 
     seats: Ints
@@ -154,6 +192,8 @@ class Batch(NamedTuple):
     rules: Floats
     reach: Floats
     worth: Floats
+    rank_share: float
+    sides: Ints
 
     @property
     def players(self) -> int:
@@ -203,7 +243,8 @@ def empty_facts(players: int) -> Facts:
         latency=np.zeros((players, 0)),
         ping_scale=np.array([25.0, 400.0]),
         ping_weights=np.zeros(4),
-        ping_max=np.full(players, np.inf),
+        ping_max=np.full((2, players), np.inf),
+        region_max=np.full(players, np.inf),
         met=np.zeros((0, 4)),
         met_weight=0.0,
         words=np.zeros((0, players), dtype=np.int64),
@@ -213,6 +254,14 @@ def empty_facts(players: int) -> Facts:
         avoid=np.zeros((0, 3), dtype=np.int64),
         connect=np.zeros((0, 0), dtype=np.uint8),
         network=np.zeros(0, dtype=np.int64),
+        words_mind=np.zeros((0, 0), dtype=np.uint8),
+        tongues_mind=np.zeros((0, 0), dtype=np.uint8),
+        more_latency=np.zeros((0, players, 0)),
+        more_ping=np.zeros((0, 0, 0), dtype=np.float32),
+        venues=np.zeros((0, 3)),
+        listed=np.zeros((0, 5)),
+        homes=np.zeros((0, players, 0), dtype=np.int64),
+        more_connect=np.zeros((0, players, players), dtype=np.uint8),
     )
 
 
@@ -233,4 +282,6 @@ def empty_batch(seats: Ints, first: Ints, facts: Facts) -> Batch:
         rules=np.zeros((0, 3)),
         reach=np.zeros((0, players)),
         worth=np.zeros(players),
+        rank_share=0.0,
+        sides=np.zeros(0, dtype=np.int64),
     )

@@ -14,28 +14,30 @@ from evenmatch.solvers.batch.batch import Floats, Places, Singles
 from evenmatch.solvers.batch.board import BOARD, Board, load_pairs
 from evenmatch.solvers.batch.gaps import (
     UNSEATED,
-    broken_rules,
     filled_share,
     parity_gap,
-    region_of,
+    rank_gap,
     roles_cost,
     room_cost,
     terms_cost,
 )
 from evenmatch.solvers.batch.measures import CELLS
 from evenmatch.solvers.batch.options import LANES, NEVER
+from evenmatch.solvers.batch.pair_sums import full_pairs_cost, pairs_cost
 from evenmatch.solvers.batch.pairs import (
     E_APART,
     E_REACHED,
     E_REACHES,
     M_APART,
 )
+from evenmatch.solvers.batch.rules import broken_rules, first_region, other_terms
 from evenmatch.solvers.batch.scene import (
     GAP_CELLS,
     GAP_COLUMN,
     GAP_SMOOTH,
     HAS_FLAGS,
     HAS_HOSTS,
+    HAS_LATE,
     HAS_ROOM,
     HAS_WORTH,
     ILLEGAL,
@@ -171,58 +173,30 @@ def _plain_cost(scene: Scene, board: Board, row: int) -> float:
     return float(best + shared)
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
-def _pairs_cost(scene: Scene, board: Board, row: int) -> float:
-    """Return the costs of pairs for the division in `order`; rules broken go to `found`.
+@kernel(f"float64({SCENE}, {BOARD}, int64, float64, boolean)", allocates=False)
+def divided_cost(scene: Scene, board: Board, row: int, parity: float, in_place: bool) -> float:
+    """Return the cost of the division in `order`, hosts left out; rules broken go to `found`.
 
-    Where seats are free, the means are over fewer pairs: those of enemies and of mates are
-    each enlarged alone. That is exact but for means over all pairs, in matches whose teams have
-    different numbers of free seats; `judge` knows better.
+    Args:
+        scene: The batch.
+        board: Its matches.
+        row: One of them.
+        parity: What its party structure costs, without the weight.
+        in_place: Whether `order` leaves all where they sit.
     """
-    team_start, numbers = scene[14], scene[16]
-    seat, local, bits, order, found = board[0], board[1], board[2], board[4], board[6]
-    k, broken = seat.shape[1], 0
-    enemies, mates = 0.0, 0.0
-    enemy_count, mate_count, enemy_most, mate_most = 0, 0, 0, 0
-    team = 0
-    for a in range(k):
-        while a >= team_start[team + 1]:
-            team += 1
-        for b in range(a + 1, k):
-            is_mate = b < team_start[team + 1]
-            mate_most += 1 if is_mate else 0
-            enemy_most += 0 if is_mate else 1
-            if order[0, a] < 0 or order[0, b] < 0:
-                continue
-            p, q = min(order[0, a], order[0, b]), max(order[0, a], order[0, b])
-            at = p * k - p * (p + 1) // 2 + q - p - 1
-            if is_mate:
-                mates += local[row, at, 1]
-                mate_count += 1
-                broken += bits[row, at, 1] & M_APART
-            else:
-                enemies += local[row, at, 0]
-                enemy_count += 1
-                broken += bits[row, at, 0] & E_APART
-    found[1] = broken if numbers[HAS_FLAGS] > 0.0 else 0
-    if enemy_count < enemy_most:
-        enemies *= enemy_most / max(enemy_count, 1)
-    if mate_count < mate_most:
-        mates *= mate_most / max(mate_count, 1)
-    return enemies + mates
-
-
-@kernel(f"float64({SCENE}, {BOARD}, int64, float64)", allocates=False)
-def divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
-    """Return the cost of the division in `order`, hosts left out; rules broken go to `found`."""
     seat, order, states, found = board[0], board[4], board[5], board[6]
-    cost = _pairs_cost(scene, board, row) + scene[16][PARITY] * parity
-    cost += terms_cost(scene, seat, row, order)
-    region, mean = region_of(scene, seat, row, order)
+    cost = scene[16][PARITY] * parity
+    if in_place and scene[16][HAS_ROOM] == 0.0:
+        cost += full_pairs_cost(scene, board, row)
+    else:
+        cost += pairs_cost(scene, board, row)
+    cost += terms_cost(scene, seat, row, order) + other_terms(scene, board, row)
+    region, mean = first_region(scene, board, row)
     cost += scene[16][JOINT] * mean + room_cost(scene, seat, row)
     roles = roles_cost(scene, seat, row, order, states)
-    found[1] += broken_rules(scene, seat, row, order, region)
     unseated = roles // UNSEATED
+    rank = rank_gap(scene, seat, row, roles - unseated * UNSEATED)
+    found[1] += broken_rules(scene, board, row, region, rank)
     found[1] += int(unseated)
     return cost + roles - unseated * UNSEATED
 
@@ -243,7 +217,7 @@ def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
             team = option_teams[option, p]
             order[0, order[2, team]] = p
             order[2, team] += 1
-        cost = divided_cost(scene, board, row, float(option_parity[option]))
+        cost = divided_cost(scene, board, row, float(option_parity[option]), False)
         if found[1] < fewest or (found[1] == fewest and cost < best):
             best, fewest, chosen = cost, found[1], option - option_first[key]
     found[0], found[1] = chosen, fewest
@@ -259,7 +233,21 @@ def _general_cost(scene: Scene, board: Board, row: int) -> float:
     for p in range(seat.shape[1]):
         order[0, p] = p if seat[row, p] >= 0 else -1
     parity = parity_gap(scene, board, row) if numbers[PARITY] != 0.0 else 0.0
-    return divided_cost(scene, board, row, parity)
+    return divided_cost(scene, board, row, parity, True)
+
+
+@kernel(f"boolean({SCENE}, {BOARD}, int64)", allocates=False)
+def _is_late(scene: Scene, board: Board, row: int) -> bool:
+    """Return whether the option that was just chosen breaks a rule that pairs do not tell."""
+    team_start, option_teams, order = scene[14], scene[20], board[4]
+    option = scene[18][board[7][row]] + board[6][0]
+    for team in range(team_start.shape[0] - 1):
+        order[2, team] = team_start[team]
+    for p in range(option_teams.shape[1]):
+        team = option_teams[option, p]
+        order[0, order[2, team]] = p
+        order[2, team] += 1
+    return bool(broken_rules(scene, board, row, -1, 0.0) > 0)
 
 
 @kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
@@ -268,6 +256,9 @@ def _other_cost(scene: Scene, board: Board, row: int) -> float:
     numbers = scene[16]
     if numbers[IS_PLAIN] > 0.0:
         cost = _plain_cost(scene, board, row)
+        is_asked = numbers[HAS_LATE] > 0.0 and cost != IMPOSSIBLE and board[6][1] == 0
+        if is_asked and _is_late(scene, board, row):
+            cost = _general_cost(scene, board, row)
     else:
         cost = _general_cost(scene, board, row)
     if cost != IMPOSSIBLE and numbers[HAS_HOSTS] > 0.0:
@@ -332,7 +323,7 @@ def energy_of(scene: Scene, board: Board, row: int) -> float:
         Plain matches: O(pairs * options), eight options at a time. Others: as `reference`.
     """
     worth, numbers, trio, seat, found = scene[13], scene[16], scene[23], board[0], board[6]
-    if trio.shape[0] > 0 and numbers[HAS_FLAGS] == 0.0:
+    if trio.shape[0] > 0 and numbers[HAS_FLAGS] + numbers[HAS_LATE] == 0.0:
         cost = _trio_cost(scene, board, row)
     else:
         cost = _other_cost(scene, board, row)

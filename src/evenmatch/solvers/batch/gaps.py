@@ -11,7 +11,6 @@ from evenmatch.solvers.batch.batch import (
     KNEE,
     MEAN_GAP,
     PAIR_GAP,
-    REGION_GAP,
     SHAPE,
     SPREAD,
     STEP,
@@ -20,15 +19,12 @@ from evenmatch.solvers.batch.batch import (
     Floats,
     Ints,
     Places,
-    Singles,
 )
 from evenmatch.solvers.batch.board import BOARD, Board
-from evenmatch.solvers.batch.scene import FULLNESS, HAS_REGION, SCENE, Scene
+from evenmatch.solvers.batch.scene import FULLNESS, RANK_SHARE, SCENE, Scene
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import shape_gap
 
-TIE = 1e-9
-"""Sums of regions that differ by less are equal."""
 UNSEATED = 1024.0
 """What a player without a role adds to the cost of roles; it is more than all that roles cost."""
 
@@ -99,95 +95,13 @@ def terms_cost(scene: Scene, seat: Places, row: int, order: Ints) -> float:
     """Return the weighted costs of the terms that compare teams, or the range of the match."""
     terms, total = scene[6], 0.0
     for d in range(terms.shape[0]):
+        if terms[d, KIND] > PAIR_GAP:
+            continue
         gap = raw_gap(scene, seat, row, order, terms[d, KIND], int(terms[d, COLUMN]))
         total += terms[d, WEIGHT] * shape_gap(
             terms[d, SHAPE], terms[d, TOP], terms[d, KNEE], terms[d, STEP], gap
         )
     return total
-
-
-@kernel(f"int64({SCENE}, {_WHO}, int64, float64)", allocates=False)
-def _too_far(scene: Scene, seat: Places, row: int, order: Ints, region: int, limit: float) -> int:
-    """Return for how many players of a match its region is too far, 0 if for none.
-
-    Where it is for some, those count who would have to go to make any region near enough.
-    """
-    latency, fewest = scene[0][4], seat.shape[1]
-    is_near = region >= 0
-    if is_near:
-        for at in range(seat.shape[1]):
-            if order[0, at] >= 0 and latency[seat[row, order[0, at]], region] > limit:
-                is_near = False
-    if is_near:
-        return 0
-    for each in range(latency.shape[1]):
-        far = 0
-        for at in range(seat.shape[1]):
-            if order[0, at] >= 0 and not latency[seat[row, order[0, at]], each] <= limit:
-                far += 1
-        fewest = min(fewest, far)
-    return max(fewest, 1)
-
-
-@kernel(f"int64({SCENE}, {_WHO}, int64)", allocates=False)
-def broken_rules(scene: Scene, seat: Places, row: int, order: Ints, region: int) -> int:
-    """Return how many rules of the match are broken: limits of gaps, and words for all.
-
-    A region that is too far counts by the players for whom it is, so that a search gets nearer.
-    """
-    rules, reach, broken = scene[11], scene[12], 0
-    for q in range(rules.shape[0]):
-        narrow, wide = np.inf, -np.inf
-        for at in range(seat.shape[1]):
-            if order[0, at] >= 0:
-                limit = reach[q, seat[row, order[0, at]]]
-                narrow, wide = min(narrow, limit), max(wide, limit)
-        limit = wide if rules[q, 2] != 0.0 else narrow
-        if rules[q, 0] == REGION_GAP:
-            broken += _too_far(scene, seat, row, order, region, limit)
-        elif raw_gap(scene, seat, row, order, rules[q, 0], int(rules[q, 1])) > limit:
-            broken += 1
-    tongues, tongues_weight = scene[0][9], scene[0][10]
-    for w in range(tongues.shape[0]):
-        if tongues_weight[w] == np.inf:
-            shared = np.uint64(0xFFFFFFFFFFFFFFFF)
-            for at in range(seat.shape[1]):
-                if order[0, at] >= 0:
-                    shared &= tongues[w, seat[row, order[0, at]]]
-            broken += 1 if shared == 0 else 0
-    return broken
-
-
-@kernel(f"Tuple((int64, float64))({SCENE}, {_WHO})", allocates=False)
-def region_of(scene: Scene, seat: Places, row: int, order: Ints) -> tuple[int, float]:
-    """Return the region of a match, -1 if it has none, and its mean cost (or milliseconds).
-
-    Complexity:
-        O(k * regions).
-    """
-    latency, costs, players = scene[0][4], scene[25], 0
-    chosen, best, ms_best, most_best = -1, np.inf, np.inf, np.inf
-    if scene[16][HAS_REGION] == 0.0:
-        return -1, 0.0
-    for at in range(seat.shape[1]):
-        players += 1 if order[0, at] >= 0 else 0
-    for region in range(costs.shape[1]):
-        total = 0.0
-        for at in range(seat.shape[1]):
-            if order[0, at] >= 0:
-                total += costs[seat[row, order[0, at]], region]
-        if not total <= best + TIE or total == np.inf:
-            continue
-        ms, most = 0.0, 0.0
-        for at in range(seat.shape[1]):
-            if order[0, at] >= 0:
-                own = latency[seat[row, order[0, at]], region]
-                ms += own
-                most = max(most, own)
-        is_less = total < best - TIE or ms < ms_best - TIE
-        if is_less or (ms <= ms_best + TIE and most < most_best):
-            chosen, best, ms_best, most_best = region, total, ms, most
-    return chosen, best / players if chosen >= 0 else 1.0
 
 
 @kernel(f"float64({SCENE}, int32[:,::1], int64)", allocates=False)
@@ -196,48 +110,49 @@ def room_cost(scene: Scene, seat: Places, row: int) -> float:
     return scene[16][FULLNESS] * free_share(scene, seat, row)
 
 
-@kernel(
-    "float64(int64[::1], float32[:,::1], int64[::1], int64, int32[:,::1], int64, int64[:,::1], "
-    "float64[:,::1])",
-    allocates=False,
-)
+@kernel(f"float64({SCENE}, int64, {_WHO}, float64[:,::1], float64)", allocates=False)
 def _team_roles(
-    role_seats: Ints,
-    role_cost: Singles,
-    team_start: Ints,
+    scene: Scene,
     team: int,
     seat: Places,
     row: int,
     order: Ints,
     states: Floats,
+    unseated: float,
 ) -> float:
     """Return the least cost of one team; a state says how many seats of each role are taken.
 
-    Whoever finds no role costs `UNSEATED`: so a search sees how far a team is from a legal one.
+    Args:
+        scene: The batch.
+        team: The team.
+        seat: Seats by match.
+        row: The match.
+        order: The place of each seat.
+        states: Room.
+        unseated: What a player without a role costs; inf = each needs one.
     """
-    count = 1
-    for r in range(role_seats.shape[0]):
-        count *= role_seats[r] + 1
+    role_cost, team_start, steps = scene[10], scene[14], scene[25][10]
+    count, roles = steps.shape
     now = 0
-    states[now, :count] = np.inf
-    states[now, 0] = 0.0
+    for state in range(count):
+        states[0, state] = np.inf
+    states[0, 0] = 0.0
     for at in range(team_start[team], team_start[team + 1]):
         if order[0, at] < 0:
             continue
         player = seat[row, order[0, at]]
-        states[1 - now, :count] = np.inf
         for state in range(count):
-            if states[now, state] == np.inf:
+            states[1 - now, state] = np.inf
+        for state in range(count):
+            cost = states[now, state]
+            if cost == np.inf:
                 continue
-            states[1 - now, state] = min(states[1 - now, state], states[now, state] + UNSEATED)
-            stride = 1
-            for r in range(role_seats.shape[0]):
-                taken = state // stride % (role_seats[r] + 1)
-                own = float(role_cost[player, r])
-                if taken < role_seats[r] and own < np.inf:
-                    after = state + stride
-                    states[1 - now, after] = min(states[1 - now, after], states[now, state] + own)
-                stride *= role_seats[r] + 1
+            states[1 - now, state] = min(states[1 - now, state], cost + unseated)
+            for r in range(roles):
+                after = steps[state, r]
+                if after >= 0:
+                    own = cost + role_cost[player, r]
+                    states[1 - now, after] = min(states[1 - now, after], own)
         now = 1 - now
     best = np.inf
     for state in range(count):
@@ -254,12 +169,16 @@ def roles_cost(scene: Scene, seat: Places, row: int, order: Ints, states: Floats
     Complexity:
         O(k * roles * product of (seats + 1) over the roles).
     """
-    role_seats, role_cost, team_start = scene[9], scene[10], scene[14]
+    team_start = scene[14]
     total, players = 0.0, 0
-    if role_seats.shape[0] == 0:
+    if scene[9].shape[0] == 0:
         return 0.0
     for team in range(team_start.shape[0] - 1):
-        total += _team_roles(role_seats, role_cost, team_start, team, seat, row, order, states)
+        cost = _team_roles(scene, team, seat, row, order, states, np.inf)
+        if cost == np.inf:
+            # So a search sees how far a team is from a legal one.
+            cost = _team_roles(scene, team, seat, row, order, states, UNSEATED)
+        total += cost
     for p in range(seat.shape[1]):
         players += 1 if seat[row, p] >= 0 else 0
     unseated = total // UNSEATED
@@ -269,8 +188,8 @@ def roles_cost(scene: Scene, seat: Places, row: int, order: Ints, states: Floats
 
 
 @kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
-def parity_gap(scene: Scene, board: Board, row: int) -> float:
-    """Return .6 x + .4 x^2 for the two teams whose parties differ most, seats in `order`.
+def party_gap(scene: Scene, board: Board, row: int) -> float:
+    """Return x in `Batch.parity`: how much the parties of two teams differ, seats in `order`.
 
     Empty teams do not count. The distance of two falling lists of sizes is counted the other way
     round: for each size, by how much the numbers of parties at least as large differ.
@@ -302,5 +221,24 @@ def parity_gap(scene: Scene, board: Board, row: int) -> float:
             for size in range(seat.shape[1]):
                 distance += abs(order[1, size])
             worst = max(worst, distance)
-    x = worst / 2.0 / max(seats_most - 1, 1)
+    return worst / 2.0 / max(seats_most - 1, 1)
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+def parity_gap(scene: Scene, board: Board, row: int) -> float:
+    """Return .6 x + .4 x^2 for the two teams whose parties differ most."""
+    x = party_gap(scene, board, row)
     return 0.6 * x + 0.4 * x * x
+
+
+@kernel(f"float64({SCENE}, int32[:,::1], int64, float64)", allocates=False)
+def rank_gap(scene: Scene, seat: Places, row: int, roles: float) -> float:
+    """Return the mean rank of the roles of a match over the last, from what they cost."""
+    share, last, players = scene[16][RANK_SHARE], scene[9].shape[0] - 1, 0
+    if share == 0.0 or last <= 0:
+        return 0.0
+    for p in range(seat.shape[1]):
+        players += 1 if seat[row, p] >= 0 else 0
+    worst = players * last
+    # Ranks are whole numbers, whatever their weight has been rounded to.
+    return float(np.rint(roles / share * worst)) / worst

@@ -19,14 +19,14 @@ from evenmatch.solvers.batch.batch import (
 from evenmatch.solvers.batch.board import BOARD, Board, board_of
 from evenmatch.solvers.batch.gaps import (
     UNSEATED,
-    broken_rules,
     parity_gap,
-    region_of,
+    rank_gap,
     roles_cost,
     room_cost,
     terms_cost,
 )
 from evenmatch.solvers.batch.measures import pair_of
+from evenmatch.solvers.batch.rules import broken_rules, first_region, other_terms
 from evenmatch.solvers.batch.scene import JOINT, PARITY, SCENE, Scene
 from evenmatch.solvers.kernel import kernel
 
@@ -97,13 +97,14 @@ def _judge(scene: Scene, board: Board, weights: Floats, costs: Floats, broken: I
         costs[row], broken[row], reached = _judge_pairs(scene, board, row, weights)
         parity = parity_gap(scene, board, row) if numbers[PARITY] != 0.0 else 0.0
         costs[row] += numbers[PARITY] * parity + hosts[min(reached, 2)]
-        costs[row] += terms_cost(scene, seat, row, order)
-        region, mean = region_of(scene, seat, row, order)
+        costs[row] += terms_cost(scene, seat, row, order) + other_terms(scene, board, row)
+        region, mean = first_region(scene, board, row)
         costs[row] += numbers[JOINT] * mean
         costs[row] += room_cost(scene, seat, row)
         roles = roles_cost(scene, seat, row, order, states)
-        broken[row] += broken_rules(scene, seat, row, order, region)
         unseated = roles // UNSEATED
+        rank = rank_gap(scene, seat, row, roles - unseated * UNSEATED)
+        broken[row] += broken_rules(scene, board, row, region, rank)
         broken[row] += int(unseated)
         costs[row] += roles - unseated * UNSEATED
         for team in range(seats_min.shape[0]):

@@ -37,12 +37,13 @@ from evenmatch.solvers.pairs import LOG, STEP_SLACK, shape_gap
 CELLS = 4096
 """Cells of a curve: a cost as a function of a gap or a ping, between 0 and its top."""
 BEST, WORST, CELLS_PER_MS, FROM_ENEMIES, FROM_MATES = range(5)
-"""Numbers of `Measures.pings`; the last two say whether pings of such pairs are limited."""
+"""Numbers of `Measures.pings`; the last two say whether pings of such pairs cost or are limited."""
 
 MEASURES = (
     "Tuple((float64[:,::1], float64[:,::1], float32[:,::1], float32[:,::1], float64[:,::1], "
-    "float64[::1], float64[::1], int64[:,::1], float64[::1], uint64[:,::1], float64[::1], "
-    "uint8[:,::1], int64[::1], int64[::1], int64[:,::1], float64[:,::1]))"
+    "float64[::1], float64[:,::1], int64[:,::1], float64[::1], uint64[:,::1], float64[::1], "
+    "uint8[:,::1], int64[::1], int64[::1], int64[:,::1], float64[:,::1], uint8[:,::1], "
+    "uint8[:,::1], float64[::1]))"
 )
 
 
@@ -57,6 +58,7 @@ class Measures(NamedTuple):
         link_first: Shape (n + 1,): where the links of each player begin.
         links: Shape (2, l): the other player and flags; a link is a meeting or an avoidance.
         link_costs: Shape (l, 2): cost of a link as enemies and as mates.
+        words_mind: As in `Facts`, and so are `tongues_mind` and `region_max`.
     """
 
     values: Floats
@@ -75,6 +77,9 @@ class Measures(NamedTuple):
     link_first: Ints
     links: Ints
     link_costs: Floats
+    words_mind: Flags
+    tongues_mind: Flags
+    region_max: Floats
 
 
 def measures_of(facts: Facts) -> Measures:
@@ -93,7 +98,13 @@ def measures_of(facts: Facts) -> Measures:
         ping=np.ascontiguousarray(facts.ping, dtype=np.float32),
         latency=np.ascontiguousarray(facts.latency, dtype=np.float64),
         pings=np.array(
-            [best, worst, CELLS / worst, of_enemies + of_all > 0.0, of_mates + of_all > 0.0]
+            [
+                best,
+                worst,
+                CELLS / worst,
+                of_enemies + of_all > 0.0 or np.isfinite(facts.ping_max[0]).any(),
+                of_mates + of_all > 0.0 or np.isfinite(facts.ping_max[1]).any(),
+            ]
         ),
         ping_max=np.ascontiguousarray(facts.ping_max, dtype=np.float64),
         words=np.ascontiguousarray(facts.words, dtype=np.int64),
@@ -105,6 +116,9 @@ def measures_of(facts: Facts) -> Measures:
         link_first=link_first,
         links=links,
         link_costs=link_costs,
+        words_mind=np.ascontiguousarray(facts.words_mind, dtype=np.uint8),
+        tongues_mind=np.ascontiguousarray(facts.tongues_mind, dtype=np.uint8),
+        region_max=np.ascontiguousarray(facts.region_max, dtype=np.float64),
     )
 
 
@@ -146,7 +160,7 @@ def _links(facts: Facts) -> tuple[Ints, Ints, Floats]:
         costs[: len(met), 1] = np.where(were_mates, 1.0, 0.5) * fresh
     ends = np.concatenate((one, two))
     order = np.argsort(ends, kind="stable")
-    first: Ints = np.zeros(len(facts.ping_max) + 1, dtype=np.int64)
+    first: Ints = np.zeros(len(facts.latency) + 1, dtype=np.int64)
     np.cumsum(np.bincount(ends, minlength=len(first) - 1), out=first[1:])
     others = np.concatenate((two, one))[order]
     links = np.ascontiguousarray(np.vstack((others, np.tile(flags, 2)[order])), dtype=np.int64)
@@ -213,30 +227,48 @@ def _cost_of_gaps(measures: Measures, i: int, j: int, exact: bool) -> float:
     return total
 
 
+@kernel(f"boolean({MEASURES}, int64, int64)", inline=True, allocates=False)
+def reaches(measures: Measures, i: int, j: int) -> bool:
+    """Return whether a player can connect to another."""
+    connect, network = measures[11], measures[12]
+    if connect.shape[0] > 0:
+        return bool(connect[i, j] != 0)
+    return network.shape[0] == 0 or bool(
+        network[i] == OPEN
+        or network[j] == OPEN
+        or (network[i] == MODERATE and network[j] == MODERATE)
+    )
+
+
 @kernel(f"int64({MEASURES}, int64, int64, float64)", inline=True, allocates=False)
 def _flags_of(measures: Measures, i: int, j: int, ping: float) -> int:
     """Return the flags of a pair but for its links."""
     pings, ping_max = measures[5], measures[6]
-    words, words_weight, tongues, tongues_weight, connect, network = measures[7:13]
+    words, words_weight, tongues, tongues_weight = measures[7:11]
     flags = 0
-    if ping > ping_max[i] or ping > ping_max[j]:
-        flags |= NOT_ENEMIES if pings[FROM_ENEMIES] > 0.0 else 0
-        flags |= NOT_MATES if pings[FROM_MATES] > 0.0 else 0
+    words_mind, tongues_mind = measures[16], measures[17]
+    if pings[FROM_ENEMIES] > 0.0 and ping > min(ping_max[0, i], ping_max[0, j]):
+        flags |= NOT_ENEMIES
+    if pings[FROM_MATES] > 0.0 and ping > min(ping_max[1, i], ping_max[1, j]):
+        flags |= NOT_MATES
     for w in range(words.shape[0]):
-        if words[w, i] != words[w, j] and words_weight[w] == np.inf:
-            flags |= APART
+        if words[w, i] != words[w, j]:
+            is_minded = words_mind.shape[0] > 0 and words_mind[w, i] | words_mind[w, j] > 0
+            flags |= APART if is_minded or words_weight[w] == np.inf else 0
     for w in range(tongues.shape[0]):
-        if tongues[w, i] & tongues[w, j] == 0 and tongues_weight[w] == np.inf:
-            flags |= APART
-    if connect.shape[0] > 0:
-        flags |= REACHES if connect[i, j] != 0 else 0
-        flags |= REACHED if connect[j, i] != 0 else 0
-    elif network.shape[0] == 0 or (
-        network[i] == OPEN
-        or network[j] == OPEN
-        or (network[i] == MODERATE and network[j] == MODERATE)
-    ):
-        flags |= REACHES | REACHED
+        if tongues[w, i] & tongues[w, j] == 0:
+            is_minded = tongues_mind.shape[0] > 0 and tongues_mind[w, i] | tongues_mind[w, j] > 0
+            flags |= APART if is_minded or tongues_weight[w] == np.inf else 0
+    near = min(measures[18][i], measures[18][j])
+    if near < np.inf:
+        latency, is_apart = measures[4], True
+        for region in range(latency.shape[1]):
+            if latency[i, region] <= near and latency[j, region] <= near:
+                is_apart = False
+                break
+        flags |= APART if is_apart else 0
+    flags |= REACHES if reaches(measures, i, j) else 0
+    flags |= REACHED if reaches(measures, j, i) else 0
     return flags
 
 

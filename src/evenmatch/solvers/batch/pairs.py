@@ -73,8 +73,8 @@ def tabulate(facts: Facts, layout: Ints) -> Pairs:
         O(n^2 * (facts of a pair)); some 20 ns a pair for the six factors of the blog.
     """
     pairs = Pairs(
-        np.empty((len(facts.ping_max),) * 2 + (2,), dtype=np.float32),
-        np.empty((len(facts.ping_max),) * 2, dtype=np.uint8),
+        np.empty((len(facts.latency),) * 2 + (2,), dtype=np.float32),
+        np.empty((len(facts.latency),) * 2, dtype=np.uint8),
     )
     shares = shares_of(facts, layout)
     bits = pairs.costs.view(np.int32)

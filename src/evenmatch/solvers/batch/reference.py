@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 
 from evenmatch.solvers.batch.batch import (
+    ALL,
     APART,
     COLUMN,
+    ENEMIES,
     FREE_SEATS,
+    HOME_GAP,
+    HOSTS_LACK,
     KIND,
     KNEE,
+    LISTED_GAP,
+    MATES,
     MEAN_GAP,
     MODERATE,
     NOT_ENEMIES,
     NOT_MATES,
     OPEN,
     PAIR_GAP,
+    PARTY_GAP,
+    PING_GAP,
+    RANK_GAP,
     REGION_GAP,
     SHAPE,
     SPREAD,
     STEP,
+    TONGUES_GAP,
     TOP,
     WEIGHT,
+    WORDS_GAP,
     Batch,
     Facts,
     Floats,
 )
+from evenmatch.solvers.batch.others import venues_of
 from evenmatch.solvers.pairs import CAPPED, RAW, STEP_SLACK
 
 Teams = Sequence[Sequence[int]]
@@ -62,6 +75,10 @@ def is_legal(batch: Batch, teams: Teams) -> bool:
         return False
     if batch.role_seats.size and any(math.isinf(_role_cost(batch, team)) for team in teams):
         return False
+    if batch.sides.size and any(
+        batch.sides[p] not in (-1, at) for at, team in enumerate(teams) for p in team
+    ):
+        return False
     return _pairs_are_legal(batch.facts, teams) and all(
         _rule_holds(batch, rule, reach, teams)
         for rule, reach in zip(batch.rules, batch.reach, strict=True)
@@ -91,7 +108,7 @@ def pair_costs(batch: Batch, teams: Teams) -> float:
         if weight:
             total += weight * _mean([ping_cost(facts, ping_of(facts, i, j)) for i, j in chosen])
     if facts.ping_weights[3]:
-        total += facts.ping_weights[3] * _joint_region_cost(facts, everyone)
+        total += facts.ping_weights[3] * region_of(facts, everyone, 0)[0]
     total += facts.met_weight * _mean([_met_cost(facts, i, j, place) for i, j in pairs])
     for codes, weight in zip(facts.words, facts.words_weight, strict=True):
         if math.isfinite(weight):
@@ -113,40 +130,41 @@ def ping_of(facts: Facts, i: int, j: int) -> float:
 def ping_cost(facts: Facts, ping: float) -> float:
     """Return the cost of a ping in [0, 1]."""
     best, worst = facts.ping_scale
+    return ms_cost(ping, best, worst)
+
+
+def ms_cost(ping: float, best: float, worst: float) -> float:
+    """Return the cost of milliseconds in [0, 1]."""
     if ping >= worst:
         return 1.0
     return min(1.0, max(0.0, math.log(max(ping, best) / best) / math.log(worst / best)))
 
 
-def joint_region(facts: Facts, everyone: Sequence[int]) -> int | None:
-    """Return the column of the region where a match is played, None if all know none."""
-    is_weighed = bool(facts.ping_weights[3])
+def region_of(facts: Facts, everyone: Sequence[int], venue: int) -> tuple[float, float]:
+    """Return the mean cost (or milliseconds) of the region of a match, and the largest latency.
+
+    If all know none, that is 1 and infinity.
+    """
+    attribute, best, worst = venues_of(facts)[venue]
+    own = facts.more_latency[int(attribute) - 1] if attribute else facts.latency
     found = []
-    for region, column in enumerate(facts.latency[list(everyone)].T.astype(np.float64).tolist()):
+    for region, column in enumerate(own[list(everyone)].T.astype(np.float64).tolist()):
         if max(column) < math.inf:
-            costs = [ping_cost(facts, ms) if is_weighed else ms for ms in column]
+            costs = [ms_cost(ms, best, worst) if worst else ms for ms in column]
             found.append((math.fsum(costs), math.fsum(column), max(column), region))
-    return min(found)[3] if found else None
-
-
-def _joint_region_cost(facts: Facts, everyone: Sequence[int]) -> float:
-    region = joint_region(facts, everyone)
-    if region is None:
-        return 1.0
-    return _mean([ping_cost(facts, float(facts.latency[p, region])) for p in everyone])
-
-
-def _region_gap(facts: Facts, everyone: Sequence[int]) -> float:
-    region = joint_region(facts, everyone)
-    return math.inf if region is None else float(facts.latency[list(everyone), region].max())
+    if not found:
+        return 1.0, math.inf
+    total, _, most, _ = min(found)
+    return total / len(everyone), most
 
 
 def _met_cost(facts: Facts, i: int, j: int, place: dict[int, int]) -> float:
+    total = 0.0
     for one, two, fresh, were_mates in facts.met:
         if {int(one), int(two)} == {i, j}:
             same = bool(were_mates) == (place[i] == place[j])
-            return float(fresh) * (1.0 if same else 0.5)
-    return 0.0
+            total += float(fresh) * (1.0 if same else 0.5)
+    return total
 
 
 def shaped_gap(term: Floats, gap: float) -> float:
@@ -174,12 +192,26 @@ def raw_gap(kind: float, values: Floats, teams: Teams) -> float:
 
 
 def _term_cost(batch: Batch, term: Floats, teams: Teams) -> float:
+    column, everyone = int(term[COLUMN]), [p for team in teams for p in team]
+    if term[KIND] == REGION_GAP:
+        return float(term[WEIGHT]) * region_of(batch.facts, everyone, column)[0]
+    if term[KIND] == PING_GAP:
+        pings = _related_pings(batch.facts, teams, column)
+        return float(term[WEIGHT]) * _mean([ms_cost(ms, term[KNEE], term[TOP]) for ms in pings])
+    if term[KIND] == HOSTS_LACK:
+        return float(term[WEIGHT]) * (0.0, 0.4, 1.0)[_hosts_lack(batch, teams, column)]
     gap = raw_gap(term[KIND], batch.facts.values[int(term[COLUMN])], teams)
     return float(term[WEIGHT]) * shaped_gap(term, gap)
 
 
 def parity_gap(batch: Batch, teams: Teams) -> float:
     """Return .6 x + .4 x^2 for the two teams whose parties differ most; empty ones do not count."""
+    x = party_gap(batch, teams)
+    return 0.6 * x + 0.4 * x * x
+
+
+def party_gap(batch: Batch, teams: Teams) -> float:
+    """Return x: half of the L1 distance of the teams' sorted party sizes, over the seats less 1."""
     party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
     shapes = []
     n = max(map(len, teams))
@@ -190,14 +222,75 @@ def parity_gap(batch: Batch, teams: Teams) -> float:
         (sum(abs(p - q) for p, q in zip(a, b, strict=True)) for a, b in combinations(shapes, 2)),
         default=0,
     )
-    x = worst / 2 / max(n - 1, 1)
-    return 0.6 * x + 0.4 * x * x
+    return float(worst / 2 / max(n - 1, 1))
+
+
+def rank_gap(batch: Batch, teams: Teams) -> float:
+    """Return the mean rank of the roles given, over the last rank."""
+    last, players = batch.role_seats.size - 1, sum(map(len, teams))
+    if last <= 0 or batch.rank_share == 0.0:
+        return 0.0
+    cost = math.fsum(_role_cost(batch, team) for team in teams) * batch.k / players
+    worst = players * last
+    return round(cost / batch.rank_share * worst) / worst if math.isfinite(cost) else math.inf
 
 
 def hosts_of(batch: Batch, teams: Teams) -> list[int]:
     """Return the players who reach everyone in the match."""
     everyone = [p for team in teams for p in team]
     return [i for i in everyone if all(reaches(batch.facts, i, j) for j in everyone if j != i)]
+
+
+def _hosts_lack(batch: Batch, teams: Teams, column: int) -> int:
+    """Return how many hosts are missing to two."""
+    if column == 0:
+        return 2 - min(2, len(hosts_of(batch, teams)))
+    table, everyone = batch.facts.more_connect[column - 1], [p for team in teams for p in team]
+    found = [i for i in everyone if all(table[i, j] for j in everyone if j != i)]
+    return 2 - min(2, len(found))
+
+
+def _related(teams: Teams, pairs: int) -> list[tuple[int, int]]:
+    """Return the pairs of players that count."""
+    place = {p: at for at, team in enumerate(teams) for p in team}
+    return [
+        (i, j)
+        for i, j in combinations(place, 2)
+        if pairs == ALL or (place[i] == place[j]) == (pairs == MATES)
+    ]
+
+
+def _related_pings(facts: Facts, teams: Teams, column: int) -> list[float]:
+    attribute, pairs = divmod(column, 3)
+    if attribute == 0:
+        return [ping_of(facts, i, j) for i, j in _related(teams, pairs)]
+    if facts.more_ping.size:
+        return [float(facts.more_ping[attribute - 1, i, j]) for i, j in _related(teams, pairs)]
+    ms = facts.more_latency[attribute - 1]
+    return [float((ms[i] + ms[j]).min(initial=math.inf)) for i, j in _related(teams, pairs)]
+
+
+def _listed_gap(facts: Facts, teams: Teams, column: int) -> float:
+    """Return the largest gap of a pair in a list."""
+    found = [
+        gap
+        for one, two, number, gap, pairs in facts.listed.tolist()
+        if number == column
+        and ({int(one), int(two)} in [{i, j} for i, j in _related(teams, int(pairs))])
+    ]
+    return max(found, default=0.0)
+
+
+def _home_gap(facts: Facts, teams: Teams, column: int) -> float:
+    """Return the most players of one household, see `cost.household_limit`."""
+    home, pairs = divmod(column, 3)
+    counts = [Counter(k for p in team for k in facts.homes[home, p] if k >= 0) for team in teams]
+    if pairs == MATES:
+        return float(max((n for own in counts for n in own.values()), default=0))
+    total = sum(counts, Counter())
+    if pairs == ENEMIES:
+        total = Counter({k: n for k, n in total.items() if all(own[k] < n for own in counts)})
+    return float(max(total.values(), default=0))
 
 
 def reaches(facts: Facts, i: int, j: int) -> bool:
@@ -238,30 +331,62 @@ def _pairs_are_legal(facts: Facts, teams: Teams) -> bool:
             relation = NOT_MATES if place[one] == place[two] else NOT_ENEMIES
             if flags & (APART | relation):
                 return False
-    weighed = [weight > 0.0 for weight in facts.ping_weights]
-    return _pings_are_legal(facts, everyone, place, weighed)
+    near = [min(facts.region_max[i], facts.region_max[j]) for i, j in combinations(everyone, 2)]
+    for (i, j), limit in zip(combinations(everyone, 2), near, strict=True):
+        worst = np.maximum(facts.latency[i], facts.latency[j])
+        if limit < math.inf and not (worst <= limit).any():
+            return False
+    return _words_are_minded(facts, everyone) and _pings_are_legal(facts, everyone, place)
 
 
-def _pings_are_legal(
-    facts: Facts, everyone: Sequence[int], place: dict[int, int], weighed: Sequence[bool]
-) -> bool:
-    """Return whether all pairs that the criterion compares are near enough for both."""
+def _words_are_minded(facts: Facts, everyone: Sequence[int]) -> bool:
+    """Return whether nobody meets another word that he minds now, by pairs."""
     for i, j in combinations(everyone, 2):
-        compared = weighed[2] or weighed[1 if place[i] == place[j] else 0]
-        limit = min(facts.ping_max[i], facts.ping_max[j])
-        if compared and math.isfinite(limit) and ping_of(facts, i, j) > limit:
+        for codes, minds in zip(facts.words, facts.words_mind, strict=False):
+            if codes[i] != codes[j] and (minds[i] or minds[j]):
+                return False
+        for sets, minds in zip(facts.tongues, facts.tongues_mind, strict=False):
+            if not sets[i] & sets[j] and (minds[i] or minds[j]):
+                return False
+    return True
+
+
+def _pings_are_legal(facts: Facts, everyone: Sequence[int], place: dict[int, int]) -> bool:
+    """Return whether all pairs are near enough for both."""
+    for i, j in combinations(everyone, 2):
+        own = facts.ping_max[1 if place[i] == place[j] else 0]
+        limit = min(own[i], own[j])
+        if math.isfinite(limit) and ping_of(facts, i, j) > limit:
             return False
     return True
 
 
+def gap_of(batch: Batch, kind: float, column: int, teams: Teams) -> float:
+    """Return what a rule of one kind limits."""
+    facts, everyone = batch.facts, [p for team in teams for p in team]
+    if kind <= PAIR_GAP:
+        return raw_gap(kind, facts.values[column], teams)
+    if kind == REGION_GAP:
+        return region_of(facts, everyone, column)[1]
+    if kind == PING_GAP:
+        return max(_related_pings(facts, teams, column), default=0.0)
+    if kind == WORDS_GAP:
+        return float(len({int(facts.words[column, p]) for p in everyone}) > 1)
+    if kind == TONGUES_GAP:
+        return float(not np.bitwise_and.reduce(facts.tongues[column, everyone]))
+    return {
+        FREE_SEATS: lambda: free_share(batch, teams),
+        PARTY_GAP: lambda: party_gap(batch, teams),
+        RANK_GAP: lambda: rank_gap(batch, teams),
+        HOSTS_LACK: lambda: float(_hosts_lack(batch, teams, column)),
+        LISTED_GAP: lambda: _listed_gap(facts, teams, column),
+        HOME_GAP: lambda: _home_gap(facts, teams, column),
+    }[kind]()
+
+
 def _rule_holds(batch: Batch, rule: Floats, reach: Floats, teams: Teams) -> bool:
     kind, column, accept = rule
-    if kind == FREE_SEATS:
-        gap = free_share(batch, teams)
-    elif kind == REGION_GAP:
-        gap = _region_gap(batch.facts, [p for team in teams for p in team])
-    else:
-        gap = raw_gap(kind, batch.facts.values[int(column)], teams)
+    gap = gap_of(batch, float(kind), int(column), teams)
     limits = [float(reach[p]) for team in teams for p in team]
     return gap <= (max(limits) if accept else min(limits))
 

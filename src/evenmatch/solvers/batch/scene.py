@@ -11,15 +11,19 @@ from evenmatch.solvers.batch.batch import (
     COLUMN,
     KIND,
     KNEE,
+    LISTED_GAP,
     MEAN_GAP,
+    PAIR_GAP,
+    PING_GAP,
     REGION_GAP,
     SHAPE,
     STEP,
     SUM_GAP,
+    TONGUES_GAP,
     TOP,
     WEIGHT,
+    WORDS_GAP,
     Batch,
-    Facts,
     Floats,
     Ints,
     Pairs,
@@ -29,14 +33,17 @@ from evenmatch.solvers.batch.batch import (
 from evenmatch.solvers.batch.floors import floors_of
 from evenmatch.solvers.batch.measures import CELLS, MEASURES, Measures, curve_of, measures_of
 from evenmatch.solvers.batch.options import OPTIONS_MAX, count_of, no_options, options_of
+from evenmatch.solvers.batch.others import OTHERS, Others, others_of
 from evenmatch.solvers.batch.pairs import shares_of, tabulate
 from evenmatch.solvers.batch.trio import trio_parity
-from evenmatch.solvers.pairs import LOG
+from evenmatch.solvers.pairs import LOG, RAW
 
 PLAYERS_IN_TABLE = 3000
 """With more players costs of pairs are computed when they are asked for."""
 ROLE_OPTIONS_MAX = 15
 """Most ways of dividing a match with roles that are all tried whenever it is evaluated."""
+LATE = (PING_GAP, WORDS_GAP, TONGUES_GAP, LISTED_GAP)
+"""Kinds of rules that plain evaluations ask of a division whose pairs are all allowed."""
 STATES_MAX = 4096
 """Most states of an assignment to roles: product of (seats + 1) over the roles."""
 
@@ -52,10 +59,12 @@ STATES_MAX = 4096
     HAS_ROOM,
     JOINT,
     HAS_REGION,
+    HAS_LATE,
+    RANK_SHARE,
     GAP_COLUMN,
     GAP_CELLS,
     GAP_SMOOTH,
-) = range(14)
+) = range(16)
 """Numbers of a scene."""
 
 SCENE = (
@@ -63,7 +72,7 @@ SCENE = (
     "float64[:,::1], float32[:,::1], float64[::1], int64[::1], float32[:,::1], float64[:,::1], "
     "float64[:,::1], float64[::1], int64[::1], int64[::1], float64[::1], "
     "int64[::1], int64[::1], float32[::1], int64[:,::1], float32[::1], float32[::1], "
-    "float32[:,::1], float32[::1], float64[:,::1]))"
+    f"float32[:,::1], float32[::1], {OTHERS}))"
 )
 
 
@@ -86,8 +95,7 @@ class Scene(NamedTuple):
         radix: `Options`, and so are the next five; empty where the division is part of the state.
         trio: `trio_parity` of two teams of three, else shape (0, 0).
         floor: Shape (n,): what a player adds at least to the pairs of any match.
-        region_cost: Shape (n, regions): what the region of a match is chosen by: cost, or
-            milliseconds where no cost is weighed; inf = unknown.
+        others: What is looked up match by match.
     """
 
     measures: Measures
@@ -115,7 +123,7 @@ class Scene(NamedTuple):
     signs: Singles
     trio: Singles
     floor: Singles
-    region_cost: Floats
+    others: Others
 
     @property
     def is_divided(self) -> bool:
@@ -138,21 +146,26 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
     seats = tuple(int(n) for n in batch.seats)
     largest = int(sizes.max(initial=1))
     is_fixed = bool((batch.seats == batch.seats_min).all())
+    # Options take teams of equal seats for alike.
+    has_sides = batch.sides.size > 0
     # With roles each option is a problem of its own, so fewer of them are all tried.
     options_most = ROLE_OPTIONS_MAX if batch.role_seats.size else OPTIONS_MAX
-    is_small = is_fixed and count_of(seats) <= options_most
+    is_small = is_fixed and not has_sides and count_of(seats) <= options_most
     options = options_of(seats, max(largest, 1)) if is_small else no_options(batch.k)
     plain = _plain_gap(batch) if is_small else None
     curves = [curve_of(term) for term in batch.terms]
-    numbers = np.zeros(14)
+    numbers = np.zeros(16)
     numbers[PARITY], numbers[FULLNESS], numbers[POWER] = batch.parity, batch.fullness, power
     numbers[ILLEGAL] = 4.0 + batch.k * float(np.abs(batch.worth).max(initial=0.0))
+    numbers[ILLEGAL] += _raw_most(batch)
     numbers[HAS_FLAGS] = _may_be_apart(batch)
     numbers[HAS_HOSTS] = batch.hosts.any()
     numbers[HAS_ROOM] = not is_fixed
     numbers[HAS_WORTH] = batch.worth.any()
     numbers[JOINT] = batch.facts.ping_weights[3]
     numbers[HAS_REGION] = numbers[JOINT] != 0.0 or (batch.rules[:, 0] == REGION_GAP).any()
+    numbers[HAS_LATE] = plain is not None and len(batch.rules) > 0
+    numbers[RANK_SHARE] = batch.rank_share
     gap_curve = np.zeros(CELLS + 2, dtype=np.float32)
     if plain is not None:
         numbers[IS_PLAIN] = 1.0
@@ -182,18 +195,16 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
         *options,
         trio,
         floors_of(costs, seats) if has_floors else np.zeros(batch.players, dtype=np.float32),
-        _region_costs(batch.facts),
+        others_of(batch),
     )
 
 
-def _region_costs(facts: Facts) -> Floats:
-    """Return what the region of a match is chosen by: smaller sums go first."""
-    ms = np.ascontiguousarray(facts.latency, dtype=np.float64)
-    if not facts.ping_weights[3]:
-        return ms
-    best, worst = (float(each) for each in facts.ping_scale)
-    costs = np.log(np.clip(ms, best, worst) / best) / math.log(worst / best)
-    return np.where(np.isfinite(ms), np.clip(costs, 0.0, 1.0), np.inf)
+def _raw_most(batch: Batch) -> float:
+    """Return more than raw gaps, which no scale keeps below 1, can cost a match."""
+    rows = np.vstack([batch.terms, batch.facts.gaps])
+    rows = rows[(rows[:, SHAPE] == RAW) & (rows[:, KIND] <= PAIR_GAP)]
+    tops = np.abs(batch.facts.values).max(axis=1, initial=0.0)
+    return float(sum(2.0 * batch.k * row[WEIGHT] * tops[int(row[COLUMN])] for row in rows))
 
 
 def _plain_gap(batch: Batch) -> tuple[tuple[float, ...], Singles] | None:
@@ -204,7 +215,8 @@ def _plain_gap(batch: Batch) -> tuple[tuple[float, ...], Singles] | None:
     """
     is_duel = len(batch.seats) == 2 and batch.seats[0] == batch.seats[1]
     facts = batch.facts
-    others = batch.role_seats.size or len(batch.rules) or facts.ping_weights[3]
+    early = not np.isin(batch.rules[:, 0], LATE).all() or _raw_most(batch) > 0.0
+    others = batch.role_seats.size or early or facts.ping_weights[3]
     hard_tongues = np.isinf(facts.tongues_weight).any()
     if not is_duel or others or hard_tongues or len(batch.terms) > 1:
         return None
@@ -228,6 +240,7 @@ def _plain_gap(batch: Batch) -> tuple[tuple[float, ...], Singles] | None:
 def _may_be_apart(batch: Batch) -> bool:
     """Return whether any pair of players may be forbidden."""
     facts = batch.facts
-    limits = np.isfinite(facts.ping_max).any() and facts.ping_weights[:3].any()
+    limits = np.isfinite(facts.ping_max).any() or np.isfinite(facts.region_max).any()
+    limits = limits or facts.words_mind.any() or facts.tongues_mind.any()
     hard = np.isinf(facts.words_weight).any() or np.isinf(facts.tongues_weight).any()
     return bool(limits or hard or len(facts.avoid))

@@ -87,6 +87,7 @@ def _split_all(scene: Scene, board: Board, parts: Ints) -> None:
     order, found = board[4], board[6]
     k = seat.shape[1]
     is_even = team_start[2] == 2 * team_start[1] and seats_min[0] == seats_min[1]
+    is_even = is_even and scene[25][9].shape[0] == 0
     for row in range(seat.shape[0]):
         load_pairs(scene, board, row, -1)
         count = _find_parts(scene, board, row, parts)
@@ -96,7 +97,7 @@ def _split_all(scene: Scene, board: Board, parts: Ints) -> None:
             if not _take_sides(scene, board, parts, count, mask):
                 continue
             parity = parity_gap(scene, board, row) if scene[16][PARITY] != 0.0 else 0.0
-            cost = divided_cost(scene, board, row, parity)
+            cost = divided_cost(scene, board, row, parity, False)
             if found[1] < fewest or (found[1] == fewest and cost < best):
                 best, fewest = cost, found[1]
                 for p in range(k):

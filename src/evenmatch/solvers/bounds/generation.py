@@ -71,7 +71,8 @@ class Generation:
         # Without prices a match is worth no more than one that costs only what all cost.
         self.total = self.matches * (1.0 - min(form.fixed for form in self.pricing.tables))
         sizes = self.pricing.sizes.astype(np.float64)
-        first = sizes * self.quality / batch.k
+        # Prices are not negative; where gaps have no scale, qualities may be.
+        first = sizes * max(self.quality, 0.0) / batch.k
         self.dual = Dual(first, 0.0, np.full(len(sizes), np.inf), np.inf)
         self._effort, self._smooth = EFFORT_FIRST, 1.0
         if self.matches:

@@ -29,7 +29,7 @@ PARITY, HOST, REGION, SEATS = 0, 1, 4, 5
 region, seats of the largest team."""
 
 NUMERIC = (SPREAD, SUM_GAP, MEAN_GAP, PAIR_GAP)
-"""Kinds of rules that a bound knows; it forgives what breaks others."""
+"""Kinds of rules and terms that a bound knows; it forgives what breaks others, or costs more."""
 RULE_SLACK = 1e-9
 """How much more than its limit a gap may be here, relative to it: a bound may only forgive."""
 
@@ -44,7 +44,7 @@ class Rest(NamedTuple):
 
     Args:
         values: Shape (columns, n).
-        terms: Shape (d, 7).
+        terms: Shape (d, 7): those that compare numbers.
         rules: Shape (q, 3): those that compare numbers.
         reach: Shape (q, n).
         links: Shape (n, n): whether a player reaches another.
@@ -66,10 +66,11 @@ def rest_of(batch: Batch) -> Rest:
     joint = float(batch.facts.ping_weights[3])
     regions = region_costs(batch) if joint else np.zeros((batch.players, 0))
     is_known = np.isin(batch.rules[:, 0], NUMERIC)
+    are_numeric = np.isin(batch.terms[:, KIND], NUMERIC)
     numbers = [batch.parity, *batch.hosts.tolist(), joint, float(batch.seats.max())]
     return Rest(
         values=np.ascontiguousarray(batch.facts.values, dtype=np.float64),
-        terms=np.ascontiguousarray(batch.terms, dtype=np.float64),
+        terms=np.ascontiguousarray(batch.terms[are_numeric], dtype=np.float64),
         rules=np.ascontiguousarray(batch.rules[is_known], dtype=np.float64),
         reach=np.ascontiguousarray(batch.reach[is_known], dtype=np.float64),
         links=links(batch.facts) if batch.hosts.any() else np.zeros((0, 0), dtype=np.uint8),

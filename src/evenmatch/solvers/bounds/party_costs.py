@@ -5,7 +5,7 @@ over pairs of parties and over parties: the tables here. The rest (teams' sums, 
 hosts, the joint region) is known only for a whole match: `match_rest`; the tables count the least
 that it can be. So the tables alone never say too much, and with the rest they are exact but for
 roles and sets that all players must share, which are counted pair by pair and seat by seat, and
-for rules that compare no numbers, which are forgiven.
+for rules, terms and sides that compare no numbers, which are forgiven.
 
 All is in double precision: a bound made of rounded costs would be none.
 """
@@ -23,6 +23,7 @@ from evenmatch.errors import NotSupported
 from evenmatch.solvers.batch.batch import (
     APART,
     COLUMN,
+    KIND,
     KNEE,
     MODERATE,
     NOT_ENEMIES,
@@ -104,7 +105,8 @@ def party_costs(batch: Batch, teams: tuple[int, ...]) -> PartyCosts:
     if room:
         fixed += batch.fullness * (batch.k - players) / room
     shared = bool(np.isinf(facts.tongues_weight).any())
-    others = bool((batch.rules[:, 0] > PAIR_GAP).any())
+    kinds = np.concatenate((batch.rules[:, 0], batch.terms[:, KIND]))
+    others = bool((kinds > PAIR_GAP).any() or batch.sides.size)
     return PartyCosts(
         teams=np.array(teams, dtype=np.int64),
         mates=np.ascontiguousarray(within),
@@ -134,7 +136,7 @@ def region_costs(batch: Batch) -> Floats:
 
 def _player_pairs(facts: Facts, teams: tuple[int, ...]) -> tuple[Floats, Floats]:
     """Return the cost of each pair of players as mates and as enemies; infinite = forbidden."""
-    n, total = len(facts.ping_max), sum(teams)
+    n, total = len(facts.latency), sum(teams)
     pairs = total * (total - 1) // 2
     within = sum(size * (size - 1) // 2 for size in teams)
     across = pairs - within
@@ -168,25 +170,22 @@ def _add_pings(facts: Facts, mates: Floats, enemies: Floats, counts: tuple[int, 
     """Add what latencies cost, and forbid the pairs that are too far for one of them."""
     within, across, pairs = counts
     of_enemies, of_mates, of_all = (float(w) for w in facts.ping_weights[:3])
-    if not (of_enemies or of_mates or of_all):
+    has_limits = np.isfinite(facts.ping_max).any()
+    if not (of_enemies or of_mates or of_all or has_limits):
         return
     pings = _pings(facts)
     costs = _ping_costs(facts, pings)
     mates += costs * (of_all / pairs + of_mates / max(within, 1))
     enemies += costs * (of_all / pairs + of_enemies / max(across, 1))
-    limit = np.minimum(facts.ping_max[:, None], facts.ping_max)
-    too_far = np.isfinite(limit) & (pings > limit)
-    if of_all or of_mates:
-        mates[too_far] = np.inf
-    if of_all or of_enemies:
-        enemies[too_far] = np.inf
+    for table, own in ((enemies, facts.ping_max[0]), (mates, facts.ping_max[1])):
+        table[pings > np.minimum(own[:, None], own)] = np.inf
 
 
 def _pings(facts: Facts) -> Floats:
     if facts.ping.size:
         # A matrix may be asymmetric in its last digits; a bound takes the lower half.
         return np.minimum(facts.ping, facts.ping.T).astype(np.float64)
-    n = len(facts.ping_max)
+    n = len(facts.latency)
     pings = np.full((n, n), np.inf)
     for column in facts.latency.T.astype(np.float64):
         np.minimum(pings, column[:, None] + column, out=pings)
@@ -213,7 +212,7 @@ def shaped_gaps(term: Floats, gaps: Floats) -> Floats:
 
 def links(facts: Facts) -> Flags:
     """Return whether each player reaches each other; shape (n, n)."""
-    n = len(facts.ping_max)
+    n = len(facts.latency)
     if facts.connect.size:
         return np.ascontiguousarray(facts.connect, dtype=np.uint8)
     if not facts.network.size:

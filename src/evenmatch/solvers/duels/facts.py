@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 
 from evenmatch.solvers.batch.batch import (
     APART,
+    KIND,
     MODERATE,
     NOT_ENEMIES,
     OPEN,
     PAIR_GAP,
+    WEIGHT,
     Batch,
     Floats,
     Ints,
 )
+from evenmatch.solvers.duels.pool import duel_costs, duels_of
 
 if TYPE_CHECKING:
     from evenmatch.solvers.batch.scene import Scene
@@ -39,14 +42,14 @@ class FactCosts:
 
     def __init__(self, batch: Batch) -> None:
         self._facts, self._hosts = batch.facts, batch.hosts
-        self._roles = _role_costs(batch)
+        self._roles, self._sides = _role_costs(batch), batch.sides
         facts = batch.facts
         by_words = np.isfinite(facts.words_weight)
         by_tongues = np.isfinite(facts.tongues_weight)
         weights = facts.ping_weights
         # Both `enemies` and `all pairs` are the one pair there is.
         self._ping_weight, self._region_weight = float(weights[0] + weights[2]), float(weights[3])
-        self._limits_ping = self._ping_weight > 0.0 and bool(np.isfinite(facts.ping_max).any())
+        self._limits_ping = bool(np.isfinite(facts.ping_max[0]).any())
         self.top = self._ping_weight + self._region_weight + facts.met_weight
         self.top += float(facts.words_weight[by_words].sum())
         self.top += float(facts.tongues_weight[by_tongues].sum()) + float(batch.hosts.max())
@@ -56,26 +59,32 @@ class FactCosts:
         self._avoid, self._avoid_flags = _keyed(facts.avoid.astype(np.float64), batch.players)
         self.is_nothing = (
             self.top == 0.0
-            and not facts.avoid.size
+            and not (facts.avoid.size or self._limits_ping)
             and bool(by_words.all() and by_tongues.all())
             and bool(np.isfinite(self._roles).all())
         )
         self._scene: Scene | None = None
-        if (batch.rules[:, 0] > PAIR_GAP).any():
+        others = batch.terms[batch.terms[:, KIND] > PAIR_GAP]
+        minds = facts.words_mind.any() or facts.tongues_mind.any()
+        minds = minds or np.isfinite(facts.region_max).any()
+        if len(others) or batch.sides.size or minds or (batch.rules[:, 0] > PAIR_GAP).any():
             from evenmatch.solvers.batch.scene import scene_of
 
             self._batch, self._scene, self.is_nothing = batch, scene_of(batch), False
+            self._duels = duels_of(batch)._replace(rules=batch.rules[:0], reach=batch.reach[:0])
+            self.top += float(others[:, WEIGHT].sum())
 
     def costs(self, one: Ints, two: Ints) -> Floats:
         """Return the cost of each pair; infinity where a hard rule forbids it."""
         facts = self._facts
+        if self._scene is not None:
+            return self._judged(self._scene, one, two)
         total: Floats = self._roles[one] + self._roles[two]
         legal = self._may_meet(one, two)
-        if self._ping_weight > 0.0:
+        if self._ping_weight > 0.0 or self._limits_ping:
             ping = self._pings(one, two)
             total = total + self._ping_weight * self._ping_costs(ping)
-            if self._limits_ping:
-                legal &= ping <= np.minimum(facts.ping_max[one], facts.ping_max[two])
+            legal &= ping <= np.minimum(facts.ping_max[0, one], facts.ping_max[0, two])
         if self._region_weight > 0.0:
             total = total + self._region_weight * self._region_costs(one, two)
         if self._met.size and facts.met_weight > 0.0:
@@ -94,16 +103,25 @@ class FactCosts:
                 total = total + weight * differ
         if self._hosts.any():
             total = total + self._hosts[self._host_counts(one, two)]
-        if self._scene is not None and len(one):
-            legal &= self._judged(self._scene, one, two)
         return np.where(legal, total, np.inf)
 
-    def _judged(self, scene: Scene, one: Ints, two: Ints) -> Flags:
-        """Return which pairs break no rule, by the judge of all matches."""
+    def by_side(self, pairs: Ints) -> Ints:
+        """Return pairs with both players on the sides that they insist on."""
+        sides = self._sides
+        if not sides.size:
+            return pairs
+        one, two = sides[pairs].T
+        return np.where(((one == 1) | (two == 0))[:, None], pairs[:, ::-1], pairs)
+
+    def _judged(self, scene: Scene, one: Ints, two: Ints) -> Floats:
+        """Return the costs of pairs beside gaps of numbers, by the judge of all matches."""
         from evenmatch.solvers.batch.judge import judge
 
-        seated = np.stack((one, two), axis=1).astype(np.int32)
-        return judge(scene, self._batch, seated)[1]
+        pairs = np.stack((one, two), axis=1)
+        seated = np.ascontiguousarray(self.by_side(pairs), dtype=np.int32)
+        quality, legal = judge(scene, self._batch, seated)
+        numeric = duel_costs(*self._duels[:4], one, two)
+        return np.where(legal, np.maximum(1.0 - quality - numeric, 0.0), np.inf)
 
     def _may_meet(self, one: Ints, two: Ints) -> Flags:
         """Return which pairs nobody has asked to keep apart."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.errors import ConfigError
-from evenmatch.solvers.batch.batch import PAIR_GAP, WEIGHT, Batch, Plan
+from evenmatch.solvers.batch.batch import Batch, Plan
 from evenmatch.solvers.duels.facts import FactCosts
-from evenmatch.solvers.duels.pool import Duels, duel_costs
+from evenmatch.solvers.duels.pool import duel_costs, duels_of
 from evenmatch.solvers.duels.rounds import pair_duels
 
 
@@ -63,20 +63,7 @@ def plan_duels(batch: Batch) -> DuelPlan:
     pairs = found.pairs
     one, two = np.ascontiguousarray(pairs.T)
     quality = 1.0 - duel_costs(*duels[:4], one, two) - other.costs(one, two)
-    plan = Plan(pairs.astype(np.int32), quality, np.ones(len(pairs), np.bool_), found.pairs_seen)
+    seated = other.by_side(pairs).astype(np.int32)
+    plan = Plan(seated, quality, np.ones(len(pairs), np.bool_), found.pairs_seen)
     most = len(pairs) + math.fsum(batch.worth.tolist()) - found.bound
     return DuelPlan(plan, most / len(pairs) if len(pairs) else 0.0, found.is_optimal)
-
-
-def duels_of(batch: Batch) -> Duels:
-    """Return the players of a batch with all that is a gap of numbers: all kinds are the same."""
-    facts = batch.facts
-    terms = np.vstack([batch.terms, facts.gaps])
-    are_numeric = batch.rules[:, 0] <= PAIR_GAP
-    return Duels(
-        values=np.ascontiguousarray(facts.values, dtype=np.float64),
-        terms=np.ascontiguousarray(terms[terms[:, WEIGHT] != 0.0]),
-        rules=np.ascontiguousarray(batch.rules[are_numeric], dtype=np.float64),
-        reach=np.ascontiguousarray(batch.reach[are_numeric], dtype=np.float64),
-        worth=np.asarray(batch.worth, dtype=np.float64),
-    )

@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import ConfigError
-from evenmatch.solvers.batch.batch import COLUMN, KNEE, PAIR_GAP, SHAPE, STEP, TOP, WEIGHT
+from evenmatch.solvers.batch.batch import (
+    COLUMN,
+    KIND,
+    KNEE,
+    PAIR_GAP,
+    SHAPE,
+    STEP,
+    TOP,
+    WEIGHT,
+    Batch,
+)
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import CAPPED, RAW, shape_gap
 
@@ -51,6 +61,20 @@ class Duels(NamedTuple):
     def players(self) -> int:
         """Return the number of players."""
         return self.worth.shape[0]
+
+
+def duels_of(batch: Batch) -> Duels:
+    """Return the players of a batch with all that is a gap of numbers: all kinds are the same."""
+    facts = batch.facts
+    terms = np.vstack([batch.terms[batch.terms[:, KIND] <= PAIR_GAP], facts.gaps])
+    are_numeric = batch.rules[:, 0] <= PAIR_GAP
+    return Duels(
+        values=np.ascontiguousarray(facts.values, dtype=np.float64),
+        terms=np.ascontiguousarray(terms[terms[:, WEIGHT] != 0.0]),
+        rules=np.ascontiguousarray(batch.rules[are_numeric], dtype=np.float64),
+        reach=np.ascontiguousarray(batch.reach[are_numeric], dtype=np.float64),
+        worth=np.asarray(batch.worth, dtype=np.float64),
+    )
 
 
 def ladder(ratings: Floats, limits: Floats, *, worth: Floats | None = None) -> Duels:

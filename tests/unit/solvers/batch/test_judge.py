@@ -14,7 +14,7 @@ from evenmatch.solvers.batch.judge import judge
 from evenmatch.solvers.batch.reference import cost_of, is_legal
 from evenmatch.solvers.batch.scene import ILLEGAL, scene_of
 from evenmatch.solvers.batch.start import start_matches
-from tests.unit.solvers.batch.worlds import plain_batch, rich_batch
+from tests.unit.solvers.batch.worlds import plain_batch, rich_batch, strange_batch
 
 WORLDS = [
     plain_batch((3, 3), 40, 1),
@@ -27,6 +27,11 @@ WORLDS = [
     rich_batch((3, 3), 70, 7, free=1),
     rich_batch((6, 6), 70, 8),
     rich_batch((2, 3, 4), 70, 9, free=1),
+    strange_batch((5, 5), 80, 10),
+    strange_batch((2, 4), 80, 11, sides=True),
+    strange_batch((3, 3), 80, 12, sides=True),
+    strange_batch((1, 1, 1), 80, 13),
+    strange_batch((2, 2), 80, 14),
 ]
 
 
@@ -55,7 +60,7 @@ def test_judge_says_what_the_reference_says(batch: Batch) -> None:
             assert own == pytest.approx(1.0 - cost_of(batch, teams), abs=1e-9)
 
 
-@pytest.mark.parametrize("batch", WORLDS[:7])
+@pytest.mark.parametrize("batch", [*WORLDS[:7], WORLDS[-1], WORLDS[-2]])
 def test_energy_of_a_full_match_is_that_of_its_best_division(batch: Batch) -> None:
     scene = scene_of(batch)
     assert scene.is_divided

@@ -30,7 +30,7 @@ def random_facts(rng: np.random.Generator, n: int) -> Facts:
         if rng.random() < 0.5:
             facts = facts._replace(ping=symmetric(rng, n, 500.0))
         if rng.random() < 0.5:
-            facts = facts._replace(ping_max=rng.choice([150.0, 300.0, np.inf], n))
+            facts = facts._replace(ping_max=rng.choice([150.0, 300.0, np.inf], (2, n)))
     pairs = [(i, j) for i in range(n) for j in range(i) if rng.random() < 0.2]
     met = [[i, j, rng.random(), rng.integers(0, 2)] for i, j in pairs]
     facts = facts._replace(met=np.array(met).reshape(-1, 4), met_weight=0.3)

@@ -1,0 +1,371 @@
+"""How far one division of a match is from what rules allow, and what criteria beyond numbers cost.
+
+A rule that is broken counts by the players who would have to go where that can be said, so that a
+search gets nearer to a legal match step by step.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from evenmatch.solvers.batch.batch import (
+    ALL,
+    COLUMN,
+    FREE_SEATS,
+    HOME_GAP,
+    HOSTS_LACK,
+    KIND,
+    KNEE,
+    LISTED_GAP,
+    MATES,
+    PAIR_GAP,
+    PARTY_GAP,
+    PING_GAP,
+    RANK_GAP,
+    REGION_GAP,
+    TONGUES_GAP,
+    TOP,
+    WEIGHT,
+    WORDS_GAP,
+)
+from evenmatch.solvers.batch.board import BOARD, Board
+from evenmatch.solvers.batch.gaps import party_gap, raw_gap
+from evenmatch.solvers.batch.measures import ping_between, reaches
+from evenmatch.solvers.batch.scene import HAS_REGION, SCENE, Scene
+from evenmatch.solvers.kernel import kernel
+
+TIE = 1e-9
+"""Sums of regions that differ by less are equal."""
+ONE_HOST = 0.4
+"""Cost of a match with one host, see `cost.hosts`."""
+
+_ROW = f"{SCENE}, {BOARD}, int64"
+
+
+@kernel(f"int64({SCENE}, int64)", inline=True, allocates=False)
+def _team_at(scene: Scene, place: int) -> int:
+    team_start, team = scene[14], 0
+    while place >= team_start[team + 1]:
+        team += 1
+    return team
+
+
+@kernel("boolean(int64, boolean)", inline=True, allocates=False)
+def _counts(pairs: int, is_mate: bool) -> bool:
+    return pairs == ALL or (pairs == MATES) == is_mate
+
+
+@kernel(f"float64({SCENE}, int64, int64, int64)", allocates=False)
+def _ping(scene: Scene, attribute: int, i: int, j: int) -> float:
+    """Return the milliseconds between two players by one attribute; inf if nothing joins them."""
+    latencies, pings = scene[25][0], scene[25][1]
+    if attribute == 0:
+        return ping_between(scene[0], i, j)
+    if pings.shape[0] > 0:
+        return float(pings[attribute - 1, i, j])
+    least = np.inf
+    for region in range(latencies.shape[2]):
+        least = min(least, latencies[attribute, i, region] + latencies[attribute, j, region])
+    return least
+
+
+@kernel("float64(float64, float64, float64)", inline=True, allocates=False)
+def _cost_of_ms(ms: float, best: float, worst: float) -> float:
+    if not ms < worst:
+        return 1.0
+    return math.log(max(ms, best) / best) / math.log(worst / best)
+
+
+@kernel(f"float64({_ROW}, int64, float64, float64)", allocates=False)
+def _pings(scene: Scene, board: Board, row: int, column: int, best: float, worst: float) -> float:
+    """Return the mean cost of the pings of a match, or the largest one if `worst` is 0."""
+    seat, order = board[0], board[4]
+    total, count, most = 0.0, 0, 0.0
+    for a in range(seat.shape[1]):
+        if order[0, a] < 0:
+            continue
+        team = _team_at(scene, a)
+        for b in range(a + 1, seat.shape[1]):
+            if order[0, b] < 0 or not _counts(column % 3, _team_at(scene, b) == team):
+                continue
+            ping = _ping(scene, column // 3, seat[row, order[0, a]], seat[row, order[0, b]])
+            most = max(most, ping)
+            if worst > 0.0:
+                total += _cost_of_ms(ping, best, worst)
+            count += 1
+    return total / max(count, 1) if worst > 0.0 else most
+
+
+@kernel(f"Tuple((int64, float64))({_ROW}, int64)", allocates=False)
+def region_of(scene: Scene, board: Board, row: int, venue: int) -> tuple[int, float]:
+    """Return the region of a match, -1 if it has none, and its mean cost (or milliseconds).
+
+    Complexity:
+        O(k * regions).
+    """
+    seat, order = board[0], board[4]
+    costs = scene[25][3]
+    players, attribute = 0, scene[25][2][venue]
+    latencies = scene[25][0]
+    chosen, best, ms_best, most_best = -1, np.inf, np.inf, np.inf
+    for at in range(seat.shape[1]):
+        players += 1 if order[0, at] >= 0 else 0
+    for region in range(costs.shape[2]):
+        total = 0.0
+        for at in range(seat.shape[1]):
+            if order[0, at] >= 0:
+                total += costs[venue, seat[row, order[0, at]], region]
+                if total > best + TIE:
+                    break
+        if not total <= best + TIE or total == np.inf:
+            continue
+        ms, most = 0.0, 0.0
+        for at in range(seat.shape[1]):
+            if order[0, at] >= 0:
+                own = latencies[attribute, seat[row, order[0, at]], region]
+                ms += own
+                most = max(most, own)
+        is_less = total < best - TIE or ms < ms_best - TIE
+        if is_less or (ms <= ms_best + TIE and most < most_best):
+            chosen, best, ms_best, most_best = region, total, ms, most
+    return chosen, best / players if chosen >= 0 else 1.0
+
+
+@kernel(f"int64({_ROW}, int64, int64, float64)", allocates=False)
+def _too_far(scene: Scene, board: Board, row: int, venue: int, region: int, limit: float) -> int:
+    """Return for how many players of a match its region is too far, 0 if for none.
+
+    Where it is for some, those count who would have to go to make any region near enough.
+    """
+    seat, order = board[0], board[4]
+    latencies, attribute = scene[25][0], scene[25][2][venue]
+    fewest, is_near = seat.shape[1], region >= 0
+    if limit == np.inf:
+        return 0
+    if is_near:
+        for at in range(seat.shape[1]):
+            if order[0, at] >= 0 and (
+                latencies[attribute, seat[row, order[0, at]], region] > limit
+            ):
+                is_near = False
+    if is_near:
+        return 0
+    for each in range(latencies.shape[2]):
+        far = 0
+        for at in range(seat.shape[1]):
+            if order[0, at] >= 0:
+                is_far = not latencies[attribute, seat[row, order[0, at]], each] <= limit
+                far += 1 if is_far else 0
+        fewest = min(fewest, far)
+    return max(fewest, 1)
+
+
+@kernel(f"int64({_ROW}, int64)", allocates=False)
+def _hosts_lack(scene: Scene, board: Board, row: int, column: int) -> int:
+    """Return how many hosts are missing to two."""
+    seat, order, more = board[0], board[4], scene[25][8]
+    found = 0
+    for a in range(seat.shape[1]):
+        can_host = order[0, a] >= 0
+        for b in range(seat.shape[1]):
+            if can_host and b != a and order[0, b] >= 0:
+                one, two = seat[row, order[0, a]], seat[row, order[0, b]]
+                if column == 0:
+                    can_host = reaches(scene[0], one, two)
+                else:
+                    can_host = more[column - 1, one, two] != 0
+        found += 1 if can_host else 0
+    return 2 - min(2, found)
+
+
+@kernel(f"int64({_ROW}, int64)", allocates=False)
+def _odd_words(scene: Scene, board: Board, row: int, column: int) -> int:
+    """Return how many players have another word than most of the match."""
+    words, seat, order = scene[0][7], board[0], board[4]
+    players, most = 0, 0
+    for a in range(seat.shape[1]):
+        if order[0, a] < 0:
+            continue
+        players += 1
+        equal = 0
+        for b in range(seat.shape[1]):
+            if order[0, b] >= 0:
+                own = words[column, seat[row, order[0, a]]]
+                equal += 1 if words[column, seat[row, order[0, b]]] == own else 0
+        most = max(most, equal)
+    return players - most
+
+
+@kernel(f"int64({_ROW}, int64)", allocates=False)
+def _odd_tongues(scene: Scene, board: Board, row: int, column: int) -> int:
+    """Return how many players lack the element that most of the match share."""
+    tongues, seat, order = scene[0][9], board[0], board[4]
+    shared = np.uint64(0xFFFFFFFFFFFFFFFF)
+    players, most = 0, 0
+    for at in range(seat.shape[1]):
+        if order[0, at] >= 0:
+            shared &= tongues[column, seat[row, order[0, at]]]
+            players += 1
+    if shared != 0 or players == 0:
+        return 0
+    for bit in range(64):
+        count = 0
+        for at in range(seat.shape[1]):
+            if order[0, at] >= 0:
+                own = tongues[column, seat[row, order[0, at]]]
+                count += 1 if (own >> np.uint64(bit)) & np.uint64(1) else 0
+        most = max(most, count)
+    return players - most
+
+
+@kernel(f"int64({_ROW}, int64, float64)", allocates=False)
+def _listed_beyond(scene: Scene, board: Board, row: int, column: int, limit: float) -> int:
+    """Return how many pairs of a list are in a match although their gap is beyond a limit."""
+    seat, order = board[0], board[4]
+    first, listed, gaps = scene[25][4], scene[25][5], scene[25][6]
+    found = 0
+    for a in range(seat.shape[1]):
+        if order[0, a] < 0:
+            continue
+        player, team = seat[row, order[0, a]], _team_at(scene, a)
+        for at in range(first[player], first[player + 1]):
+            if listed[1, at] != column or not gaps[at] > limit:
+                continue
+            # Both ends have the entry; one of them counts it.
+            for b in range(a + 1, seat.shape[1]):
+                if order[0, b] >= 0 and seat[row, order[0, b]] == listed[0, at]:
+                    found += 1 if _counts(listed[2, at], _team_at(scene, b) == team) else 0
+    return found
+
+
+@kernel(f"int64({_ROW}, int64)", allocates=False)
+def _housemates(scene: Scene, board: Board, row: int, column: int) -> int:
+    """Return the most players of one household, counted as `cost.household_limit` says."""
+    seat, order, homes = board[0], board[4], scene[25][7]
+    most, pairs, home = 0, column % 3, column // 3
+    for a in range(seat.shape[1]):
+        if order[0, a] < 0:
+            continue
+        team = _team_at(scene, a)
+        for at in range(homes.shape[2]):
+            key = homes[home, seat[row, order[0, a]], at]
+            if key < 0:
+                continue
+            everywhere, mates = 0, 0
+            for b in range(seat.shape[1]):
+                if order[0, b] < 0:
+                    continue
+                for other in range(homes.shape[2]):
+                    if homes[home, seat[row, order[0, b]], other] == key:
+                        everywhere += 1
+                        mates += 1 if _team_at(scene, b) == team else 0
+            count = everywhere
+            if pairs == MATES:
+                count = mates
+            elif pairs != ALL and everywhere == mates:
+                count = 0
+            most = max(most, count)
+    return most
+
+
+@kernel(f"int64({_ROW}, float64, int64, int64, float64, float64)", allocates=False)
+def _broken(
+    scene: Scene,
+    board: Board,
+    row: int,
+    kind: float,
+    column: int,
+    region: int,
+    rank: float,
+    limit: float,
+) -> int:
+    """Return 0 if a rule beyond numbers holds, else by how much it is broken."""
+    if kind == REGION_GAP:
+        if column > 0:
+            region, _ = region_of(scene, board, row, column)
+        return _too_far(scene, board, row, column, region, limit)
+    if kind == PARTY_GAP:
+        return 1 if party_gap(scene, board, row) > limit else 0
+    if kind == RANK_GAP:
+        return 1 if rank > limit else 0
+    if kind == PING_GAP:
+        return 1 if _pings(scene, board, row, column, 0.0, 0.0) > limit else 0
+    if kind == HOSTS_LACK:
+        lack = _hosts_lack(scene, board, row, column)
+        return lack if lack > limit else 0
+    if kind == WORDS_GAP:
+        return _odd_words(scene, board, row, column) if limit < 1.0 else 0
+    if kind == TONGUES_GAP:
+        return _odd_tongues(scene, board, row, column) if limit < 1.0 else 0
+    if kind == LISTED_GAP:
+        return _listed_beyond(scene, board, row, column, limit)
+    if kind == HOME_GAP:
+        beyond = _housemates(scene, board, row, column) - limit
+        return math.ceil(beyond) if beyond > 0.0 else 0
+    return 0
+
+
+@kernel(f"int64({_ROW}, int64, float64)", allocates=False)
+def broken_rules(scene: Scene, board: Board, row: int, region: int, rank: float) -> int:
+    """Return how many rules the division in `order` breaks: limits of gaps, words, sides.
+
+    Args:
+        scene: The batch.
+        board: Its matches.
+        row: One of them.
+        region: Its region in the first venue.
+        rank: The mean rank of its roles, see `RANK_GAP`.
+    """
+    rules, reach, sides, seat, order = scene[11], scene[12], scene[25][9], board[0], board[4]
+    broken = 0
+    for q in range(rules.shape[0]):
+        narrow, wide = np.inf, -np.inf
+        for at in range(seat.shape[1]):
+            if order[0, at] >= 0:
+                limit = reach[q, seat[row, order[0, at]]]
+                narrow, wide = min(narrow, limit), max(wide, limit)
+        limit = wide if rules[q, 2] != 0.0 else narrow
+        kind, column = rules[q, 0], int(rules[q, 1])
+        if kind > FREE_SEATS:
+            broken += _broken(scene, board, row, kind, column, region, rank, limit)
+        elif raw_gap(scene, seat, row, order, kind, column) > limit:
+            broken += 1
+    tongues_weight = scene[0][10]
+    for w in range(tongues_weight.shape[0]):
+        if tongues_weight[w] == np.inf:
+            broken += _odd_tongues(scene, board, row, w)
+    if sides.shape[0] > 0:
+        for at in range(seat.shape[1]):
+            if order[0, at] >= 0:
+                side = sides[seat[row, order[0, at]]]
+                broken += 1 if side >= 0 and side != _team_at(scene, at) else 0
+    return broken
+
+
+@kernel(f"float64({_ROW})", allocates=False)
+def other_terms(scene: Scene, board: Board, row: int) -> float:
+    """Return the weighted costs of the terms that compare no numbers of a column."""
+    terms, total = scene[6], 0.0
+    for d in range(terms.shape[0]):
+        kind, column = terms[d, KIND], int(terms[d, COLUMN])
+        if kind <= PAIR_GAP:
+            continue
+        if kind == REGION_GAP:
+            _, cost = region_of(scene, board, row, column)
+        elif kind == PING_GAP:
+            cost = _pings(scene, board, row, column, terms[d, KNEE], terms[d, TOP])
+        else:
+            lack = _hosts_lack(scene, board, row, column)
+            cost = ONE_HOST if lack == 1 else lack / 2.0
+        total += terms[d, WEIGHT] * cost
+    return total
+
+
+@kernel(f"Tuple((int64, float64))({_ROW})", allocates=False)
+def first_region(scene: Scene, board: Board, row: int) -> tuple[int, float]:
+    """Return region and mean cost of the first venue, nothing where neither is asked for."""
+    if scene[16][HAS_REGION] == 0.0:
+        return -1, 0.0
+    return region_of(scene, board, row, 0)
