@@ -145,6 +145,30 @@ def test_burst_goes_on_turn_by_turn_and_leaves_no_legal_match() -> None:
     assert again.matched == []
 
 
+def test_turns_come_to_an_end_where_many_come_back() -> None:
+    watched = Watched()
+    made = Greedy(evaluations_max=1_000).matcher(QUEUE, seed=1)
+    assert isinstance(made, GreedyMatcher)
+    watched.matcher = made
+    tickets = list(heroes(200, pause=0.2))
+    turns = 0
+    for number, ticket in enumerate(tickets):
+        now = ticket.enqueued_at
+        watched.play([ticket])
+        gone = [t for t in tickets[: number + 1] if t.id not in watched.matched][:8]
+        for each in gone if number % 5 == 0 else ():
+            watched.call(watched.matcher.leave, each.id, now)
+            watched.call(watched.matcher.enter, each, now)
+        watched.decide(now, False)
+        while watched.wake_at < now + 0.1:
+            turns += 1
+            assert turns < 10_000
+            watched.decide(watched.wake_at, True)
+
+    assert watched.most <= 1_000
+    assert len(watched.matched) > 100
+
+
 @pytest.mark.parametrize(
     "queue",
     [

@@ -74,8 +74,11 @@ class GreedyMatcher(NoJobs):
         self._sequences: dict[str, int] = {}
         self._players = 0
         self._timers = Timers()
-        # By ticket the group that its timer stands for, () if there is none. Who is not in it, or
-        # whose group is no longer whole, has a timer that may be too early, never too late.
+        # Who is due, kept from turn to turn so that each goes on where it was.
+        self._due: list[_Due] = []
+        self._owners: dict[int, None] = {}
+        # By ticket the group of its timer, () if none; a timer without it, or whose group is no
+        # longer whole, may be too early, never too late.
         self._groups: dict[int, tuple[int, ...]] = {}
         # Groups that are first in order, not only soonest: by ticket the limit they were found by.
         self._first: dict[int, tuple[Limit | None, int]] = {}
@@ -125,10 +128,11 @@ class GreedyMatcher(NoJobs):
         groups: list[Grouping] = []
         until = math.nextafter(now, math.inf) if fired else now
         is_done = self._work(now, fired, groups)
-        # A search that had given up may find what is legal already, or hear that others left.
+        # A search that had given up may find what is legal already.
         while is_done and (self._has_doubts() or self._timers.next() < until):
             is_done = self._work(now, fired, groups)
-        wake_at = self._turns.end(self._timers.next(), is_done, now, fired)
+        wake_at = now if self._due else self._timers.next()
+        wake_at = self._turns.end(wake_at, is_done, now, fired)
         return Decision(tuple(groups), wake_at)
 
     def accepts(self, tickets: Sequence[Ticket], now: float) -> bool:
@@ -165,25 +169,26 @@ class GreedyMatcher(NoJobs):
 
     def _play(self, now: float, fired: bool, groups: list[Grouping]) -> bool:
         """Make the matches that are due; return whether none is left for the next turn."""
-        while due := [_Due(owner, owner) for owner in self._timers.pop_due(now, fired)]:
-            while due:
-                if not self._play_first(due, now, fired, groups):
-                    for each in due:
-                        if each.owner in self._pool:
-                            self._timers.put_back(each.owner)
-                    return False
-        return True
+        while True:
+            for owner in self._timers.pop_due(now, fired):
+                if owner not in self._owners:
+                    self._owners[owner] = None
+                    heapq.heappush(self._due, _Due(owner, owner))
+            if not self._due:
+                return True
+            if not self._play_first(self._due, now, fired, groups):
+                return False
 
     def _play_first(self, due: list[_Due], now: float, fired: bool, groups: list[Grouping]) -> bool:
         """Deal with the first who is due; return whether this turn sufficed."""
         first, owner = due[0], due[0].owner
         if owner not in self._pool:
-            heapq.heappop(due)
+            del self._owners[heapq.heappop(due).owner]
             return True
         if not self._is_settled(owner) and not self._settle(owner):
             return False
         if not self._timers.is_due(owner, now, fired):
-            heapq.heappop(due)
+            del self._owners[heapq.heappop(due).owner]
             return True
         ticket = self._pool[owner]
         if owner in self._returned and not first.group:
@@ -199,11 +204,12 @@ class GreedyMatcher(NoJobs):
             is_over, group = self._first_group(ticket, now, fired)
             if not is_over:
                 return False
-        heapq.heappop(due)
+        del self._owners[heapq.heappop(due).owner]
         groups.append(Grouping(tuple([each.id for each in group])))
         for each in group:
             self._remove(each.sequence)
         if owner in self._pool:
+            self._owners[owner] = None
             heapq.heappush(due, _Due(owner, owner))
         return True
 
@@ -252,7 +258,7 @@ class GreedyMatcher(NoJobs):
             return found
         end = len(self._table) if is_back else self._table.place(ticket)
         if not is_back and self._soonest.has_places:
-            # Those who wait longest, wherever they meet, before those who suit one place.
+            # Those who wait longest come before those who suit one place.
             limit, half = Limit(ticket.enqueued_at), effort.total // 2
             effort.total -= half
             found = yield from self._soonest.by(ticket, end, limit, effort)
@@ -320,11 +326,7 @@ class GreedyMatcher(NoJobs):
         return [self._pool[each] for each in self._groups[sequence]]
 
     def _candidates(self, ticket: Ticket, is_back: bool, effort: Effort) -> list[Ticket]:
-        """Return the others that a match may need, by age: of a kind no more than fit in.
-
-        Without rules tickets of one kind fill a match alike, so the first match in the order of
-        age takes the oldest of each.
-        """
+        """Return the others that a match without rules may need, by age, the oldest of each kind."""
         found: list[Key] = []
         for kind, line in self._lines.items():
             most = self._k // self._seats.sizes[kind] if self._has_lines else len(line)

@@ -84,10 +84,6 @@ class Timers:
             heapq.heappop(heap)
         return None
 
-    def put_back(self, sequence: int) -> None:
-        """Let a timer that was taken out as due be due again."""
-        heapq.heappush(self._heap, (self._timers[sequence].at, sequence))
-
     def pop_due(self, now: float, fired: bool) -> list[int]:
         """Take out the tickets whose instant has come; set their timers again, or drop them.
 
