@@ -326,7 +326,7 @@ class GreedyMatcher(NoJobs):
         return [self._pool[each] for each in self._groups[sequence]]
 
     def _candidates(self, ticket: Ticket, is_back: bool, effort: Effort) -> list[Ticket]:
-        """Return the others that a match without rules may need, by age, the oldest of each kind."""
+        """Return the others whom a match without rules may need, by age: the oldest of a kind."""
         found: list[Key] = []
         for kind, line in self._lines.items():
             most = self._k // self._seats.sizes[kind] if self._has_lines else len(line)
