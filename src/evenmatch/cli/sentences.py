@@ -354,7 +354,7 @@ def _asked(accept: Accept) -> Iterator[str]:
     yield f"Every player has {_seconds(accept.seconds)} to accept a match before it is made."
     if accept.repair:
         yield (
-            f"If somebody declines or is silent, only he is replaced: others are sought for "
+            f"If somebody declines or is silent, only they are replaced: others are sought for "
             f"{_seconds(accept.repair)}, at a loss of quality of {accept.loss_max:g} at the most."
         )
     else:
@@ -362,6 +362,11 @@ def _asked(accept: Accept) -> Iterator[str]:
 
 
 def _price(queue: Queue) -> str:
+    if queue.policy.partition(":")[0] == "rolling" and queue.target is not None:
+        return (
+            f"Players wait {_seconds(queue.target)} on average where enough of them play; what a "
+            f"match needs to start follows from that."
+        )
     return f"A second of one player's waiting costs {_number(queue.price)}."
 
 
