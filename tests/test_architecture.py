@@ -42,7 +42,7 @@ TABLE: dict[str, Row] = {
     "data": row(),
     "model": row("", "msgspec"),
     "cost": row("model", "msgspec numpy"),
-    "solvers": row("", "numpy numba llvmlite scipy highspy rustworkx"),
+    "solvers": row("", "numpy numba llvmlite highspy rustworkx"),
     "policies": row("model cost solvers", "msgspec numpy"),
     "engine": row("model cost solvers policies.base", "msgspec numpy"),
     "rules": row("model cost solvers", "msgspec"),

@@ -7,6 +7,8 @@ where a match is judged for good, `exact` asks for the logarithm itself.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +38,7 @@ from evenmatch.solvers.pairs import LOG, STEP_SLACK, shape_gap
 
 CELLS = 4096
 """Cells of a curve: a cost as a function of a gap or a ping, between 0 and its top."""
+CURVES_KEPT = 256
 BEST, WORST, CELLS_PER_MS, FROM_ENEMIES, FROM_MATES = range(5)
 """Numbers of `Measures.pings`; the last two say whether pings of such pairs cost or are limited."""
 
@@ -86,7 +89,7 @@ def measures_of(facts: Facts) -> Measures:
     """Return facts as kernels read them.
 
     Complexity:
-        O(n + links) and 4,096 logarithms for each curve.
+        O(n + links); 4,096 logarithms for each curve that is new.
     """
     best, worst = (float(ms) for ms in facts.ping_scale)
     of_enemies, of_mates, of_all, _ = (float(weight) for weight in facts.ping_weights)
@@ -125,8 +128,14 @@ def measures_of(facts: Facts) -> Measures:
 def curve_of(term: Floats) -> Singles:
     """Return the cost of gaps from 0 to the top of a logarithmic term, without its weight.
 
-    A term with a step gets a cell for each step, if that is fine enough for its gaps.
+    A term with a step gets a cell for each step, if that is fine enough for its gaps. It is kept
+    for the next batch of the queue, so it must not be written to.
     """
+    return _curve_of(*term.tolist())
+
+
+@lru_cache(maxsize=CURVES_KEPT)
+def _curve_of(*term: float) -> Singles:
     top = _curve_top(term)
     gaps = np.linspace(0.0, top, CELLS + 1)
     if term[SHAPE] == LOG:
@@ -134,17 +143,24 @@ def curve_of(term: Floats) -> Singles:
         costs /= math.log1p(term[TOP] / term[KNEE])
     else:
         costs = np.minimum(gaps, top) / top
-    return np.append(costs, costs[-1]).astype(np.float32)
+    return _kept(np.append(costs, costs[-1]))
 
 
-def _curve_top(term: Floats) -> float:
-    return float(term[TOP]) if term[TOP] > 0.0 and math.isfinite(term[TOP]) else 1.0
+def _curve_top(term: Sequence[float]) -> float:
+    return term[TOP] if term[TOP] > 0.0 and math.isfinite(term[TOP]) else 1.0
 
 
+@lru_cache(maxsize=CURVES_KEPT)
 def _ping_curve(best: float, worst: float) -> Singles:
     pings = np.maximum(np.linspace(0.0, worst, CELLS + 1), best)
     costs = np.clip(np.log(pings / best) / math.log(worst / best), 0.0, 1.0)
-    return np.append(costs, 1.0).astype(np.float32)
+    return _kept(np.append(costs, 1.0))
+
+
+def _kept(costs: Floats) -> Singles:
+    curve: Singles = costs.astype(np.float32)
+    curve.setflags(write=False)
+    return curve
 
 
 def _links(facts: Facts) -> tuple[Ints, Ints, Floats]:

@@ -2,9 +2,9 @@
 
 Parties that can take the same are of one kind, and what one can take of a team is a vector: players
 by role, or the size alone where there are no roles. Each kind has a price, and teams are filled one
-after the other, each as cheaply as can be; the price of a kind rises as it runs out. Then all begins
-again with prices that say what was scarce, until as many teams are found as prices or numbers prove
-to be the most: what no team is cheaper than divides all that the parties are worth.
+after the other, each as cheaply as can be; the price of a kind rises as it runs out. Then all
+begins again with prices that say what was scarce, until there are as many teams as can be. Prices
+prove that: no more teams than the price of all parties over that of the cheapest team.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.solvers.batch.batch import Flags, Floats, Ints
+from evenmatch.solvers.batch.batch import Flags, Floats, Ints, Places
 from evenmatch.solvers.kernel import kernel
 
 Vector = tuple[int, ...]
@@ -31,13 +31,16 @@ TABLE_MAX = 1 << 20
 """Most states times vectors."""
 PASSES = 12
 """Times that all teams are filled anew, at the most."""
-STEPS_MAX = 2_000_000
-"""Steps after which no other pass begins; a step takes some nanoseconds."""
+STEPS_MAX = 1_000_000
+"""Steps after which no other pass begins: a party in a state of a team, some nanoseconds each."""
 LEARN = 2.0
 """Exponent by which the price of a kind of which all were used rises from pass to pass."""
 REPEAT = 8
 """A team is filled again by its like for one in so many of the parties that are left."""
 SLACK = 1e-6
+"""What prices prove is rounded down, but not because of rounding errors."""
+TINY = 1e-12
+"""Smaller gains are none."""
 ROLES_IN_SETS = 6
 """With more roles not every set of them, but each alone and all together limit what is possible."""
 
@@ -77,8 +80,8 @@ def most_teams(
         Whole matches' worth of teams; None if there are too many ways to fill a team in part.
 
     Complexity:
-        `PASSES` times teams * parties that may be in one * states * vectors of a party, and no
-        pass begins after `STEPS_MAX` of these steps.
+        At most `PASSES` times teams * parties of kinds that may be in one * states steps, each of
+        the vectors of a party; no pass begins after `STEPS_MAX` steps.
     """
     table, vectors = _tabulated(kinds, counts, seats)
     if table is None:
@@ -125,7 +128,7 @@ def _tabulated(
         first=np.cumsum([0, *map(len, kinds)], dtype=np.int64),
         vectors=np.array([place[vector] for own in kinds for vector in own], dtype=np.int64),
         codes=rows @ radix,
-        fits=(rows[:, None, :] <= digits).all(axis=2).view(np.uint8),
+        fits=np.asarray((rows[:, None, :] <= digits).all(axis=2), dtype=np.uint8),
     )
     return table, vectors
 
@@ -157,6 +160,49 @@ def _most_by_roles(table: _Counts, vectors: Sequence[Vector], seats: Vector) -> 
 
 
 @kernel(
+    "int64(int64[::1], int64[::1], int64[::1], int64[::1], uint8[:,::1], int64[::1], "
+    "float64[::1], float64[::1], int32[:,::1], int64[::1])",
+    inline=True,
+    allocates=False,
+)
+def _find_cheapest(
+    most: Ints,
+    first: Ints,
+    vectors: Ints,
+    codes: Ints,
+    fits: Flags,
+    left: Ints,
+    price: Floats,
+    cost: Floats,
+    choice: Places,
+    own: Ints,
+) -> int:
+    """Find the cheapest way to each state of a team, party by party; return how many parties."""
+    full = fits.shape[1] - 1
+    cost[:] = np.inf
+    cost[0] = 0.0
+    used = 0
+    for kind in range(len(left)):
+        for _ in range(min(left[kind], most[kind])):
+            own[used] = kind
+            is_better = False
+            # The fullest states first, so that the party is not used twice.
+            for state in range(full, 0, -1):
+                choice[used, state] = -1
+                for option in range(first[kind], first[kind + 1]):
+                    vector = vectors[option]
+                    if fits[vector, state]:
+                        total = cost[state - codes[vector]] + price[kind]
+                        if total < cost[state] - TINY:
+                            cost[state], choice[used, state] = total, option
+                            is_better = True
+            used += 1
+            if not is_better:
+                break
+    return used
+
+
+@kernel(
     "Tuple((int64, float64, int64))(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], "
     "uint8[:,::1], float64[::1], int64, int64[::1], int64[::1], int64[::1])"
 )
@@ -175,50 +221,22 @@ def _fill_teams(
 ) -> tuple[int, float, int]:
     """Fill teams, each as cheaply as can be.
 
-    Args:
-        counts: And the next five, see `_Counts`.
-        weights: What all parties of a kind cost together, while none is used.
-        wanted: Teams that suffice.
-        picks: Takes the options of all teams.
-        starts: Takes where each team begins.
-        left: Takes the parties of each kind that are left.
-
-    Returns:
-        Teams; how many there are at most; steps taken.
+    `weights` is what all parties of a kind cost together while none is used. The options of all
+    teams go into `picks`, where each team begins into `starts`, and into `left` how many parties
+    of each kind remain. Returns how many teams were filled, how many can be, and steps taken.
     """
-    full = fits.shape[1] - 1
-    items = 0
+    full, items = fits.shape[1] - 1, 0
     for kind in range(len(counts)):
         items += min(counts[kind], most[kind])
         left[kind] = counts[kind]
     price = weights / counts
-    cost = np.zeros(full + 1)
-    choice = np.zeros((items, full + 1), dtype=np.int32)
+    cost, choice = np.zeros(full + 1), np.zeros((items, full + 1), dtype=np.int32)
     own, use = np.zeros(items, dtype=np.int64), np.zeros(len(counts), dtype=np.int64)
     teams, at, steps, bound = 0, 0, 0, 0.0
     starts[0] = 0
     while teams < wanted:
-        cost[:] = np.inf
-        cost[0] = 0.0
-        used = 0
-        for kind in range(len(counts)):
-            for _ in range(min(left[kind], most[kind])):
-                # The cheapest way to each state with one party more, the fullest states first.
-                own[used] = kind
-                is_better = False
-                for state in range(full, 0, -1):
-                    choice[used, state] = -1
-                    for option in range(first[kind], first[kind + 1]):
-                        vector = vectors[option]
-                        if fits[vector, state]:
-                            total = cost[state - codes[vector]] + price[kind]
-                            if total < cost[state] - 1e-12:
-                                cost[state], choice[used, state] = total, option
-                                is_better = True
-                used += 1
-                steps += full * (first[kind + 1] - first[kind])
-                if not is_better:
-                    break
+        used = _find_cheapest(most, first, vectors, codes, fits, left, price, cost, choice, own)
+        steps += used * full
         if teams == 0:
             bound = weights.sum() / cost[full]
         if cost[full] == np.inf:
@@ -236,12 +254,12 @@ def _fill_teams(
         for kind in range(len(counts)):
             if use[kind] > 0:
                 times = min(times, max(left[kind] // use[kind] // REPEAT, 1))
-        for again in range(times):
-            for place in range(size):
-                picks[begin + again * size + place] = picks[begin + place]
-            teams += 1
-            starts[teams] = begin + (again + 1) * size
+        for place in range(at, begin + times * size):
+            picks[place] = picks[place - size]
         at = begin + times * size
+        for _ in range(times):
+            teams += 1
+            starts[teams] = starts[teams - 1] + size
         for kind in range(len(counts)):
             if use[kind] > 0:
                 left[kind] -= times * use[kind]

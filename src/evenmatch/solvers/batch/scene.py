@@ -139,8 +139,9 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
         pairs: Its table of pairs; None = made here, for up to `PLAYERS_IN_TABLE` players.
         power: Exponent of qualities before they are summed; 0 = minus the squared shortfall.
     """
+    measures = measures_of(batch.facts)
     if pairs is None and batch.players <= PLAYERS_IN_TABLE:
-        pairs = tabulate(batch.facts, batch.seats)
+        pairs = tabulate(batch.facts, batch.seats, measures)
     costs = np.zeros((0, 0, 2), dtype=np.float32) if pairs is None else pairs.costs
     sizes = np.diff(batch.first)
     seats = tuple(int(n) for n in batch.seats)
@@ -175,7 +176,7 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
         trio = trio_parity(largest, batch.parity)
     has_floors = is_fixed and pairs is not None
     return Scene(
-        measures_of(batch.facts),
+        measures,
         shares_of(batch.facts, batch.seats),
         costs,
         costs.view(np.int32),

@@ -28,10 +28,11 @@ Pattern = tuple[int, ...]
 
 
 def start_matches(batch: Batch, order: str, rng: np.random.Generator) -> Places:
-    """Return matches of legal sizes, as many as parties allow.
+    """Return matches of legal sizes, as many as parties allow, or nearly so.
 
-    With roles and full teams, as many as parties and roles allow, and with roles for all; only
-    where there are thousands of ways to make up a team roles are left to the search.
+    With full teams, hardly ever fewer than the most; with roles, as many as parties and roles
+    allow, and with roles for all. Only where there are thousands of ways to fill a team in part
+    roles are left to the search, and the largest parties first must do where there are none.
 
     Args:
         batch: The batch.
@@ -44,7 +45,7 @@ def start_matches(batch: Batch, order: str, rng: np.random.Generator) -> Places:
         there sits on the bench.
 
     Complexity:
-        O(n log n).
+        O(n log n), and that of `most_teams`.
     """
     parties = _ordered(batch, order, rng)
     sizes = np.diff(batch.first)

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from evenmatch.solvers.batch.batch import Batch, empty_batch, empty_facts
 from evenmatch.solvers.batch.start import ORDERS, start_matches
 from tests.unit.solvers.batch.worlds import plain_batch
+
+SCENARIO = Path(__file__).parents[4] / "scenarios" / "hero_5v5.toml"
+POLICIES = ("rolling", "rounds", "rounds:solver=descent", "threshold")
+SEARCHES = f"""
+import sys
+
+sys.modules["scipy"] = sys.modules["highspy"] = None  # whoever imports them fails
+
+import msgspec
+from evenmatch.config import load_scenario
+from evenmatch.lab.simulate import simulate
+
+scenario = load_scenario({str(SCENARIO)!r})
+arrivals = msgspec.structs.replace(scenario.arrivals, duration=30.0)
+scenario = msgspec.structs.replace(scenario, arrivals=arrivals)
+for policy in {POLICIES!r}:
+    print(policy, simulate(scenario, policy=policy).summary["matches"])
+"""
 
 
 def batch_of(sizes: list[int], seats: list[int], seats_min: list[int] | None = None) -> Batch:
@@ -64,6 +86,16 @@ def test_every_order_is_legal_on_random_batches(order: str) -> None:
         seated = start_matches(batch, order, np.random.default_rng(seed))
         assert len(seated) == batch.matches_most
         check_legal(batch, seated)
+
+
+def test_searches_of_a_game_with_roles_do_without_scipy_and_highspy() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SEARCHES], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    made = dict(line.split() for line in done.stdout.splitlines())
+    assert tuple(made) == POLICIES
+    assert min(map(int, made.values())) > 0
 
 
 def check_legal(batch: Batch, seated: np.ndarray) -> None:
