@@ -140,8 +140,8 @@ weight = 0.1
 kind = "latency"
 attribute = "latency"
 pairs = "region"
-limit = 90.0
-expand = {rate = 1.0, max = 200.0}
+limit = 100.0
+expand = {rate = 2.0, max = 300.0}
 """
 HALO = Arrivals(
     process="file",

@@ -141,6 +141,8 @@ def _warnings(queue: Queue) -> Iterator[str]:
         yield from _without_deadline(queue)
     if queue.wait_max is not None and queue.on_deadline == "keep" and not _always_widens(queue):
         yield 'on_deadline = "keep": a ticket that nobody may play waits for ever'
+    if queue.target_wait is not None and not queue.policy.startswith("rolling"):
+        yield f"target_wait: the policy {queue.policy} does not keep it; rolling does"
     if queue.wait_price is None and queue.wait_max is None and queue.criteria:
         yield (
             "a player-second of waiting costs 1 because neither wait_price nor wait_max is given; "

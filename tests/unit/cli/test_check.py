@@ -41,6 +41,37 @@ def test_queue_is_told_in_sentences(capsys: pytest.CaptureFixture[str], tmp_path
     assert "warning" not in told
 
 
+def test_target_of_waits_is_told_and_a_policy_that_ignores_it_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    teams = QUEUE + 'players = 5\ntarget_wait = "1m30s"\n'
+    near = '[[queue.criteria]]\nkind = "spread"\nattribute = "rating"\n'
+    scale = 'scale = {kind = "linear", min = 0.0, max = 3000.0}\n'
+    told = check(capsys, tmp_path, teams + near + scale)
+    assert "Players wait 90 s on average where enough of them play" in told
+    assert "warning: queue duel: target_wait" not in told
+    told = check(capsys, tmp_path, teams + 'policy = "greedy"\n' + near + scale)
+    assert "target_wait: the policy greedy does not keep it; rolling does" in told
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ('"soon"', 'must be seconds, or a text such as "15s", "2m" or "1h30m", got "soon"'),
+        ("-3", "target_wait must be between"),
+        ("15\nwait_price = 0.1", "target_wait contradicts wait_price"),
+        ("60\nwait_max = 60", "target_wait must be below wait_max = 60 s"),
+    ],
+)
+def test_target_that_cannot_be_is_refused_in_a_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, given: str, sentence: str
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(f"{QUEUE}players = 5\ntarget_wait = {given}\n")
+    assert main(["check", str(path)]) == 2
+    assert sentence in capsys.readouterr().err
+
+
 def test_games_of_one_server_are_checked_one_after_the_other(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -411,19 +411,21 @@ def test_tickets_that_ended_after_the_snapshot_do_not_stop_explanations(policy: 
     enter(engine, 0.5, *(new_ticket(f"p{n}", 1500) for n in range(4)))
     for n in range(9):
         enter(engine, 1.0 + n / 64, new_ticket(f"t{n}", 1300 + n * 60))
+    # By then a search has seen them all.
+    hand_in(engine, Advance(3.0))
     starts = engine.pools["main"].matcher.starts()  # type: ignore[attr-defined]
     memories = engine.memories()
     ended = next(iter(starts))
-    hand_in(engine, Cancel(1.25, ended))
-    hand_in(engine, Configure(1.5, (teams,), pause=("main",)))
+    hand_in(engine, Cancel(3.25, ended))
+    hand_in(engine, Configure(3.5, (teams,), pause=("main",)))
     restarted = Engine(lambda queue: parse_policy(queue.policy))
     restarted.tables = engine.tables
     # The queue is paused, so its matcher decides nothing, and forgets nobody.
-    restarted.resume(2.0, memories)
+    restarted.resume(4.0, memories)
     kept = restarted.pools["main"].matcher.starts()  # type: ignore[attr-defined]
     assert ended not in kept
     assert set() < kept.keys() < starts.keys()
-    assert explain(restarted, next(iter(restarted.tables.waiting)), 2.0).queues
+    assert explain(restarted, next(iter(restarted.tables.waiting)), 4.0).queues
 
 
 def test_a_policy_whose_starts_fail_is_explained_as_one_that_says_nothing() -> None:

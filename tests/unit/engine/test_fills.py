@@ -83,6 +83,7 @@ def test_many_teams_with_free_seats_do_not_use_up_a_look_before_all_have_their_t
     even = Rule("imbalance", "rating", 50.0)
     house = House(Queue("main", Format((2,) * 10), rules=(even,), backfill="manual"))
     house.enter(1.0, *(new_ticket(f"player {seat}", 1500) for seat in range(20)))
+    house.pass_to(1.5)
     made = house.engine.tables.matches["s0-m1"].match
     for number in range(15):
         house.enter(1.5, new_ticket(f"bad {number}", 1900))
@@ -98,6 +99,7 @@ def test_newcomers_of_one_instant_are_all_divided_where_many_teams_have_free_sea
     even = Rule("imbalance", "rating", 50.0)
     house = House(Queue("main", Format((2,) * 10), rules=(even,), backfill="manual"))
     house.enter(1.0, *(new_ticket(f"player {seat}", 1500) for seat in range(20)))
+    house.pass_to(1.5)
     made = house.engine.tables.matches["s0-m1"].match
     house.open(2.0, *(team[0] for team in made.players), lease=600.0)
     bad = [new_ticket(f"bad {number}", 1900) for number in range(15)]
