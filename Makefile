@@ -26,8 +26,8 @@ setup: $(STAMP_DEV) ## make .venv with everything the project needs
 demo: $(STAMP_DEMO) ## run the demo on real arrivals: make demo ARGS="--seconds 20 --json"
 	@$(BIN)/evenmatch demo $(ARGS)
 
-test: $(STAMP_DEV) ## run all tests: make test ARGS="-k engine"
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(STAMP_DEV) ## run all tests, in a process a processor: make test ARGS="-k engine"
+	@$(BIN)/python -m pytest -n auto --dist loadscope $(ARGS)
 
 lint: $(STAMP_DEV) ## check style, formatting and types
 	@$(BIN)/ruff check .
