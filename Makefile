@@ -27,7 +27,7 @@ demo: $(STAMP_DEMO) ## run the demo on real arrivals: make demo ARGS="--seconds 
 	@$(BIN)/evenmatch demo $(ARGS)
 
 test: $(STAMP_DEV) ## run all tests, in a process a processor: make test ARGS="-k engine"
-	@$(BIN)/python -m pytest -n auto --dist loadscope $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: $(STAMP_DEV) ## check style, formatting and types
 	@$(BIN)/ruff check .

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -135,7 +135,8 @@ class RoundsMatcher:
         self._rate = ArrivalRate(1.0, memory.get("arrivals", ()))
         # The matches of the last round that have not started yet, by sequence.
         self._planned: list[list[int]] = [list(each) for each in memory.get("planned", ())]
-        self._spent: list[Any] | None = memory.get("spent")
+        # They start from then on.
+        self._go_on_at: float = memory.get("go_on_at") or -math.inf
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in."""
@@ -208,7 +209,7 @@ class RoundsMatcher:
             "asked_to": self._asked_to,
             "arrivals": self._rate.memory(),
             "planned": [list(each) for each in self._planned],
-            "spent": self._spent,
+            "go_on_at": self._go_on_at if self._go_on_at > -math.inf else None,
         }
 
     def promise(self, ticket_id: str, now: float) -> Promise | None:
@@ -230,7 +231,7 @@ class RoundsMatcher:
     def _start(self, now: float, fired: bool) -> tuple[Grouping, ...]:
         """Start matches of the last round; the rules have the last word."""
         groups: list[Grouping] = []
-        if self._spent == [now, fired]:
+        if not (self._go_on_at < now or (self._go_on_at == now and fired)):
             return ()
         for _ in range(STARTS_MAX):
             if not self._planned:
@@ -248,11 +249,11 @@ class RoundsMatcher:
                 for ticket in tickets:
                     self._forget(ticket.id)
         self._rest()
-        self._spent = [now, fired] if self._planned else None
+        self._go_on_at = now + TICK if fired else now
         return tuple(groups)
 
     def _wake_at(self, now: float, fired: bool) -> float:
-        at = now if self._planned else self._round_at(now)
+        at = min(self._go_on_at, self._round_at(now)) if self._planned else self._round_at(now)
         return max(at, now + TICK) if fired else max(at, now)
 
     def _round_at(self, now: float) -> float:

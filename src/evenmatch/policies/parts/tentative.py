@@ -164,10 +164,8 @@ class SearchingMatcher:
         self._search_at: float = _number(memory.get("search_at"), -math.inf)
         self._searched_at: float = _number(memory.get("searched_at"), math.inf)
         self._changed_at: float = memory.get("changed_at", 0.0)
-        # The instant at which as many matches started as may start at once.
-        self._spent: tuple[float, bool] | None = None
-        if (spent := memory.get("spent")) is not None:
-            self._spent = (spent[0], spent[1])
+        # From then on matches may start again, after as many as may start at once.
+        self._go_on_at: float = _number(memory.get("go_on_at"), -math.inf)
         self._returning = bool(memory)
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
@@ -256,7 +254,7 @@ class SearchingMatcher:
                 msgspec.to_builtins(msgspec.structs.replace(each, start_at=0.0))
                 for each in self._matches
             ],
-            "spent": self._spent and list(self._spent),
+            "go_on_at": _or_none(self._go_on_at),
             "number": self._number,
             "newest": self._newest,
             "has_news": self._has_news or self._running is not None,
@@ -337,7 +335,7 @@ class SearchingMatcher:
     def _start(self, now: float, fired: bool) -> list[Grouping]:
         """Start matches that are due, the best first; the rules have the last word."""
         groups: list[Grouping] = []
-        if self._spent == (now, fired):
+        if not _is_due(self._go_on_at, now, fired):
             return groups
         for _ in range(STARTS_MAX):
             due = [each for each in self._matches if _is_due(each.start_at, now, fired)]
@@ -362,12 +360,12 @@ class SearchingMatcher:
             self.rule.played(match, tickets, now)
             self._news(now)
             self._time_starts()
-        self._spent = (now, fired)
+        self._go_on_at = now + TICK if fired else now
         return groups
 
     def _wake_at(self, now: float, fired: bool) -> float:
         at = min((each.start_at for each in self._matches), default=math.inf)
-        at = min(at, self.rule.next_at, self._next_search())
+        at = min(max(at, self._go_on_at), self.rule.next_at, self._next_search())
         return max(at, now + TICK) if fired else max(at, now)
 
 
