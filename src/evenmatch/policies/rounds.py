@@ -16,7 +16,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import PARTS_MAX, Decision, Grouping, Job, JobResult, Matcher, Memory
 from evenmatch.policies.parts.arrival_rate import ArrivalRate
-from evenmatch.policies.parts.clock import RoundClock
+from evenmatch.policies.parts.clock import RoundClock, is_due
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.parts.search_job import SearchJob, effort_of, found_in, seed_of
 from evenmatch.policies.parts.tentative import STARTS_MAX, TICK, WRITTEN
@@ -231,7 +231,7 @@ class RoundsMatcher:
     def _start(self, now: float, fired: bool) -> tuple[Grouping, ...]:
         """Start matches of the last round; the rules have the last word."""
         groups: list[Grouping] = []
-        if not (self._go_on_at < now or (self._go_on_at == now and fired)):
+        if not is_due(self._go_on_at, now, fired):
             return ()
         for _ in range(STARTS_MAX):
             if not self._planned:

@@ -14,6 +14,11 @@ from typing import Any
 from evenmatch.cost.expansion import round_up
 
 
+def is_due(at: float, now: float, fired: bool) -> bool:
+    """Return whether an instant has come; at its very moment only when fired."""
+    return at < now or (at == now and fired)
+
+
 class RoundClock:
     """When the next round is due, from a memory or from the first entry on.
 
@@ -40,7 +45,7 @@ class RoundClock:
 
     def is_due(self, now: float, fired: bool) -> bool:
         """Return whether the next round has come; at its very instant only when fired."""
-        return self.round_at < now or (self.round_at == now and fired)
+        return is_due(self.round_at, now, fired)
 
     def move_on(self, now: float) -> None:
         """Set the first round after `now`."""

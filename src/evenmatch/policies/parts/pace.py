@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenmatch.cost.expansion import round_up
+from evenmatch.policies.parts.clock import is_due
 
 SLOTS = 32
 """Arrivals within this part of T are counted together."""
@@ -134,7 +135,7 @@ class Pace:
 
     def advance(self, now: float, fired: bool) -> None:
         """Let time pass: who came T seconds ago should leave."""
-        while self._coming and _is_due(self._coming[0][0], now, fired):
+        while self._coming and is_due(self._coming[0][0], now, fired):
             due, players = self._coming.popleft()
             self._to(due)
             usual = self._usual
@@ -201,7 +202,3 @@ class Pace:
 
     def _bounded(self, target: float) -> float:
         return min(max(target, min(TARGET_MIN, self._high)), self._high)
-
-
-def _is_due(at: float, now: float, fired: bool) -> bool:
-    return at < now or (at == now and fired)

@@ -24,6 +24,7 @@ from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Memory
+from evenmatch.policies.parts.clock import is_due
 from evenmatch.policies.parts.search_job import Effort, SearchJob, found_in, seed_of
 from evenmatch.policies.parts.search_pool import SearchPool
 
@@ -203,7 +204,7 @@ class SearchingMatcher:
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Start the matches that are due, and ask for a search where something has changed."""
         self._end_return()
-        if self.rule.next_at < now or (self.rule.next_at == now and fired):
+        if is_due(self.rule.next_at, now, fired):
             self.rule.advance(now, fired)
             self._time_starts()
         groups = self._start(now, fired)
@@ -335,10 +336,10 @@ class SearchingMatcher:
     def _start(self, now: float, fired: bool) -> list[Grouping]:
         """Start matches that are due, the best first; the rules have the last word."""
         groups: list[Grouping] = []
-        if not _is_due(self._go_on_at, now, fired):
+        if not is_due(self._go_on_at, now, fired):
             return groups
         for _ in range(STARTS_MAX):
-            due = [each for each in self._matches if _is_due(each.start_at, now, fired)]
+            due = [each for each in self._matches if is_due(each.start_at, now, fired)]
             if not due:
                 return groups
             match = max(due, key=lambda each: (self.rule.value(each, now), -each.tickets[0]))
@@ -387,7 +388,3 @@ def _number(value: float | None, absent: float) -> float:
 
 def _or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _is_due(at: float, now: float, fired: bool) -> bool:
-    return at < now or (at == now and fired)
