@@ -30,7 +30,7 @@ from evenmatch.policies.parts.search_pool import SearchPool
 
 STARTS_MAX = 4
 """Matches that one decision starts at the most; the others start in the next, right afterwards."""
-PACE = 10_000.0
+PACE = 7_500.0
 """Evaluations a second: a small search is soon followed by the next, a large one after `every`."""
 BEAT_GROWTH = 0.125
 """While rules widen and nothing else happens, searches become the rarer the longer that lasts."""
