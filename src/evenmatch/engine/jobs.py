@@ -45,11 +45,21 @@ class RunningJob(msgspec.Struct, frozen=True):
         groups = result.matches
         if type(groups) is not tuple or not all(map(_is_group, groups)):
             raise PolicyError("the matches of a JobResult must be tuples of ticket ids")
+        if not _is_plain(result.data):
+            raise PolicyError("the data of a JobResult must be a dict that JSON brings back equal")
         return result
 
     def settle(self, plan: JobResult, now: float) -> Settle:
         """Return the input that hands a plan in."""
         return Settle(now, self.queue, self.number, plan.matches, dict(plan.data))
+
+
+def _is_plain(data: object) -> bool:
+    """Return whether a journal gives data back as they are."""
+    try:
+        return type(data) is dict and bool(msgspec.json.decode(msgspec.json.encode(data)) == data)
+    except (TypeError, ValueError):
+        return False
 
 
 def _is_group(group: object) -> bool:

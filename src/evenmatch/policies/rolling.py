@@ -21,6 +21,8 @@ from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher, Ten
 
 EFFORTS = Bounds(1, 100_000, "between 1 and 100,000 evaluations a player")
 SPREADS = Bounds(0.1, 100.0, "between 0.1 and 100")
+SEATS_MAX = 1_000
+"""Seats of the largest match; a search holds the players of two at least."""
 PLAYERS_MAX = 400
 """Players whom a search holds: its time grows with their square, what it finds hardly any more."""
 SEARCHES = 0.1
@@ -68,7 +70,7 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
     serves_overdue = True
     fills = False
     jobs = True
-    evaluations_max = PLAYERS_MAX + 2 * STARTS_MAX
+    evaluations_max = 2 * SEATS_MAX + STARTS_MAX
 
     target_wait: float | None = None
     effort: int = 200
@@ -104,9 +106,8 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
             queue,
             _ByPace(pace, known.get("rule", {})),
             effort_of(queue, parts=1, each=self.effort),
-            players_max=max(PLAYERS_MAX, queue.format.k),
+            players_max=max(PLAYERS_MAX, 2 * queue.format.k),
             wait_max=round_up(wait_max) if wait_max < math.inf else wait_max,
-            every=SEARCHES * pace.target,
             seed=seed,
             memory=known,
             halves=target is None,
@@ -125,11 +126,17 @@ class _ByPace:
     def next_at(self) -> float:
         return self.pace.next_at
 
-    def entered(self, ticket: Ticket, now: float, *, is_return: bool) -> None:
-        if is_return:
-            self.pace.left(-ticket.size, now)
-        else:
-            self.pace.came(ticket.size, now)
+    @property
+    def every(self) -> float:
+        return SEARCHES * self.pace.target
+
+    def restored(self, tickets: Mapping[int, Ticket]) -> None:
+        self._stuck = {each: size for each, size in self._stuck.items() if each in tickets}
+        players = sum(ticket.size for ticket in tickets.values())
+        self.pace.restored(players - sum(self._stuck.values()))
+
+    def entered(self, ticket: Ticket, now: float) -> None:
+        self.pace.came(ticket.size, ticket.enqueued_at, now)
 
     def left(self, ticket: Ticket, now: float) -> None:
         self.pace.left(ticket.size - self._stuck.pop(ticket.sequence, 0), now)

@@ -30,7 +30,7 @@ SKIPS = Bounds(1, 1_000_000, "between 1 and 1,000,000 rounds")
 WAITING_WORTH = 0.01
 """Quality that a match gains by seating a player who sat out a round, for each round."""
 URGENT = 1.0
-"""The same once he has sat out as many rounds as he may."""
+"""The same once they have sat out as many rounds as they may."""
 
 
 class Promise(msgspec.Struct, frozen=True):
@@ -131,7 +131,9 @@ class RoundsMatcher:
         self._is_lost: bool = memory.get("is_running", False)
         self._sat_out: dict[int, int] = dict(memory.get("sat_out", ()))
         self._newest: int = memory.get("newest", 0)
-        self._asked_to: int = memory.get("asked_to", 0)
+        # Who takes part in the running round, and whether others have come since it began.
+        self._asked: dict[int, None] = dict.fromkeys(memory.get("asked", ()))
+        self._has_news: bool = memory.get("has_news", False)
         self._rate = ArrivalRate(1.0, memory.get("arrivals", ()))
         # The matches of the last round that have not started yet, by sequence.
         self._planned: list[list[int]] = [list(each) for each in memory.get("planned", ())]
@@ -145,6 +147,7 @@ class RoundsMatcher:
         self._roster.enter(entry)
         self._roster.write_some(WRITTEN)
         self.evaluations += 1
+        self._has_news = True
         if entry.sequence > self._newest:
             self._newest = entry.sequence
             self._rate.note(now)
@@ -170,7 +173,8 @@ class RoundsMatcher:
         self._is_lost = False
         if not self._is_running:
             # Who came since the running round began takes no part in it, and does not sit it out.
-            self._asked_to = self._newest
+            self._asked = dict.fromkeys(self._roster.tickets)
+            self._has_news = False
         if self._clock is not None:
             self._clock.move_on(now)
         self._began_at = now
@@ -193,7 +197,7 @@ class RoundsMatcher:
         ]
         seated = {sequence for match in self._planned for sequence in match}
         for sequence in tickets:
-            if sequence <= self._asked_to and sequence not in seated:
+            if sequence in self._asked and sequence not in seated:
                 self._sat_out[sequence] = self._sat_out.get(sequence, 0) + 1
         return self.decide(now)
 
@@ -206,7 +210,8 @@ class RoundsMatcher:
             "is_running": self._is_running or self._is_lost,
             "sat_out": [[sequence, count] for sequence, count in self._sat_out.items()],
             "newest": self._newest,
-            "asked_to": self._asked_to,
+            "asked": list(self._asked),
+            "has_news": self._has_news,
             "arrivals": self._rate.memory(),
             "planned": [list(each) for each in self._planned],
             "go_on_at": self._go_on_at if self._go_on_at > -math.inf else None,
@@ -265,8 +270,7 @@ class RoundsMatcher:
         if self._began_at is None or self._is_running:
             return math.inf
         wanted = self._chosen.players
-        has_news = self._newest > self._asked_to
-        if wanted is not None and has_news and self._roster.players >= wanted:
+        if wanted is not None and self._has_news and self._roster.players >= wanted:
             return now
         assert self._chosen.wait_max is not None
         return self._began_at + round_up(self._chosen.wait_max)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -17,6 +17,7 @@ from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.parts.search_job import effort_of
 from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher, Tentative
+from evenmatch.policies.rolling import SEATS_MAX
 
 QUALITIES = Bounds(0.0, 1.0, "between 0 and 1")
 FALLS = Bounds(0.0, 1.0, "between 0 and 1 a second")
@@ -65,7 +66,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     serves_overdue = True
     fills = False
     jobs = True
-    evaluations_max = PLAYERS_MAX + 2 * STARTS_MAX
+    evaluations_max = 2 * SEATS_MAX + STARTS_MAX
 
     quality: float = 0.85
     relax: float = 0.001
@@ -89,9 +90,8 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
             queue,
             _ByRequirement(self, known.get("rule", {})),
             effort_of(queue, parts=1, each=self.effort),
-            players_max=max(PLAYERS_MAX, queue.format.k),
-            wait_max=min(self.wait_max, queue.wait_max or math.inf),
-            every=EVERY,
+            players_max=max(PLAYERS_MAX, 2 * queue.format.k),
+            wait_max=round_up(min(self.wait_max, queue.wait_max or math.inf)),
             seed=seed,
             memory=known,
         )
@@ -105,12 +105,22 @@ class _ByRequirement:
         self._values: deque[float] = deque(memory.get("values", ()))
         self._ordered = sorted(self._values)
         self._falls: dict[int, float] = dict(memory.get("falls", ()))
+        self._noted: int = memory.get("noted", 0)
 
     @property
     def next_at(self) -> float:
         return math.inf
 
-    def entered(self, ticket: Ticket, now: float, *, is_return: bool) -> None:
+    @property
+    def every(self) -> float:
+        return EVERY
+
+    def restored(self, tickets: Mapping[int, Ticket]) -> None:
+        self._falls = {each: fall for each, fall in self._falls.items() if each in tickets}
+        for ticket in tickets.values():
+            self.entered(ticket, 0.0)
+
+    def entered(self, ticket: Ticket, now: float) -> None:
         del now
         if ticket.sequence not in self._falls:
             self._falls[ticket.sequence] = self._fall_of(ticket)
@@ -145,11 +155,12 @@ class _ByRequirement:
 
     def value(self, match: Tentative, now: float) -> float:
         """The match that has been good enough for longest comes first."""
-        return now - match.start_at
+        return now - (match.start_at or 0.0)
 
     def memory(self) -> Memory:
         return {
             "values": list(self._values),
+            "noted": self._noted,
             "falls": [[sequence, fall] for sequence, fall in self._falls.items()],
         }
 
@@ -164,8 +175,14 @@ class _ByRequirement:
         own = math.fsum(numbers) / len(numbers)
         below = bisect_left(self._ordered, own)
         is_top = bool(self._values) and below >= TOP * len(self._values)
+        if ticket.sequence > self._noted:
+            self._note(ticket, own)
+        return self._chosen.relax / (self._chosen.patience if is_top else 1.0)
+
+    def _note(self, ticket: Ticket, own: float) -> None:
+        """Count a value among the last; those of who only comes back are there already."""
+        self._noted = ticket.sequence
         if len(self._values) == LAST:
             del self._ordered[bisect_left(self._ordered, self._values.popleft())]
         self._values.append(own)
         insort(self._ordered, own)
-        return self._chosen.relax / (self._chosen.patience if is_top else 1.0)

@@ -126,7 +126,8 @@ class _Strays(_Slow):
         k = self.queue.format.k
         ids = tuple(islice(self.waiting, k))
         with Guard(self.case, STRAYS, f"settle(JobResult({number}, ...), {now})"):
-            decision = self.matcher.settle(JobResult(number, (ids,) if len(ids) == k else ()), now)
+            groups = (ids,) if len(ids) == k else ()
+            decision = self.matcher.settle(JobResult(number, groups, self.plan.data), now)
         if found := found_in(decision):
             self.case.broken(STRAYS, f"at {now} s it {found}")
 

@@ -20,8 +20,8 @@ def settled() -> Pace:
 
 def test_lag_grows_by_who_came_a_target_ago_and_falls_by_who_leaves() -> None:
     pace = settled()
-    pace.came(2, 0.0)
-    pace.came(1, 8.0)
+    pace.came(2, 0.0, 0.0)
+    pace.came(1, 8.0, 8.0)
     pace.advance(T - 1.0, True)
     assert pace.lag == 0.0
     pace.advance(T + T / SLOTS, True)
@@ -74,7 +74,7 @@ def test_mean_wait_is_the_target_whatever_matches_are_worth(rate: float) -> None
     for _ in range(int(4_000 + 40 * T * rate)):
         now += rng.expovariate(rate)
         pace.advance(now, True)
-        pace.came(1, now)
+        pace.came(1, now, now)
         waiting.append(now)
         # What chance offers is the better, the more there are to choose from.
         quality = max(rng.gauss(0.7, 0.1) for _ in range(1 + len(waiting) // 8))
@@ -110,7 +110,7 @@ def test_memory_brings_everything_back() -> None:
     pace = pace_of()
     for second in range(80):
         pace.advance(float(second), True)
-        pace.came(1 + second % 3, float(second))
+        pace.came(1 + second % 3, float(second), float(second))
         if second % 7 == 6:
             pace.expect([0.7])
             pace.played(0.7 + 0.01 * (second % 5), 4, 3.0, float(second))

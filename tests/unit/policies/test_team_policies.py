@@ -1,5 +1,6 @@
 """What `rounds`, `threshold` and `rolling` promise, each on small pools."""
 
+import json
 import time
 
 import pytest
@@ -260,3 +261,57 @@ def _seconds_of(matcher: Matcher, more: list[Ticket]) -> float:
 def test_parameters_that_cannot_work_are_refused(spec: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         matcher_of(spec)
+
+
+def later(spec: str, before: Matcher, queue: Queue = TEAMS) -> Matcher:
+    """Return a matcher made of the memory of another one, as a snapshot keeps it."""
+    memory = json.loads(json.dumps(before.memory()))
+    return parse_policy(spec).matcher(queue, seed=1, memory=memory)
+
+
+@pytest.mark.parametrize("spec", ["rolling", "threshold:quality=0.99,relax=0.001"])
+def test_memory_may_know_others_than_those_who_wait(spec: str) -> None:
+    old = matcher_of(spec)
+    gone = [ticket(f"g{n}", 90.0 * n, sequence=n) for n in range(1, 9)]
+    enter(old, gone)
+    play(old, 0.0, 2.0)
+    again = later(spec, old)
+    # Of those who waited some are gone, and two come back who were in no pool then.
+    enter(again, [*gone[:3], ticket("x", 500.0, at=1.0, sequence=4)], 5.0)
+    again.leave("g1", 5.0)
+    more = [ticket(f"n{n}", 500.0, at=5.0, sequence=n) for n in range(20, 24)]
+    enter(again, more, 5.0)
+    assert sum(count for _, count in play(again, 5.0, 400.0)) >= 1
+
+
+def test_pace_after_a_restart_is_that_of_those_who_wait() -> None:
+    old = matcher_of("rolling:target_wait=15")
+    enter(old, [ticket(f"g{n}", float(900 * (n % 2)), sequence=n) for n in range(1, 100, 2)])
+    again = later("rolling:target_wait=15", old)
+    play(again, 100.0, 101.0)
+    assert again.memory()["rule"]["lag"] == -sum(
+        players for _, players in again.memory()["rule"]["coming"]
+    )
+
+
+def test_everybody_is_searched_for_though_nobody_comes() -> None:
+    apart = Queue("twos", TEAMS.format, TEAMS.criteria, (Rule("same", "mode"),))
+    matcher = matcher_of("rolling:effort=20", apart)
+    pool = [ticket(f"a{n}", 500.0, mode=f"m{n}", sequence=n) for n in range(1, 601)]
+    for n in range(350, 354):
+        pool[n] = ticket(f"a{n + 1}", 500.0, mode="open", sequence=n + 1)
+    enter(matcher, pool)
+    assert sum(count for _, count in play(matcher, 0.0, 300.0, most=1)) == 1
+
+
+def test_nobody_rests_once_the_pool_is_small() -> None:
+    apart = Queue("twos", TEAMS.format, TEAMS.criteria, (Rule("same", "mode"),))
+    matcher = matcher_of("rolling:effort=20", apart)
+    old = [ticket(f"old{n}", 500.0, mode="open", sequence=n) for n in range(1, 4)]
+    crowd_apart = [ticket(f"a{n}", 500.0, mode=f"m{n}", sequence=n) for n in range(4, 604)]
+    enter(matcher, [*old, *crowd_apart])
+    play(matcher, 0.0, 30.0)
+    for each in crowd_apart:
+        matcher.leave(each.id, 30.0)
+    matcher.enter(ticket("fourth", 500.0, at=31.0, mode="open", sequence=700), 31.0)
+    assert sum(count for _, count in play(matcher, 31.0, 40.0)) == 1

@@ -1,4 +1,4 @@
-"""What each player costs in each role: the criterion `role_rank`, and which roles he takes."""
+"""What each player costs in each role: the criterion `role_rank`, and which roles they take."""
 
 from __future__ import annotations
 

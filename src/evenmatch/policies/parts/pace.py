@@ -21,6 +21,8 @@ price.
 from __future__ import annotations
 
 import math
+import operator
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -118,18 +120,31 @@ class Pace:
             return -math.inf
         return self._scale**2 * missing / (self._spread * self.deviation)
 
-    def came(self, players: int, now: float) -> None:
-        """Count players who have just come."""
-        self._recent += players
+    def came(self, players: int, at: float, now: float) -> None:
+        """Count players who came at an instant, which may lie back: they wait again, say."""
         width = self.target / SLOTS
-        due = now + round_up(self.target + width / 2.0)
-        if self._coming and due - self._coming[-1][0] < width:
-            self._coming[-1][1] += players
-        else:
+        due = at + round_up(self.target + width / 2.0)
+        if due <= now:
+            self.left(-players, now)
+            return
+        self._recent += players
+        if not self._coming or due >= self._coming[-1][0] + width:
             self._coming.append([due, float(players)])
+            return
+        place = bisect_left(self._coming, due, key=operator.itemgetter(0))
+        if place < len(self._coming) and self._coming[place][0] - due < width:
+            self._coming[place][1] += players
+        elif place and due - self._coming[place - 1][0] < width:
+            self._coming[place - 1][1] += players
+        else:
+            self._coming.insert(place, [due, float(players)])
+
+    def restored(self, players: int) -> None:
+        """Take the lag from the players who wait: a memory may be older than they are."""
+        self.lag = players - self._recent
 
     def left(self, players: int, now: float) -> None:
-        """Count players who have left, or, if negative, come back."""
+        """Count players who have left; a negative number lets some lag behind."""
         self._to(now)
         self.lag -= players
 

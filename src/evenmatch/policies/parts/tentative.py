@@ -13,7 +13,7 @@ the matcher is asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -30,14 +30,18 @@ from evenmatch.policies.parts.search_pool import SearchPool
 
 STARTS_MAX = 4
 """Matches that one decision starts at the most; the others start in the next, right afterwards."""
-PACE = 7_500.0
-"""Evaluations a second: a small search is soon followed by the next, a large one after `every`."""
+EVALUATIONS_PER_SECOND = 7_500.0
+"""A small search is soon followed by the next, a large one after `StartRule.every`."""
 BEAT_GROWTH = 0.125
 """While rules widen and nothing else happens, searches become the rarer the longer that lasts."""
 WRITTEN = 4
 """Tickets whose facts are written into columns with each call: they come one by one, and so no
 search begins with writing thousands."""
 TICK = 1.0 / TICKS
+LONG_AGO = 3_600.0
+"""Seconds before its newest ticket came from which on any match that is due could have started."""
+REFUSED_MAX = 64
+"""Matches remembered that rules refused after a search had found them."""
 
 
 class Tentative(msgspec.Struct):
@@ -51,7 +55,7 @@ class Tentative(msgspec.Struct):
         oldest: When the first did.
         mean: The mean of when they came.
         scatter: The mean square of the differences from it.
-        start_at: When it starts.
+        start_at: When it starts; None if it never does as things stand.
         after: Rules allow it from then on; None if they do already.
     """
 
@@ -62,7 +66,7 @@ class Tentative(msgspec.Struct):
     oldest: float
     mean: float
     scatter: float
-    start_at: float = math.inf
+    start_at: float | None = None
     after: float | None = None
 
 
@@ -74,7 +78,16 @@ class StartRule(Protocol):
         """Return the next instant at which the rule itself changes."""
         ...
 
-    def entered(self, ticket: Ticket, now: float, *, is_return: bool) -> None:
+    @property
+    def every(self) -> float:
+        """Return the seconds between two searches of a large pool, and while rules widen."""
+        ...
+
+    def restored(self, tickets: Mapping[int, Ticket]) -> None:
+        """Hear who waits after a restart: a memory may know others, and not all of them."""
+        ...
+
+    def entered(self, ticket: Ticket, now: float) -> None:
         """Hear of a ticket that waits, for the first time or again."""
         ...
 
@@ -122,7 +135,6 @@ class SearchingMatcher:
         effort: Of each search.
         players_max: Players whom a search holds.
         wait_max: Who has waited so long starts with the best match there is, s.
-        every: Seconds between two searches of a large pool, and while rules widen.
         seed: Of all chance.
         memory: What `memory()` said before a restart.
         halves: Whether every search also says what half of its players would make.
@@ -136,7 +148,6 @@ class SearchingMatcher:
         *,
         players_max: int,
         wait_max: float,
-        every: float,
         seed: int,
         memory: Memory,
         halves: bool = False,
@@ -149,7 +160,7 @@ class SearchingMatcher:
         self._effort, self._halves = effort, halves
         self._seed = f"{seed}/{queue.name}"
         self._k, self._k_min = queue.format.k, queue.format.k_min
-        self._wait_max, self._every = wait_max, every
+        self._wait_max = wait_max
         self._objective = Objective(queue)
         self._roster = Roster(queue)
         self._pool = SearchPool(players_max, memory.get("pool", {}))
@@ -167,23 +178,29 @@ class SearchingMatcher:
         self._changed_at: float = memory.get("changed_at", 0.0)
         # From then on matches may start again, after as many as may start at once.
         self._go_on_at: float = _number(memory.get("go_on_at"), -math.inf)
+        self._refused: dict[tuple[int, ...], None] = {
+            tuple(each): None for each in memory.get("refused", ())
+        }
+        self._passed_over: int | None = memory.get("passed_over")
         self._returning = bool(memory)
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in; the next search may seat it: O(log n)."""
         if isinstance(entry, OpenMatch):
             return
+        is_known = entry.sequence <= self._newest
+        if not (self._returning and is_known):
+            self._end_return()
         self._roster.enter(entry)
         self._roster.write_some(WRITTEN)
         self._pool.enter(entry)
         self.evaluations += 1
-        is_known = entry.sequence <= self._newest
         self._newest = max(self._newest, entry.sequence)
-        if self._returning and is_known:
+        if self._returning:
             # It waited here before a restart, and the memory knows.
             return
         self.rule.advance(now, False)
-        self.rule.entered(entry, now, is_return=is_known)
+        self.rule.entered(entry, now)
         self._news(now)
         if is_known:
             self._time_starts()
@@ -193,6 +210,7 @@ class SearchingMatcher:
         sequence = self._roster.number.get(entry_id)
         if sequence is None:
             return
+        self._end_return()
         ticket = self._roster.tickets[sequence]
         self._take_out(ticket)
         self.rule.advance(now, False)
@@ -215,6 +233,7 @@ class SearchingMatcher:
 
     def settle(self, result: JobResult, now: float) -> Decision:
         """Take the matches of a search in the place of all others."""
+        self._end_return()
         if self._running is None or result.number != self._number:
             return Decision(wake_at=self._wake_at(now, False))
         asked, self._running = self._running, None
@@ -243,18 +262,14 @@ class SearchingMatcher:
         tickets, found = self._roster.tickets, {}
         for match in self._matches:
             names = [tickets[each].id for each in match.tickets if each in tickets]
-            if match.start_at < math.inf and len(names) == len(match.tickets):
+            if match.start_at is not None and len(names) == len(match.tickets):
                 found.update(dict.fromkeys(names, match.start_at))
         return found
 
     def memory(self) -> Memory:
         """Return the division, what was learnt, and who rests from searches."""
         return {
-            # When they start is worked out again.
-            "matches": [
-                msgspec.to_builtins(msgspec.structs.replace(each, start_at=0.0))
-                for each in self._matches
-            ],
+            "matches": [msgspec.to_builtins(each) for each in self._matches],
             "go_on_at": _or_none(self._go_on_at),
             "number": self._number,
             "newest": self._newest,
@@ -262,6 +277,8 @@ class SearchingMatcher:
             "search_at": _or_none(self._search_at),
             "searched_at": _or_none(self._searched_at),
             "changed_at": self._changed_at,
+            "refused": [list(each) for each in self._refused],
+            "passed_over": self._passed_over,
             "pool": self._pool.memory(),
             "rule": self.rule.memory(),
         }
@@ -272,7 +289,8 @@ class SearchingMatcher:
             self._returning = False
             here = self._roster.tickets
             self._matches = [each for each in self._matches if here.keys() >= set(each.tickets)]
-            self._time_starts()
+            self._pool.restored(here)
+            self.rule.restored(here)
 
     def _news(self, now: float) -> None:
         self._has_news = True
@@ -291,24 +309,27 @@ class SearchingMatcher:
         """Return when the next search begins as things stand."""
         if self._running is not None or self._roster.players < self._k_min:
             return math.inf
-        if self._has_news:
+        if self._has_news or self._pool.has_more:
             return self._search_at
-        if self._widens and self._searched_at < math.inf:
-            beat = max(self._every, BEAT_GROWTH * (self._searched_at - self._changed_at))
+        if (self._widens or self._pool.has_resting) and self._searched_at < math.inf:
+            beat = max(self.rule.every, BEAT_GROWTH * (self._searched_at - self._changed_at))
             return max(self._search_at, self._searched_at + round_up(beat))
         return math.inf
 
     def _ask(self, now: float) -> Job:
         """Return a search among those whose turn it is."""
         self._number += 1
-        chosen = self._pool.chosen(self._roster.tickets, self._number)
+        waiting = self._roster.players
+        chosen = self._pool.chosen(self._roster.tickets, waiting, self._number)
+        chosen = [ticket for ticket in chosen if ticket.sequence != self._passed_over]
+        self._passed_over = None
         self._running = {ticket.sequence: ticket for ticket in chosen}
         self._has_news = False
         self._searched_at = now
         players = sum(ticket.size for ticket in chosen)
         self.evaluations += len(chosen)
         spent = self._effort.parts * self._effort.each * players * (1.5 if self._halves else 1.0)
-        self._search_at = now + round_up(min(spent / PACE, self._every))
+        self._search_at = now + round_up(min(spent / EVALUATIONS_PER_SECOND, self.rule.every))
         worths = {t.sequence: self.rule.worth(t, now) / self._k for t in chosen}
 
         def maker(tickets: list[Ticket]) -> Any:
@@ -331,7 +352,8 @@ class SearchingMatcher:
         for match in self._matches:
             at = self.rule.start_at(match, [tickets[each] for each in match.tickets])
             at = min(at, match.oldest + self._wait_max)
-            match.start_at = at if match.after is None else max(at, match.after)
+            at = at if match.after is None else max(at, match.after)
+            match.start_at = max(at, match.newest - LONG_AGO) if at < math.inf else None
 
     def _start(self, now: float, fired: bool) -> list[Grouping]:
         """Start matches that are due, the best first; the rules have the last word."""
@@ -339,7 +361,7 @@ class SearchingMatcher:
         if not is_due(self._go_on_at, now, fired):
             return groups
         for _ in range(STARTS_MAX):
-            due = [each for each in self._matches if is_due(each.start_at, now, fired)]
+            due = [each for each in self._matches if is_due(_start_of(each), now, fired)]
             if not due:
                 return groups
             match = max(due, key=lambda each: (self.rule.value(each, now), -each.tickets[0]))
@@ -348,11 +370,11 @@ class SearchingMatcher:
             self.evaluations += 1
             seating = self._objective.seat(tickets, now=now)
             if seating is None or seating.ready_at == math.inf:
-                self._matches.remove(match)
+                self._refuse(match, now)
                 continue
             if seating.ready_at > now:
                 match.after = seating.ready_at
-                match.start_at = max(match.start_at, seating.ready_at)
+                match.start_at = max(_start_of(match), seating.ready_at)
                 continue
             groups.append(Grouping(tuple([ticket.id for ticket in tickets])))
             self._matches.remove(match)
@@ -364,8 +386,22 @@ class SearchingMatcher:
         self._go_on_at = now + TICK if fired else now
         return groups
 
+    def _refuse(self, match: Tentative, now: float) -> None:
+        """Drop a match that searches think legal and the rules do not.
+
+        The next search leaves its newest ticket out, else it would find the same again; once.
+        """
+        self._matches.remove(match)
+        key = tuple(match.tickets)
+        if key not in self._refused:
+            self._refused[key] = None
+            self._passed_over = match.tickets[-1]
+            self._news(now)
+        while len(self._refused) > REFUSED_MAX:
+            del self._refused[next(iter(self._refused))]
+
     def _wake_at(self, now: float, fired: bool) -> float:
-        at = min((each.start_at for each in self._matches), default=math.inf)
+        at = min((_start_of(each) for each in self._matches), default=math.inf)
         at = min(max(at, self._go_on_at), self.rule.next_at, self._next_search())
         return max(at, now + TICK) if fired else max(at, now)
 
@@ -380,6 +416,10 @@ def _tentative(tickets: Sequence[Ticket], quality: float) -> Tentative:
     oldest = min(ticket.enqueued_at for ticket in tickets)
     found = sorted(ticket.sequence for ticket in tickets)
     return Tentative(found, quality, players, newest, oldest, mean, scatter)
+
+
+def _start_of(match: Tentative) -> float:
+    return math.inf if match.start_at is None else match.start_at
 
 
 def _number(value: float | None, absent: float) -> float:
