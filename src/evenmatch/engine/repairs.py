@@ -16,6 +16,7 @@ from evenmatch.engine.deadlines import Deadlines
 from evenmatch.engine.house import House
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.replacements import (
+    GO_ON,
     LOOK_AGAIN,
     Found,
     Vacancy,
@@ -29,6 +30,8 @@ from evenmatch.model.ticket import Ticket
 
 EXACTLY = 16
 """Looks of one repair at the very instants that may help; later ones keep `LOOK_AGAIN` apart."""
+LOOKS_MOST = 1
+"""Repairs that look at all who wait at one instant, beside those that begin or end there."""
 
 
 class Repairs:
@@ -46,6 +49,8 @@ class Repairs:
         self._open: dict[str, int] = {}
         # Who was seen by the looks before, where the next one goes on with the others.
         self._seen: dict[str, frozenset[str]] = {}
+        # How many have looked at all who wait at the present instant.
+        self._looked = (-math.inf, 0)
         # When each of them looks again, because somebody may fit by then.
         self._look_at: dict[str, float] = {}
         self._looks = Deadlines(lambda entry: self._look_at.get(entry[3]) == entry[0])
@@ -78,7 +83,12 @@ class Repairs:
         for entry in self._looks.take_due(now):
             # An answer at this instant may have ended the repair, or begun it anew.
             if self._look_at.get(entry[3]) == entry[0]:
-                self._look(self._house.tables.proposals[entry[3]])
+                proposal = self._house.tables.proposals[entry[3]]
+                if self._may_look():
+                    self._look(proposal)
+                else:
+                    del self._look_at[entry[3]]
+                    self._look_soon(proposal, now + GO_ON)
 
     def where(self, proposal: Proposal) -> Pool | None:
         """Return the pool in which replacements are sought; None if none can be.
@@ -133,7 +143,10 @@ class Repairs:
             vacancy, now = self._vacancy(proposal), self._house.now
             if vacancy.free > 1 and any(may_help(pool, vacancy, each, now) for each in among):
                 # It may take somebody who waits already to fill the other seats.
-                self._seek_among_all(proposal, pool)
+                if self._may_look():
+                    self._seek_among_all(proposal, pool)
+                else:
+                    self._look_soon(proposal, now + GO_ON)
             else:
                 self._seek(proposal, pool, among)
 
@@ -173,6 +186,13 @@ class Repairs:
             again_at = min(failed_until, now + LOOK_AGAIN)
         self._look_soon(proposal, again_at)
         return sought.seen
+
+    def _may_look(self) -> bool:
+        """Return whether one more repair may look at all who wait now, and count it."""
+        now = self._house.now
+        count = self._looked[1] if self._looked[0] == now else 0
+        self._looked = now, count + 1
+        return count < LOOKS_MOST
 
     def _look(self, proposal: Proposal) -> None:
         """Look at all who wait, because somebody may fit by now who did not before."""
