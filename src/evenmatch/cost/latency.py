@@ -17,8 +17,9 @@ Source:
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import combinations, repeat
 
 import numpy as np
 
@@ -83,6 +84,7 @@ def ping(one: Player, two: Player, first: Known, second: Known) -> float:
     return min(ways, default=math.inf)
 
 
+@lru_cache(maxsize=65_536)
 def cost_of_ms(ms: float, best: float, worst: float) -> float:
     """Return what a latency costs: 0 up to `best`, 1 from `worst` on, logarithmic in between.
 
@@ -129,15 +131,41 @@ def joint_region(known: Sequence[Known], weigh: Comparison | None) -> str | None
     best = None
     for region in sorted(common):
         ms = [each[region] for each in known]
-        costs = map(weigh.cost_of, ms) if isinstance(weigh, Latency) else ms
-        found = (math.fsum(costs), math.fsum(ms), max(ms), region)
-        best = found if best is None else min(best, found)
+        total = math.fsum(weigh.costs_of(ms) if isinstance(weigh, Latency) else ms)
+        if best is None or total <= best[0]:
+            found = (total, math.fsum(ms), max(ms), region)
+            best = found if best is None else min(best, found)
     return None if best is None else best[3]
 
 
 def regions_of(known: Known, people: Collection[str]) -> Known:
     """Return what a player knows without the pings to players of the match."""
     return {place: ms for place, ms in known.items() if place not in people}
+
+
+class _LastAsked:
+    """The division that was asked about last: a rule and a criterion ask one after the other."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Seats, list[float]] = ((), [])
+
+    def of(self, teams: Seats, attribute: str, weigh: Comparison | None) -> list[float]:
+        """Return each player's latency to the joint region; inf where there is none."""
+        asked, found = self._last
+        if asked is teams and type(teams) is tuple and all(type(t) is tuple for t in teams):
+            return found
+        known = regions_known(teams, attribute)
+        region = joint_region(known, weigh)
+        found = [math.inf if region is None else each[region] for each in known]
+        self._last = teams, found
+        return found
+
+
+@lru_cache(maxsize=256)
+def _last_asked(attribute: str, bounds: tuple[float, float] | None) -> _LastAsked:
+    """Return what comparisons share that choose the same region."""
+    del attribute, bounds
+    return _LastAsked()
 
 
 class Latency(Comparison):
@@ -150,17 +178,31 @@ class Latency(Comparison):
         self.pairs = pairs_within(given, queue.format)
         self.is_by_team = is_by_team(self.pairs)
         self._weigh = self if isinstance(given, Criterion) else region_criterion(queue)
+        self._asked = _last_asked(given.attribute, self._weigh and self._weigh.bounds)
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
         """Return what is wrong with a player's latencies."""
         return latency_problem(value)
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Return the latency that costs nothing, and that from which on nothing is worse."""
+        criterion = self.given
+        assert isinstance(criterion, Criterion)
+        return criterion.best, criterion.worst
+
     def cost_of(self, ms: float) -> float:
         """Return what a latency costs on the criterion's scale."""
         criterion = self.given
         assert isinstance(criterion, Criterion)
         return cost_of_ms(ms, criterion.best, criterion.worst)
+
+    def costs_of(self, ms: Sequence[float]) -> Iterator[float]:
+        """Return `cost_of` of many latencies."""
+        criterion = self.given
+        assert isinstance(criterion, Criterion)
+        return map(cost_of_ms, ms, repeat(criterion.best), repeat(criterion.worst))
 
     def weight_of(self, ms: float) -> float:
         """Return what a latency counts where the joint region is chosen."""
@@ -169,7 +211,7 @@ class Latency(Comparison):
     def cost(self, teams: Seats) -> float:
         """Return the mean cost over the pairs, or over the players for a joint region."""
         ms = self._ms(teams)
-        return math.fsum(map(self.cost_of, ms)) / len(ms) if ms else 0.0
+        return math.fsum(self.costs_of(ms)) / len(ms) if ms else 0.0
 
     def cost_table(
         self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
@@ -236,9 +278,7 @@ class Latency(Comparison):
 
     def _to_region(self, teams: Seats) -> list[float]:
         """Return each player's latency to the joint region; inf where there is none."""
-        known = regions_known(teams, self.given.attribute)
-        region = joint_region(known, self._weigh)
-        return [math.inf if region is None else each[region] for each in known]
+        return self._asked.of(teams, self.given.attribute, self._weigh)
 
 
 def regions_known(teams: Seats, attribute: str) -> list[Known]:

@@ -29,6 +29,10 @@ Masks = tuple[tuple[int, int], ...]
 
 SUBSETS_OF = 16
 """Players of a match up to which all sets of them are priced at once: 65,536 sets."""
+WAYS_MAX = 60
+"""Ways to give a full team its roles up to which all of them are priced at once: 5v5 has 30."""
+NEVER = 1e6
+"""A rank above all sums of ranks, for what a player does not accept."""
 
 
 def ranks_of(player: Player, roles: Roles) -> Ranks:
@@ -37,9 +41,14 @@ def ranks_of(player: Player, roles: Roles) -> Ranks:
     >>> ranks_of(Player("a", roles=("dps", "tank")), (("tank", 1), ("dps", 2), ("healer", 1)))
     (1.0, 0.0, inf)
     """
-    if not player.roles:
+    return _ranks_of(player.roles, roles)
+
+
+@lru_cache(maxsize=8192)
+def _ranks_of(listed: tuple[str, ...], roles: Roles) -> Ranks:
+    if not listed:
         return (0.0,) * len(roles)
-    places = {name: float(place) for place, name in enumerate(player.roles)}
+    places = {name: float(place) for place, name in enumerate(listed)}
     return tuple([places.get(name, math.inf) for name, _ in roles])
 
 
@@ -78,9 +87,14 @@ def assign(ranks: Sequence[Ranks], seats: Sequence[int]) -> tuple[float, tuple[i
 
 def mask_of(player: Player, roles: Roles) -> int:
     """Return the roles that a player accepts as the bits of a number."""
-    if not player.roles:
+    return _mask_of(player.roles, roles)
+
+
+@lru_cache(maxsize=8192)
+def _mask_of(listed: tuple[str, ...], roles: Roles) -> int:
+    if not listed:
         return (1 << len(roles)) - 1
-    return sum([1 << place for place, (name, _) in enumerate(roles) if name in player.roles])
+    return sum([1 << place for place, (name, _) in enumerate(roles) if name in listed])
 
 
 @lru_cache(maxsize=8192)
@@ -149,6 +163,76 @@ def sums_of_sets(ranks: Floats, seats: Sequence[int]) -> Floats:
     return best
 
 
+@lru_cache(maxsize=64)
+def ways_of(seats: tuple[int, ...]) -> Floats | None:
+    """Return all ways to give a full team its roles; None if they are more than `WAYS_MAX`.
+
+    Returns:
+        Shape (players x roles, ways): 1 where a player plays a role, 0 elsewhere.
+    """
+    ways = math.factorial(sum(seats))
+    for count in seats:
+        ways //= math.factorial(count)
+    if ways > WAYS_MAX:
+        return None
+    found: Floats = np.zeros((sum(seats), len(seats), ways))
+    for way, given in enumerate(_spread(seats)):
+        found[range(len(given)), given, way] = 1.0
+    return found.reshape(-1, ways)
+
+
+def _spread(seats: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield the roles of a team's players, in each way that takes all seats."""
+    if not any(seats):
+        yield ()
+    for role, count in enumerate(seats):
+        if count:
+            for rest in _spread((*seats[:role], count - 1, *seats[role + 1 :])):
+                yield (role, *rest)
+
+
+def _full_sums(ranks: Floats, teams: Orders, ways: Floats) -> Floats:
+    """Return the least sum of ranks of full teams; inf if one cannot be seated.
+
+    Args:
+        ranks: Shape (players, roles).
+        teams: Shape (teams, players of a team).
+        ways: By `ways_of`.
+
+    Complexity:
+        O(teams x players x roles x ways), as one product of matrices. Ranks are whole numbers, so
+        their sums are exact in whatever order.
+    """
+    within = np.minimum(ranks, NEVER)[teams].reshape(len(teams), -1)
+    sums: Floats = (within @ ways).min(axis=1)
+    sums[sums >= NEVER] = np.inf
+    return sums
+
+
+@lru_cache(maxsize=512)
+def _counts_of(
+    masks: tuple[tuple[int, ...], ...], roles: Roles
+) -> tuple[list[int], list[list[int]], NDArray[np.float32]]:
+    """Return what Hall's condition counts: of each set of roles, who accepts nothing else.
+
+    Args:
+        masks: What each player accepts, by party.
+        roles: Of the queue.
+
+    Returns:
+        How many players each set takes, how many of each party it must hold, and which players.
+    """
+    # Only sets of roles that are all that some players accept can be too small.
+    unions: set[int] = set()
+    for mask in {mask for party in masks for mask in party}:
+        unions |= {mask | other for other in unions} | {mask}
+    sets = sorted(unions)
+    room = [sum([n for at, (_, n) in enumerate(roles) if s >> at & 1]) for s in sets]
+    by_party = [[sum([not m & ~s for m in party]) for s in sets] for party in masks]
+    rows = [[not mask & ~some for some in sets] for party in masks for mask in party]
+    return room, by_party, np.array(rows, dtype=np.float32)
+
+
 class RoleFit:
     """Which divisions of the same tickets have roles for all, by Hall's condition.
 
@@ -158,16 +242,8 @@ class RoleFit:
     """
 
     def __init__(self, tickets: Sequence[Ticket], roles: Roles) -> None:
-        masks = [[mask_of(player, roles) for player in ticket.players] for ticket in tickets]
-        # Only sets of roles that are all that some players accept can be too small.
-        unions: set[int] = set()
-        for mask in {mask for party in masks for mask in party}:
-            unions |= {mask | other for other in unions} | {mask}
-        sets = sorted(unions)
-        self._room = [sum([n for at, (_, n) in enumerate(roles) if s >> at & 1]) for s in sets]
-        self._by_party = [[sum([not m & ~s for m in party]) for s in sets] for party in masks]
-        rows = [[not mask & ~some for some in sets] for party in masks for mask in party]
-        self._inside = np.array(rows, dtype=np.float32)
+        masks = tuple([tuple([mask_of(p, roles) for p in ticket.players]) for ticket in tickets])
+        self._room, self._by_party, self._inside = _counts_of(masks, roles)
 
     def may_fit(self, teams: int) -> bool:
         """Return whether so many teams have roles for all, whoever plays with whom."""
@@ -188,10 +264,11 @@ class RoleFit:
             O(divisions x players x sets of roles), as one product of matrices per team.
         """
         fits = np.ones(len(orders), dtype=np.bool_)
+        rows, room = np.arange(len(orders))[:, None], np.array(self._room, dtype=np.float32)
         for team in _columns(layout):
             members = np.zeros(orders.shape, dtype=np.float32)
-            np.put_along_axis(members, orders[:, team].astype(np.intp), 1.0, axis=1)
-            fits &= (members @ self._inside <= self._room).all(axis=1)
+            members[rows, orders[:, team]] = 1.0
+            fits &= (members @ self._inside <= room).all(axis=1)
         return fits
 
     def _have_room(self, parties: Sequence[Sequence[int]], teams: int) -> bool:
@@ -213,12 +290,19 @@ def division_sums(
         layout: Players per team.
 
     Complexity:
+        `ways_of` roles for each team where all are full and these are few; else
         O(divisions x players) after `sums_of_sets` up to `SUBSETS_OF` players; else `assign` for
         each kind of team.
     """
     ranks = [ranks_of(player, roles) for ticket in tickets for player in ticket.players]
     seats = tuple([count for _, count in roles])
     totals: Floats = np.zeros(len(orders))
+    ways = ways_of(seats) if all(count in (0, sum(seats)) for count in layout) else None
+    if ways is not None:
+        table = np.array(ranks)
+        for team in _columns(layout):
+            totals += _full_sums(table, orders[:, team], ways)
+        return totals
     sums = sums_of_sets(np.array(ranks), seats) if len(ranks) <= SUBSETS_OF else None
     for team in _columns(layout):
         if sums is not None:

@@ -16,6 +16,7 @@ from evenmatch.engine.deadlines import Deadlines
 from evenmatch.engine.house import House
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.replacements import (
+    GO_ON,
     LOOK_AGAIN,
     Found,
     Vacancy,
@@ -29,6 +30,8 @@ from evenmatch.model.ticket import Ticket
 
 EXACTLY = 16
 """Looks of one repair at the very instants that may help; later ones keep `LOOK_AGAIN` apart."""
+LOOKS_MOST = 1
+"""Repairs that look at all who wait at one instant, beside those that begin or end there."""
 
 
 class Repairs:
@@ -44,6 +47,10 @@ class Repairs:
         self._conclude = conclude
         # The proposals that have free seats, and how often each has looked at all who wait.
         self._open: dict[str, int] = {}
+        # Who was seen by the looks before, where the next one goes on with the others.
+        self._seen: dict[str, frozenset[str]] = {}
+        # How many have looked at all who wait at the present instant.
+        self._looked = (-math.inf, 0)
         # When each of them looks again, because somebody may fit by then.
         self._look_at: dict[str, float] = {}
         self._looks = Deadlines(lambda entry: self._look_at.get(entry[3]) == entry[0])
@@ -54,7 +61,8 @@ class Repairs:
         """Look for somebody in the place of those who have just left."""
         self._house.watch_proposal(proposal)
         self._open.setdefault(proposal.match.id, 0)
-        self._seek(proposal, pool, pool.tickets.values(), left)
+        self._seen.pop(proposal.match.id, None)
+        self._seek_among_all(proposal, pool, left)
 
     def resume(self, proposal: Proposal) -> None:
         """Take a repair of a journal up again."""
@@ -75,7 +83,12 @@ class Repairs:
         for entry in self._looks.take_due(now):
             # An answer at this instant may have ended the repair, or begun it anew.
             if self._look_at.get(entry[3]) == entry[0]:
-                self._look(self._house.tables.proposals[entry[3]])
+                proposal = self._house.tables.proposals[entry[3]]
+                if self._may_look():
+                    self._look(proposal)
+                else:
+                    del self._look_at[entry[3]]
+                    self._look_soon(proposal, now + GO_ON)
 
     def where(self, proposal: Proposal) -> Pool | None:
         """Return the pool in which replacements are sought; None if none can be.
@@ -94,7 +107,7 @@ class Repairs:
         """End a repair: play without those who left where that is a match, else dissolve it."""
         pool = self.where(proposal)
         if pool is not None:
-            self._seek(proposal, pool, pool.tickets.values())
+            self._seek_among_all(proposal, pool)
             proposal = self._house.tables.proposals[proposal.match.id]
             if proposal.open is None:
                 return
@@ -108,10 +121,15 @@ class Repairs:
         """End a proposal that came to nothing; whoever stays in it waits on."""
         house, match_id = self._house, proposal.match.id
         innocents = tuple(stay)
-        self._open.pop(match_id, None)
-        self._look_at.pop(match_id, None)
+        self._forget(match_id)
         house.emit(Dissolved(match_id, reason, innocents))
         house.come_back(innocents)
+
+    def _forget(self, match_id: str) -> None:
+        """Forget a repair that is over."""
+        self._open.pop(match_id, None)
+        self._seen.pop(match_id, None)
+        self._look_at.pop(match_id, None)
 
     def _offer(self, name: str, fresh: list[str]) -> None:
         """Offer the free seats of a queue's proposals to tickets that were just let in."""
@@ -125,8 +143,22 @@ class Repairs:
             vacancy, now = self._vacancy(proposal), self._house.now
             if vacancy.free > 1 and any(may_help(pool, vacancy, each, now) for each in among):
                 # It may take somebody who waits already to fill the other seats.
-                among = list(pool.tickets.values())
-            self._seek(proposal, pool, among)
+                if self._may_look():
+                    self._seek_among_all(proposal, pool)
+                else:
+                    self._look_soon(proposal, now + GO_ON)
+            else:
+                self._seek(proposal, pool, among)
+
+    def _seek_among_all(
+        self, proposal: Proposal, pool: Pool, left: tuple[Ticket, ...] = ()
+    ) -> None:
+        """Look for replacements among all who wait, going on where the last look stopped."""
+        match_id = proposal.match.id
+        seen = self._seen.pop(match_id, frozenset())
+        seen = self._seek(proposal, pool, pool.tickets.values(), left, seen)
+        if seen and match_id in self._open:
+            self._seen[match_id] = seen
 
     def _seek(
         self,
@@ -134,24 +166,33 @@ class Repairs:
         pool: Pool,
         among: Iterable[Ticket],
         left: tuple[Ticket, ...] = (),
-    ) -> None:
-        """Look for replacements among waiting tickets."""
-        gone, tables, now = proposal.left, self._house.tables, self._house.now
-        candidates = [
+        seen: frozenset[str] = frozenset(),
+    ) -> frozenset[str]:
+        """Look for replacements among waiting tickets; return whom the next look leaves out."""
+        gone, tables, now = frozenset(proposal.left), self._house.tables, self._house.now
+        candidates = (
             ticket
             for ticket in among
             if not pool.is_kept(ticket.id)
-            and not any(player.id in gone for player in ticket.players)
-        ]
-        sought = find_replacements(pool, self._vacancy(proposal, left), candidates, now)
+            and gone.isdisjoint([player.id for player in ticket.players])
+        )
+        sought = find_replacements(pool, self._vacancy(proposal, left), candidates, now, seen)
         again_at = sought.again_at
         if sought.found is not None:
             failed_until = tables.dissolved_until(sought.found[0])
             if failed_until <= now:
                 self._repair(proposal, pool, sought.found)
-                return
+                return frozenset()
             again_at = min(failed_until, now + LOOK_AGAIN)
         self._look_soon(proposal, again_at)
+        return sought.seen
+
+    def _may_look(self) -> bool:
+        """Return whether one more repair may look at all who wait now, and count it."""
+        now = self._house.now
+        count = self._looked[1] if self._looked[0] == now else 0
+        self._looked = now, count + 1
+        return count < LOOKS_MOST
 
     def _look(self, proposal: Proposal) -> None:
         """Look at all who wait, because somebody may fit by now who did not before."""
@@ -160,9 +201,9 @@ class Repairs:
         pool = self.where(proposal)
         if pool is None:
             return
-        self._seek(proposal, pool, pool.tickets.values())
+        self._seek_among_all(proposal, pool)
         soonest = self._house.now + LOOK_AGAIN
-        if match_id not in self._open:
+        if match_id not in self._open or match_id in self._seen:
             return
         self._open[match_id] += 1
         if self._open[match_id] > EXACTLY and self._look_at.get(match_id, soonest) < soonest:
@@ -201,8 +242,7 @@ class Repairs:
         }
         leaves = [(ticket_id, house.tables.waiting[ticket_id].queues) for ticket_id in joined]
         house.emit(Repaired(match, joined, until))
-        self._open.pop(old.id, None)
-        self._look_at.pop(old.id, None)
+        self._forget(old.id)
         for ticket_id, queues in leaves:
             house.leave(ticket_id, queues)
         house.watch_proposal(house.tables.proposals[old.id])

@@ -109,6 +109,20 @@ def test_equal_regions_are_chosen_by_least_milliseconds_then_by_name() -> None:
     assert joint_region([{"b": 20.0, "a": 20.0}] * 2, found) == "a"
 
 
+def test_rule_and_criterion_of_a_queue_answer_for_the_teams_they_are_asked_about() -> None:
+    found = criterion("region", (1, 1))
+    near, far = solo("a", eu=20.0), solo("b", eu=200.0)
+    team = [near]
+
+    changing = (team, [near])
+    assert found.gap(changing) == 20.0
+    team[0] = far
+    assert found.gap(changing) == 200.0
+    fixed = ((near,), (near,))
+    assert [found.gap(fixed), found.gap(((far,), (far,))), found.gap(fixed)] == [20.0, 200.0, 20.0]
+    assert criterion("region", (1, 1)).cost(fixed) == 0.0
+
+
 def test_pings_to_players_of_the_match_are_no_regions() -> None:
     a, b = solo("a", b=1.0, eu=40.0), solo("b", b=0.0, eu=40.0)
     assert criterion("region").cost(([a], [b])) == pytest.approx(cost_of_ms(40.0, 25.0, 400.0))

@@ -22,6 +22,7 @@ from evenmatch.cost.roles import (
     ranks_of,
     role_problem,
     sums_of_sets,
+    ways_of,
 )
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.testing import ticket
@@ -123,26 +124,38 @@ def test_team_with_free_seats_takes_at_most_the_number_of_each_role() -> None:
     assert assigned([party("a", "tank"), party("b", "tank")], TRIO) is None
 
 
-@pytest.mark.parametrize("count", [4, 5])
-def test_sums_of_divisions_are_the_same_for_large_matches(count: int) -> None:
-    # 16 players are priced by sets, 20 team by team.
+@pytest.mark.parametrize(("size", "count"), [(4, 4), (4, 5), (3, 5), (3, 6)])
+def test_sums_of_divisions_are_those_of_each_team(size: int, count: int) -> None:
+    # Full teams are priced by all ways to give roles, 15 players with free seats by sets, 18 team
+    # by team.
     texts = ["tank+dps", "", "healer", "dps+healer"]
-    tickets = [party(f"t{n}", texts[n % 4]) for n in range(4 * count)]
-    assert (len(tickets) <= SUBSETS_OF) == (count == 4)
+    tickets = [party(f"t{n}", texts[n % 4]) for n in range(size * count)]
+    assert (len(tickets) <= SUBSETS_OF) == (size * count < 17)
     rng = np.random.default_rng(5)
     orders = np.array([rng.permutation(len(tickets)) for _ in range(50)], dtype=np.int16)
 
-    layout = (4,) * count
+    layout = (size,) * count
     found = division_sums(tickets, TRIO, orders, layout)
     legal = RoleFit(tickets, TRIO).legal(orders, layout)
 
     own = [ranks_of(each.players[0], TRIO) for each in tickets]
     for row, total in zip(orders.tolist(), found.tolist(), strict=True):
-        teams = [[own[p] for p in row[at : at + 4]] for at in range(0, len(row), 4)]
+        teams = [[own[p] for p in row[at : at + size]] for at in range(0, len(row), size)]
         assert total == sum(brute_force(team, [1, 2, 1]) for team in teams)
     assert legal.any()
     assert not legal.all()
     assert (np.isfinite(found) == legal).all()
+
+
+def test_ways_to_give_roles_are_all_of_them_or_none() -> None:
+    ways = ways_of((1, 2, 2))
+
+    assert ways is not None
+    assert ways.shape == (15, 30)
+    assert len({tuple(way) for way in ways.T.tolist()}) == 30
+    assert (ways.reshape(5, 3, 30).sum(axis=0) == [[1], [2], [2]]).all()
+    assert (ways.reshape(5, 3, 30).sum(axis=1) == 1).all()
+    assert ways_of((1,) * 5) is None
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from evenmatch.cost.rules import Rules
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
+from evenmatch.engine.replacements import ASKED_MOST, CLOSELY_MOST, GO_ON
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
 from evenmatch.errors import NotInMatch, NotMade, ProposalOver, TooLate, UnknownMatch
 from evenmatch.model import accept as accept_model
@@ -39,7 +41,7 @@ from evenmatch.model.inputs import (
 )
 from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.rating import Rating
-from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule
 
@@ -225,6 +227,39 @@ class TestRepair:
         ]
         (made,) = only(house.accept(4.0, 5), Matched)
         assert sorted(made.match.tickets) == ["s0-1", "s0-2", "s0-3", "s0-5"]  # type: ignore[attr-defined]
+
+    @pytest.mark.parametrize("others", [20, 150, 350])
+    def test_of_many_the_one_who_fits_is_found_though_each_look_asks_few(
+        self, others: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked = 0
+        ready_at = Rules.pair_ready_at
+
+        def count(rules: Rules, one: Ticket, two: Ticket) -> float:
+            nonlocal asked
+            asked += 1
+            return ready_at(rules, one, two)
+
+        same = q.Rule("same", "mode", expand=q.Expansion(steps=((60.0, 1.0),)))
+        given = checked(criteria=(NEAR,), rules=(same,), accept=replace(CHECK, loss_max=1.0))
+        house = House(given)
+        house.enter(1.0, *[new_ticket(n, 1500, mode="x") for n in "ab"])
+        house.hand(Configure(1.5, (replace(given, policy="periodic:rounds_of=999"),), version=2))
+        house.enter(2.0, *[new_ticket(f"y{n}", 1500, mode="y") for n in range(others)])
+        house.enter(2.5, new_ticket("c", 1900, mode="x"))
+        house.accept(3.0, 1)
+        monkeypatch.setattr(Rules, "pair_ready_at", count)
+        events = list(house.decline(4.0, 2))
+        looks = 0
+        while not only(events, Repaired):
+            assert asked <= ASKED_MOST + CLOSELY_MOST
+            asked, looks = 0, looks + 1
+            assert house.engine.next_wakeup == pytest.approx(4.0 + looks * GO_ON)
+            events = house.pass_to(house.engine.next_wakeup)
+
+        (repaired,) = only(events, Repaired)
+        assert repaired.joined == (f"s0-{others + 3}",)  # type: ignore[attr-defined]
+        assert looks == others // ASKED_MOST
 
     def test_waits_for_a_replacement_to_enter(self) -> None:
         house = House()
