@@ -17,7 +17,8 @@ from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.parts.pace import Pace
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.parts.search_job import effort_of
-from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher, Tentative
+from evenmatch.policies.parts.start_rule import Tentative
+from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher
 
 EFFORTS = Bounds(1, 100_000, "between 1 and 100,000 evaluations a player")
 SPREADS = Bounds(0.1, 100.0, "between 0.1 and 100")

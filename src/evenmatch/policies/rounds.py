@@ -134,6 +134,7 @@ class RoundsMatcher:
         # Who takes part in the running round, and whether others have come since it began.
         self._asked: dict[int, None] = dict.fromkeys(memory.get("asked", ()))
         self._has_news: bool = memory.get("has_news", False)
+        self._returning = bool(memory)
         self._rate = ArrivalRate(1.0, memory.get("arrivals", ()))
         # The matches of the last round that have not started yet, by sequence.
         self._planned: list[list[int]] = [list(each) for each in memory.get("planned", ())]
@@ -147,7 +148,8 @@ class RoundsMatcher:
         self._roster.enter(entry)
         self._roster.write_some(WRITTEN)
         self.evaluations += 1
-        self._has_news = True
+        # Who waited here before a restart is no news.
+        self._has_news |= not (self._returning and entry.sequence <= self._newest)
         if entry.sequence > self._newest:
             self._newest = entry.sequence
             self._rate.note(now)
@@ -166,6 +168,7 @@ class RoundsMatcher:
 
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Start what the last round planned, and ask for a job when another begins."""
+        self._returning = False
         groups = self._start(now, fired)
         at = self._round_at(now)
         if not fired or at > now:

@@ -16,7 +16,8 @@ from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.parts.search_job import effort_of
-from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher, Tentative
+from evenmatch.policies.parts.start_rule import Tentative
+from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher
 from evenmatch.policies.rolling import SEATS_MAX
 
 QUALITIES = Bounds(0.0, 1.0, "between 0 and 1")

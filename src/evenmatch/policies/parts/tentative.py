@@ -13,8 +13,7 @@ the matcher is asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -27,6 +26,7 @@ from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Memory
 from evenmatch.policies.parts.clock import is_due
 from evenmatch.policies.parts.search_job import Effort, SearchJob, found_in, seed_of
 from evenmatch.policies.parts.search_pool import SearchPool
+from evenmatch.policies.parts.start_rule import StartRule, Tentative, start_of, tentative_of
 
 STARTS_MAX = 4
 """Matches that one decision starts at the most; the others start in the next, right afterwards."""
@@ -42,88 +42,6 @@ LONG_AGO = 3_600.0
 """Seconds before its newest ticket came from which on any match that is due could have started."""
 REFUSED_MAX = 64
 """Matches remembered that rules refused after a search had found them."""
-
-
-class Tentative(msgspec.Struct):
-    """A match that may start.
-
-    Args:
-        tickets: Sequences.
-        quality: As the search has it.
-        players: How many.
-        newest: When the last of them came.
-        oldest: When the first did.
-        mean: The mean of when they came.
-        scatter: The mean square of the differences from it.
-        start_at: When it starts; None if it never does as things stand.
-        after: Rules allow it from then on; None if they do already.
-    """
-
-    tickets: list[int]
-    quality: float
-    players: int
-    newest: float
-    oldest: float
-    mean: float
-    scatter: float
-    start_at: float | None = None
-    after: float | None = None
-
-
-class StartRule(Protocol):
-    """When a tentative match starts."""
-
-    @property
-    def next_at(self) -> float:
-        """Return the next instant at which the rule itself changes."""
-        ...
-
-    @property
-    def every(self) -> float:
-        """Return the seconds between two searches of a large pool, and while rules widen."""
-        ...
-
-    def restored(self, tickets: Mapping[int, Ticket]) -> None:
-        """Hear who waits after a restart: a memory may know others, and not all of them."""
-        ...
-
-    def entered(self, ticket: Ticket, now: float) -> None:
-        """Hear of a ticket that waits, for the first time or again."""
-        ...
-
-    def left(self, ticket: Ticket, now: float) -> None:
-        """Hear of a ticket that has left without a match of this matcher."""
-        ...
-
-    def played(self, match: Tentative, tickets: Sequence[Ticket], now: float) -> None:
-        """Hear of a match that starts."""
-        ...
-
-    def advance(self, now: float, fired: bool) -> None:
-        """Let time pass."""
-        ...
-
-    def found(
-        self, matches: Sequence[Tentative], alone: Sequence[Ticket], data: Memory, now: float
-    ) -> None:
-        """Hear of a search: all matches, who took part and is in none, and what else it says."""
-        ...
-
-    def worth(self, ticket: Ticket, now: float) -> float:
-        """Return what seating a player of a ticket is worth, in quality of a match."""
-        ...
-
-    def start_at(self, match: Tentative, tickets: Sequence[Ticket]) -> float:
-        """Return from when on a match is good enough; maybe before its players came."""
-        ...
-
-    def value(self, match: Tentative, now: float) -> float:
-        """Return which of the matches that are due starts first: the one of the most."""
-        ...
-
-    def memory(self) -> Memory:
-        """Return what was learnt."""
-        ...
 
 
 class SearchingMatcher:
@@ -246,7 +164,7 @@ class SearchingMatcher:
         self._matches = []
         for sequences, quality in found_in(result.data):
             if here.issuperset(sequences):
-                self._matches.append(_tentative([tickets[s] for s in sequences], quality))
+                self._matches.append(tentative_of([tickets[s] for s in sequences], quality))
         seated = {sequence for each in self._matches for sequence in each.tickets}
         self._matches += [each for each in kept if seated.isdisjoint(each.tickets)]
         self._pool.searched(still, seated | held, self._number, self._roster.players)
@@ -361,7 +279,7 @@ class SearchingMatcher:
         if not is_due(self._go_on_at, now, fired):
             return groups
         for _ in range(STARTS_MAX):
-            due = [each for each in self._matches if is_due(_start_of(each), now, fired)]
+            due = [each for each in self._matches if is_due(start_of(each), now, fired)]
             if not due:
                 return groups
             match = max(due, key=lambda each: (self.rule.value(each, now), -each.tickets[0]))
@@ -374,7 +292,7 @@ class SearchingMatcher:
                 continue
             if seating.ready_at > now:
                 match.after = seating.ready_at
-                match.start_at = max(_start_of(match), seating.ready_at)
+                match.start_at = max(start_of(match), seating.ready_at)
                 continue
             groups.append(Grouping(tuple([ticket.id for ticket in tickets])))
             self._matches.remove(match)
@@ -401,25 +319,9 @@ class SearchingMatcher:
             del self._refused[next(iter(self._refused))]
 
     def _wake_at(self, now: float, fired: bool) -> float:
-        at = min((_start_of(each) for each in self._matches), default=math.inf)
+        at = min((start_of(each) for each in self._matches), default=math.inf)
         at = min(max(at, self._go_on_at), self.rule.next_at, self._next_search())
         return max(at, now + TICK) if fired else max(at, now)
-
-
-def _tentative(tickets: Sequence[Ticket], quality: float) -> Tentative:
-    players = sum(ticket.size for ticket in tickets)
-    newest = max(ticket.enqueued_at for ticket in tickets)
-    # Relative to the newest, so that the hour of the day changes no digit.
-    since = [(newest - ticket.enqueued_at, ticket.size) for ticket in tickets]
-    mean = math.fsum(wait * size for wait, size in since) / players
-    scatter = math.fsum((wait - mean) ** 2 * size for wait, size in since) / players
-    oldest = min(ticket.enqueued_at for ticket in tickets)
-    found = sorted(ticket.sequence for ticket in tickets)
-    return Tentative(found, quality, players, newest, oldest, mean, scatter)
-
-
-def _start_of(match: Tentative) -> float:
-    return math.inf if match.start_at is None else match.start_at
 
 
 def _number(value: float | None, absent: float) -> float:
