@@ -51,6 +51,19 @@ def known_of(ticket: Ticket, player: Player, attribute: str) -> Known:
     return value
 
 
+def worst_of(ticket: Ticket, attribute: str) -> Known:
+    """Return the worst latency of a ticket's players to each place that all of them know."""
+    known = [known_of(ticket, player, attribute) for player in ticket.players]
+    if len(known) == 1:
+        return known[0]
+    first, *others = known
+    return {
+        place: max(ms, *[each[place] for each in others])
+        for place, ms in first.items()
+        if all(place in each for each in others)
+    }
+
+
 def latency_problem(value: Value | None) -> str | None:
     """Return what is wrong with an attribute that should be a map of latencies, or None."""
     if value is None:
@@ -250,14 +263,15 @@ class Latency(Comparison):
         form, name = self.queue.format, self.given.attribute
         if form.is_duel:
             return self.gap(((one,), (two,)))
-        pair = [(p, known_of(t, p, name)) for t in (one, two) for p in t.players]
         if self.pairs == "region":
-            common = set(pair[0][1]).intersection(*(known for _, known in pair[1:]))
-            return min((max(known[r] for _, known in pair) for r in common), default=math.inf)
+            first, second = worst_of(one, name), worst_of(two, name)
+            ways = [max(ms, second[place]) for place, ms in first.items() if place in second]
+            return min(ways, default=math.inf)
         if not are_surely(self.pairs, form, one, two):
             return 0.0
-        first, second = pair[: one.size], pair[one.size :]
-        return max(ping(p, q, known, other) for p, known in first for q, other in second)
+        pair = [(p, known_of(t, p, name)) for t in (one, two) for p in t.players]
+        some, others = pair[: one.size], pair[one.size :]
+        return max(ping(p, q, known, other) for p, known in some for q, other in others)
 
     def gap_max(self, tickets: Sequence[Ticket]) -> float:
         """Return a ping that no two of the tickets exceed, if any joins them."""

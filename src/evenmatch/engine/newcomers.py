@@ -17,10 +17,12 @@ from evenmatch.cost.objective import Objective, Seating
 from evenmatch.cost.roles import assign, ranks_of
 from evenmatch.cost.rules import side_of
 from evenmatch.engine.pool import Pool
-from evenmatch.engine.replacements import LOOK_AT_MOST, SEATINGS_MOST
 from evenmatch.engine.rosters import Roster, Seated
+from evenmatch.engine.waiting_columns import LOOK_AT_MOST
 from evenmatch.model.ticket import Ticket
 
+SEATINGS_MOST = 16
+"""Tickets that one search tries to seat in each team."""
 EVALUATIONS_MOST = 128
 """Divisions into teams that one search looks at."""
 

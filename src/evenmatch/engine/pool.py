@@ -12,6 +12,7 @@ from evenmatch.cost.pair_table import PairTable
 from evenmatch.engine.admission import fits
 from evenmatch.engine.jitter import let_in_at
 from evenmatch.engine.jobs import JobSlot, RunningJob
+from evenmatch.engine.waiting_columns import WaitingColumns
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -50,6 +51,7 @@ class Pool:
         # What the rules say of pairs, and the criteria at the least, for whole columns of tickets.
         self.pairs = PairTable(self.objective.rules)
         self.least = LeastCost(self.objective)
+        self.columns = WaitingColumns(self.objective, self.pairs, self.least)
         # The matcher gets the queue as configured: it adds its own rules itself.
         self.matcher = chosen.matcher(queue, seed=seed, memory=memory)
         self._announce = getattr(self.matcher, "announce", None)
@@ -78,6 +80,7 @@ class Pool:
     def enter(self, ticket: Ticket, now: float) -> None:
         """Take a ticket in, in the place that its age gives it."""
         self.tickets[ticket.id] = ticket
+        self.columns.add(ticket)
         if ticket.sequence > self._newest:
             self._newest = ticket.sequence
         else:

@@ -25,13 +25,16 @@ from evenmatch.engine.replacements import (
     without_them,
 )
 from evenmatch.engine.rows import Proposal
+from evenmatch.engine.waiting_columns import Columns
 from evenmatch.model.events import Dissolved, Repaired
 from evenmatch.model.ticket import Ticket
 
 EXACTLY = 16
 """Looks of one repair at the very instants that may help; later ones keep `LOOK_AGAIN` apart."""
-LOOKS_MOST = 1
-"""Repairs that look at all who wait at one instant, beside those that begin or end there."""
+LOOKS_MOST = 2
+"""Looks at all who wait that may come at one instant, beside those that end a repair."""
+LOOK_GAP = 0.02
+"""Seconds from one such look to the next in the long run, so that repairs never fill the time."""
 
 
 class Repairs:
@@ -49,8 +52,10 @@ class Repairs:
         self._open: dict[str, int] = {}
         # Who was seen by the looks before, where the next one goes on with the others.
         self._seen: dict[str, frozenset[str]] = {}
-        # How many have looked at all who wait at the present instant.
-        self._looked = (-math.inf, 0)
+        # When the next look at all who wait is due, had they all kept `LOOK_GAP` apart.
+        self._turn_at = -math.inf
+        # When each of them looked last.
+        self._looked_at: dict[str, float] = {}
         # When each of them looks again, because somebody may fit by then.
         self._look_at: dict[str, float] = {}
         self._looks = Deadlines(lambda entry: self._look_at.get(entry[3]) == entry[0])
@@ -62,7 +67,10 @@ class Repairs:
         self._house.watch_proposal(proposal)
         self._open.setdefault(proposal.match.id, 0)
         self._seen.pop(proposal.match.id, None)
-        self._seek_among_all(proposal, pool, left)
+        if self._may_look():
+            self._seek_among_all(proposal, pool, left)
+        else:
+            self._look_soon(proposal, self._turn_at)
 
     def resume(self, proposal: Proposal) -> None:
         """Take a repair of a journal up again."""
@@ -88,7 +96,7 @@ class Repairs:
                     self._look(proposal)
                 else:
                     del self._look_at[entry[3]]
-                    self._look_soon(proposal, now + GO_ON)
+                    self._look_soon(proposal, self._turn_at)
 
     def where(self, proposal: Proposal) -> Pool | None:
         """Return the pool in which replacements are sought; None if none can be.
@@ -130,6 +138,7 @@ class Repairs:
         self._open.pop(match_id, None)
         self._seen.pop(match_id, None)
         self._look_at.pop(match_id, None)
+        self._looked_at.pop(match_id, None)
 
     def _offer(self, name: str, fresh: list[str]) -> None:
         """Offer the free seats of a queue's proposals to tickets that were just let in."""
@@ -143,40 +152,42 @@ class Repairs:
             vacancy, now = self._vacancy(proposal), self._house.now
             if vacancy.free > 1 and any(may_help(pool, vacancy, each, now) for each in among):
                 # It may take somebody who waits already to fill the other seats.
-                if self._may_look():
+                rested = self._looked_at.get(match_id, -math.inf) + GO_ON
+                if rested <= now and self._may_look():
                     self._seek_among_all(proposal, pool)
                 else:
-                    self._look_soon(proposal, now + GO_ON)
+                    self._look_soon(proposal, max(rested, self._turn_at))
             else:
-                self._seek(proposal, pool, among)
+                self._seek(proposal, pool, pool.columns.of(among))
 
     def _seek_among_all(
         self, proposal: Proposal, pool: Pool, left: tuple[Ticket, ...] = ()
     ) -> None:
         """Look for replacements among all who wait, going on where the last look stopped."""
         match_id = proposal.match.id
+        self._looked_at[match_id] = self._house.now
         seen = self._seen.pop(match_id, frozenset())
-        seen = self._seek(proposal, pool, pool.tickets.values(), left, seen)
-        if seen and match_id in self._open:
+        seen = self._seek(proposal, pool, pool.columns.oldest(pool.tickets), left, seen)
+        if match_id not in self._open:
+            self._looked_at.pop(match_id, None)
+        elif seen:
             self._seen[match_id] = seen
 
     def _seek(
         self,
         proposal: Proposal,
         pool: Pool,
-        among: Iterable[Ticket],
+        among: Columns,
         left: tuple[Ticket, ...] = (),
         seen: frozenset[str] = frozenset(),
     ) -> frozenset[str]:
         """Look for replacements among waiting tickets; return whom the next look leaves out."""
-        gone, tables, now = frozenset(proposal.left), self._house.tables, self._house.now
-        candidates = (
-            ticket
-            for ticket in among
-            if not pool.is_kept(ticket.id)
-            and gone.isdisjoint([player.id for player in ticket.players])
-        )
-        sought = find_replacements(pool, self._vacancy(proposal, left), candidates, now, seen)
+        tables, now = self._house.tables, self._house.now
+        group = tables.players.get(proposal.queue.group, {})
+        # Who has left may have queued again.
+        barred = {group[player] for player in proposal.left if player in group}
+        vacancy = self._vacancy(proposal, left)
+        sought = find_replacements(pool, vacancy, among, now, barred, seen)
         again_at = sought.again_at
         if sought.found is not None:
             failed_until = tables.dissolved_until(sought.found[0])
@@ -190,9 +201,10 @@ class Repairs:
     def _may_look(self) -> bool:
         """Return whether one more repair may look at all who wait now, and count it."""
         now = self._house.now
-        count = self._looked[1] if self._looked[0] == now else 0
-        self._looked = now, count + 1
-        return count < LOOKS_MOST
+        if self._turn_at > now:
+            return False
+        self._turn_at = max(self._turn_at, now - (LOOKS_MOST - 1) * LOOK_GAP) + LOOK_GAP
+        return True
 
     def _look(self, proposal: Proposal) -> None:
         """Look at all who wait, because somebody may fit by now who did not before."""
@@ -226,6 +238,7 @@ class Repairs:
             sum(seats.free),
             proposal.match.bots,
             None if proposal.quality is None else seats.quality_floor,
+            proposal.quality,
         )
 
     def _repair(self, proposal: Proposal, pool: Pool, found: Found) -> None:

@@ -9,23 +9,23 @@ fits yet, the search says when waiting alone may change that.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
-from statistics import fmean
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from evenmatch.cost.objective import Seating
+from evenmatch.cost.roles import mask_of
+from evenmatch.cost.scale import Floats
 from evenmatch.engine.pool import Pool
-from evenmatch.model.queue import NUMERIC
-from evenmatch.model.ticket import Ticket, attribute_of
+from evenmatch.engine.waiting_columns import Columns
+from evenmatch.model.ticket import Ticket
 
-LOOK_AT_MOST = 1_000
-"""Waiting tickets that are compared with those who left."""
-SEATINGS_MOST = 16
+SEATINGS_MOST = 8
 """Divisions into teams that one look evaluates until it has found a match."""
-COMPARED_MOST = 8
+COMPARED_MOST = 4
 """Divisions after which a look takes the best match that it has found."""
 ASKED_MOST = 100
 """Candidates of whom one look asks the rules whether they may join now."""
@@ -53,6 +53,7 @@ class Vacancy(msgspec.Struct, frozen=True, gc=False):
         free: Free seats.
         bots: Seats that computer players fill.
         quality_min: The least that the match may be worth; None where quality is not known.
+        quality: What it was worth with those who left: nothing better is looked for.
     """
 
     seated: tuple[Ticket, ...]
@@ -60,6 +61,7 @@ class Vacancy(msgspec.Struct, frozen=True, gc=False):
     free: int
     bots: int = 0
     quality_min: float | None = None
+    quality: float | None = None
 
 
 class Sought(msgspec.Struct):
@@ -80,32 +82,34 @@ class Sought(msgspec.Struct):
 def find_replacements(
     pool: Pool,
     vacancy: Vacancy,
-    candidates: Iterable[Ticket],
+    among: Columns,
     now: float,
+    barred: Collection[str] = (),
     seen: frozenset[str] = frozenset(),
 ) -> Sought:
     """Return the cheapest match found that fills the seats, is legal now and good enough.
 
     Where several seats are free each candidate is joined by who fits next, and nobody else is tried
-    beside him.
+    beside them.
 
     Args:
         pool: The queue's pool.
         vacancy: The seats.
-        candidates: Waiting tickets, longest waiting first.
+        among: Waiting tickets, longest waiting first; those whom the pool keeps are passed over.
         now: The present instant.
+        barred: Ids of tickets that may not join.
         seen: Those whom the looks before this one have seen, by `Sought.seen`.
 
     Complexity:
-        O(n criteria + n log n) for n candidates, at most `LOOK_AT_MOST`, then `ASKED_MOST`
-        questions to the rules for each ticket that stays, and `SEATINGS_MOST` divisions into
-        teams, `COMPARED_MOST` where somebody fits; 2 to 8 ms in 5v5 with roles. Where nobody fits,
-        O(n k) more in columns.
+        O(n criteria + n log n) in columns for n tickets, then `ASKED_MOST` questions to the rules
+        for each ticket that stays, and `SEATINGS_MOST` divisions into teams, `COMPARED_MOST` where
+        somebody fits.
     """
-    small = [ticket for ticket in islice(candidates, LOOK_AT_MOST) if ticket.size <= vacancy.free]
-    if len(small) > SEATINGS_MOST:
-        small = _most_alike(pool, vacancy, small)
-    left = [ticket for ticket in small if ticket.id not in seen] if seen else small
+    early = _early(pool, vacancy, among, barred)
+    possible = np.flatnonzero(early < math.inf)
+    order = possible[_by_likeness(pool, vacancy, among, possible)]
+    ready = order[early[order] <= now].tolist()
+    left = list(islice(_unseen(among.tickets, ready, seen), ASKED_MOST + 1))
     sought = Sought()
     fitting: list[Ticket] = []
     asked = done = 0
@@ -125,9 +129,42 @@ def find_replacements(
     if seen:
         # Others were seen at earlier instants: a new round may say more of them.
         sought.again_at = min(sought.again_at, now + LOOK_AGAIN)
-    if small and vacancy.seated:
-        sought.again_at = min(sought.again_at, _ready_next(pool, vacancy, small, now))
+    if len(possible) and vacancy.seated:
+        sought.again_at = min(sought.again_at, _ready_next(pool, vacancy, among, early, now))
     return sought
+
+
+def _unseen(
+    tickets: Sequence[Ticket], places: Sequence[int], seen: Collection[str]
+) -> Iterator[Ticket]:
+    for place in places:
+        if (ticket := tickets[place]).id not in seen:
+            yield ticket
+
+
+def _early(pool: Pool, vacancy: Vacancy, among: Columns, barred: Collection[str]) -> Floats:
+    """Return from when on each ticket may be in a match with all who stay; inf if it never may.
+
+    It is never later than the truth, and inf where the match would be worth less than it may be.
+    """
+    seated = vacancy.seated
+    if seated:
+        others = np.array([pool.pairs.row(ticket) for ticket in seated]).T
+        pairs = pool.pairs.ready_at(among.pairs[:, :, None], others[:, None, :])
+        early: Floats = pairs.max(axis=1)
+        regions = pool.columns.regions.ready_at(seated, among.pairs[0], among.regions)
+        np.maximum(early, regions, out=early)
+        if vacancy.quality_min is not None:
+            stay = pool.least.joined(np.array([pool.least.row(ticket) for ticket in seated]).T)
+            quality = pool.least.of(stay[:, None], among.extents)[1]
+            early[quality < vacancy.quality_min] = math.inf
+    else:
+        early = among.pairs[0].copy()
+    early[among.sizes > vacancy.free] = math.inf
+    if barred or pool.held or pool.delayed:
+        kept = [t.id in barred or pool.is_kept(t.id) for t in among.tickets]
+        early[kept] = math.inf
+    return early
 
 
 def _ask(
@@ -169,6 +206,8 @@ def _evaluate(
             continue
         if sought.found is None or seating.criteria_cost < sought.found[1].criteria_cost:
             sought.found = tickets, seating
+        if _is_as_good(seating, vacancy):
+            return first + 1
     return len(fitting)
 
 
@@ -195,6 +234,11 @@ def _is_good(seating: Seating, vacancy: Vacancy, now: float) -> bool:
     return least is None or quality is None or quality >= least
 
 
+def _is_as_good(seating: Seating, vacancy: Vacancy) -> bool:
+    before, quality = vacancy.quality, seating.quality
+    return before is not None and quality is not None and quality >= before
+
+
 def _good_at(pool: Pool, seating: Seating | None, vacancy: Vacancy, now: float) -> float:
     """Return when tickets that are no match yet may be one; inf if waiting does not help them."""
     if seating is None:
@@ -206,16 +250,8 @@ def _good_at(pool: Pool, seating: Seating | None, vacancy: Vacancy, now: float) 
     return now + LOOK_AGAIN if pool.objective.rules.depend_on_teams else math.inf
 
 
-def _ready_next(pool: Pool, vacancy: Vacancy, small: list[Ticket], now: float) -> float:
+def _ready_next(pool: Pool, vacancy: Vacancy, among: Columns, early: Floats, now: float) -> float:
     """Return when the next candidate may be in a match with each of those who stay."""
-    seated = vacancy.seated
-    rows = np.array([pool.pairs.row(ticket) for ticket in small]).T
-    others = np.array([pool.pairs.row(ticket) for ticket in seated]).T
-    early = pool.pairs.ready_at(rows[:, :, None], others[:, None, :]).max(axis=1)
-    if vacancy.quality_min is not None:
-        stay = pool.least.joined(np.array([pool.least.row(ticket) for ticket in seated]).T)
-        extents = np.array([pool.least.row(ticket) for ticket in small]).T
-        early[pool.least.of(stay[:, None], extents)[1] < vacancy.quality_min] = math.inf
     if pool.pairs.is_exact:
         return float(np.min(early, where=early > now, initial=math.inf))
     next_at = math.inf
@@ -224,7 +260,7 @@ def _ready_next(pool: Pool, vacancy: Vacancy, small: list[Ticket], now: float) -
             break
         if asked == CLOSELY_MOST:
             return min(next_at, now + LOOK_AGAIN)
-        at = _joins_at(pool, seated, small[place])
+        at = _joins_at(pool, vacancy.seated, among.tickets[place])
         next_at = min(next_at, at if at > now else math.inf)
     return next_at
 
@@ -260,33 +296,26 @@ def _filled(
     return None
 
 
-def _most_alike(pool: Pool, vacancy: Vacancy, candidates: list[Ticket]) -> list[Ticket]:
-    """Return candidates, those first who are most like those who left, else like those who stay."""
-    left, alike = vacancy.left, vacancy.left or vacancy.seated
-    if not alike:
-        return candidates
-    compared = [each.attribute for each in pool.queue.criteria if each.kind in NUMERIC]
-    compared += [each.attribute for each in pool.queue.rules if each.kind in NUMERIC]
-    roles = {role for ticket in left for player in ticket.players for role in player.roles}
-    strangeness = [0.0] * len(candidates)
-    for attribute in dict.fromkeys(compared):
-        wanted = fmean([_mean(ticket, attribute) for ticket in alike])
-        gaps = [abs(_mean(ticket, attribute) - wanted) for ticket in candidates]
-        widest = max(gaps) or 1.0
-        for at, gap in enumerate(gaps):
-            strangeness[at] += gap / widest
+def _by_likeness(
+    pool: Pool, vacancy: Vacancy, among: Columns, possible: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return the order in which possible candidates are looked at.
+
+    Those come first who are most like those who left, or else like those who stay; of equals, who
+    has waited longest. Who takes none of the roles that became free comes last.
+    """
+    alike = vacancy.left or vacancy.seated
+    if not alike or len(possible) <= 1:
+        return np.arange(len(possible))
+    strangeness = np.zeros(len(possible))
+    means = pool.columns.means(alike)
+    for values, mean in zip(among.values[:, possible], means, strict=True):
+        gaps = np.abs(values - mean)
+        strangeness += gaps / (gaps.max() or 1.0)
+    roles = 0
+    for ticket in vacancy.left:
+        for player in ticket.players:
+            roles |= mask_of(player, pool.queue.format.roles) if player.roles else 0
     if roles:
-        for at, ticket in enumerate(candidates):
-            # Whoever lists no roles takes any.
-            if all(player.roles and roles.isdisjoint(player.roles) for player in ticket.players):
-                strangeness[at] += math.inf
-    order = sorted(range(len(candidates)), key=strangeness.__getitem__)
-    return [candidates[at] for at in order]
-
-
-def _mean(ticket: Ticket, attribute: str) -> float:
-    """Return the mean of a number over a ticket's players; 0 where it is none."""
-    values = [attribute_of(ticket, player, attribute) for player in ticket.players]
-    if len(values) == 1 and type(values[0]) is float:
-        return values[0]
-    return fmean([value if isinstance(value, float | int) else 0.0 for value in values])
+        strangeness[(among.roles[possible] & roles) == 0] = math.inf
+    return np.argsort(strangeness, kind="stable")

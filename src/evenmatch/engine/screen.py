@@ -23,7 +23,7 @@ from evenmatch.engine.newcomers import (
     most_at_once,
 )
 from evenmatch.engine.pool import Pool
-from evenmatch.engine.replacements import LOOK_AT_MOST
+from evenmatch.engine.waiting_columns import Columns
 from evenmatch.model.match import Priority
 from evenmatch.model.ticket import Ticket
 
@@ -60,10 +60,6 @@ class Screen:
         # Of a match whose look goes on: whom it has seen, and when waiting may allow one of them.
         self._passed: dict[str, tuple[dict[str, Ticket], float]] = {}
         self._by_priority: dict[Priority, tuple[list[str], Rows]] = {}
-        self._tickets: list[Ticket] = []
-        self._waiting: Floats = np.empty((self.pairs.columns, 0))
-        self._waiting_extents: Floats = np.empty((self._costs.columns, 0))
-        self._sizes: NDArray[np.intp] = np.empty(0, dtype=np.intp)
         self.is_due: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
         self._numbers: Floats = np.empty((len(BLANK), 0))
         self._seated: Floats = np.empty((self.pairs.columns, 0, pool.queue.format.k))
@@ -172,11 +168,12 @@ class Screen:
             O(n k) in columns for at most `LOOK_AT_MOST` tickets, and `newcomers.ready_at` for
             those who might be ready now, and for one or a few of the others.
         """
-        tickets = self._waiting_now()
+        waiting = self.pool.columns.oldest(self.pool.tickets)
+        tickets = waiting.tickets
         passed, again_at = self._passed.pop(match_id, ({}, math.inf))
         if not tickets:
             return [], math.inf
-        at = self._ready_to_join(self._rows[match_id], opening)
+        at = self._ready_to_join(self._rows[match_id], opening, waiting)
         most = most_at_once(opening)
         ready: list[Ticket] = []
         next_at = again_at
@@ -227,27 +224,16 @@ class Screen:
         told = [at for _, at in might] if self.pairs.is_exact else None
         return find_newcomers(self.pool, opening, [ticket for ticket, _ in might], now, told)
 
-    def _waiting_now(self) -> list[Ticket]:
-        """Return who waits, with columns at hand that are made anew only where that changed."""
-        tickets = list(self.pool.tickets.values())[:LOOK_AT_MOST]
-        # Lists compare by identity first, so this is quick where nobody came or went.
-        if tickets != self._tickets:
-            self._tickets = tickets
-            self._waiting = np.array([self.pairs.row(ticket) for ticket in tickets]).T
-            self._waiting_extents = np.array([self._costs.row(ticket) for ticket in tickets]).T
-            self._sizes = np.array([ticket.size for ticket in tickets])
-        return tickets
-
-    def _ready_to_join(self, row: int, opening: Opening) -> Floats:
-        at: Floats = self.pairs.ready_at(self._waiting[:, :, None], self._seated[:, row, None])
+    def _ready_to_join(self, row: int, opening: Opening, waiting: Columns) -> Floats:
+        at: Floats = self.pairs.ready_at(waiting.pairs[:, :, None], self._seated[:, row, None])
         at = at.max(axis=1)
-        at[self._sizes > max(opening.free)] = math.inf
-        quality = self._costs.of(self._extents[:, row, None], self._waiting_extents)[1]
+        at[waiting.sizes > max(opening.free)] = math.inf
+        quality = self._costs.of(self._extents[:, row, None], waiting.extents)[1]
         at[quality < opening.quality_floor] = math.inf
         pool = self.pool
         if pool.held or pool.delayed:
             kept = [
-                max(pool.held.get(t.id, 0.0), pool.delayed.get(t.id, 0.0)) for t in self._tickets
+                max(pool.held.get(t.id, 0.0), pool.delayed.get(t.id, 0.0)) for t in waiting.tickets
             ]
             np.maximum(at, kept, out=at)
         return at

@@ -1,13 +1,16 @@
 """The ready-check: proposals, answers, repairs, cooldowns."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from evenmatch.cost.rules import Rules
+from evenmatch.engine import repairs
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
+from evenmatch.engine.repairs import LOOK_GAP, LOOKS_MOST
 from evenmatch.engine.replacements import ASKED_MOST, CLOSELY_MOST, GO_ON
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
 from evenmatch.errors import NotInMatch, NotMade, ProposalOver, TooLate, UnknownMatch
@@ -240,13 +243,14 @@ class TestRepair:
             asked += 1
             return ready_at(rules, one, two)
 
-        same = q.Rule("same", "mode", expand=q.Expansion(steps=((60.0, 1.0),)))
-        given = checked(criteria=(NEAR,), rules=(same,), accept=replace(CHECK, loss_max=1.0))
+        # Columns tell nothing of this rule, so each candidate has to be asked.
+        shared = q.Rule("overlap", "words", expand=q.Expansion(steps=((60.0, 1.0),)))
+        given = checked(criteria=(NEAR,), rules=(shared,), accept=replace(CHECK, loss_max=1.0))
         house = House(given)
-        house.enter(1.0, *[new_ticket(n, 1500, mode="x") for n in "ab"])
+        house.enter(1.0, *[new_ticket(n, 1500, words=("x",)) for n in "ab"])
         house.hand(Configure(1.5, (replace(given, policy="periodic:rounds_of=999"),), version=2))
-        house.enter(2.0, *[new_ticket(f"y{n}", 1500, mode="y") for n in range(others)])
-        house.enter(2.5, new_ticket("c", 1900, mode="x"))
+        house.enter(2.0, *[new_ticket(f"y{n}", 1500, words=("y",)) for n in range(others)])
+        house.enter(2.5, new_ticket("c", 1900, words=("x",)))
         house.accept(3.0, 1)
         monkeypatch.setattr(Rules, "pair_ready_at", count)
         events = list(house.decline(4.0, 2))
@@ -260,6 +264,31 @@ class TestRepair:
         (repaired,) = only(events, Repaired)
         assert repaired.joined == (f"s0-{others + 3}",)  # type: ignore[attr-defined]
         assert looks == others // ASKED_MOST
+
+    def test_looks_of_many_repairs_keep_apart(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        looks: list[float] = []
+        find = repairs.find_replacements
+
+        def count(*given: Any) -> Any:
+            looks.append(given[3])
+            return find(*given)
+
+        monkeypatch.setattr(repairs, "find_replacements", count)
+        given = checked(2, 2, accept=replace(CHECK, repair=30.0))
+        house = House(given)
+        for match in range(12):
+            house.enter(1.0, *[f"{name}{match}" for name in "abcd"])
+        # Nobody answers, so that all checks fail at the same instant.
+        for proposal in list(house.engine.tables.proposals.values()):
+            for ticket_id in proposal.tickets[1:]:
+                house.hand(Accept(2.0, proposal.match.id, ticket_id))
+        house.pass_to(1.0 + CHECK.seconds)
+        assert len(house.engine.tables.proposals) == 12
+        house.pass_to(5.0 + CHECK.seconds)
+
+        assert len(looks) >= 12
+        for first, later in zip(looks, looks[LOOKS_MOST:], strict=False):
+            assert later >= first + LOOK_GAP - 1e-6
 
     def test_waits_for_a_replacement_to_enter(self) -> None:
         house = House()

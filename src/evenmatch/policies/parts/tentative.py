@@ -28,7 +28,7 @@ from evenmatch.policies.parts.search_job import Effort, SearchJob, found_in, see
 from evenmatch.policies.parts.search_pool import SearchPool
 from evenmatch.policies.parts.start_rule import StartRule, Tentative, start_of, tentative_of
 
-STARTS_MAX = 4
+STARTS_MAX = 1
 """Matches that one decision starts at the most; the others start in the next, right afterwards."""
 EVALUATIONS_PER_SECOND = 7_500.0
 """A small search is soon followed by the next, a large one after `StartRule.every`."""
@@ -286,13 +286,13 @@ class SearchingMatcher:
             tickets = [self._roster.tickets[sequence] for sequence in match.tickets]
             tickets.sort(key=lambda ticket: ticket.age_key)
             self.evaluations += 1
-            seating = self._objective.seat(tickets, now=now)
-            if seating is None or seating.ready_at == math.inf:
+            legal_at = self._objective.legal_at(tickets)
+            if legal_at == math.inf:
                 self._refuse(match, now)
                 continue
-            if seating.ready_at > now:
-                match.after = seating.ready_at
-                match.start_at = max(start_of(match), seating.ready_at)
+            if legal_at > now:
+                match.after = legal_at
+                match.start_at = max(start_of(match), legal_at)
                 continue
             groups.append(Grouping(tuple([ticket.id for ticket in tickets])))
             self._matches.remove(match)

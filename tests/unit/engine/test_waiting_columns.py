@@ -1,0 +1,91 @@
+"""Columns of those who wait say what their tickets say, whoever comes, goes or is changed."""
+
+import random
+
+import numpy as np
+from msgspec.structs import replace
+
+from evenmatch.cost.least_cost import LeastCost
+from evenmatch.cost.objective import Objective
+from evenmatch.cost.pair_table import PairTable
+from evenmatch.engine.waiting_columns import FEW, LOOK_AT_MOST, Columns, WaitingColumns
+from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.ticket import Player, Ticket
+
+NEAR = Criterion("spread", "rating", scale=Scale("linear", 0.0, 1_000.0))
+GAP = Rule("spread", "level", 50.0)
+PING = Rule("latency", "latency", 80.0, pairs="region")
+QUEUE = Queue("main", Format((2, 2), roles=(("tank", 1), ("healer", 1))), (NEAR,), (GAP, PING))
+
+
+def made() -> tuple[WaitingColumns, PairTable, LeastCost]:
+    objective = Objective(QUEUE)
+    pairs, least = PairTable(objective.rules), LeastCost(objective)
+    return WaitingColumns(objective, pairs, least), pairs, least
+
+
+def new(chance: random.Random, number: int) -> Ticket:
+    places = chance.sample(["eu", "us", "asia", "oce"], chance.randint(1, 4))
+    told = {
+        "rating": float(chance.randrange(1_000)),
+        "level": float(chance.randrange(100)),
+        "latency": {place: float(chance.randrange(200)) for place in places},
+    }
+    roles = chance.choice([(), ("tank",), ("healer",)])
+    players = (Player(f"p{number}", attributes=told, roles=roles),)
+    return Ticket(f"t{number}", number, float(number), players, ("main",))
+
+
+def check(found: Columns, tickets: list[Ticket], pairs: PairTable, least: LeastCost) -> None:
+    assert list(found.tickets) == tickets
+    assert np.array_equal(found.pairs.T, [pairs.row(each) for each in tickets])
+    assert np.array_equal(found.extents.T, [least.row(each) for each in tickets])
+    wanted = [[t.players[0].attributes[name] for name in ("rating", "level")] for t in tickets]
+    assert np.array_equal(found.values.T, wanted)
+    bits = {(): 3, ("tank",): 1, ("healer",): 2}
+    assert found.roles.tolist() == [bits[each.players[0].roles] for each in tickets]
+    assert found.sizes.tolist() == [1] * len(tickets)
+    known = [t.players[0].attributes["latency"] for t in tickets]
+    numbers = [sorted(column[np.isfinite(column)].tolist()) for column in found.regions.T]
+    assert numbers == [sorted(each.values()) for each in known]
+
+
+def test_are_right_after_any_life() -> None:
+    chance = random.Random(1)
+    columns, pairs, least = made()
+    waiting: dict[str, Ticket] = {}
+    for number in range(1_500):
+        ticket = new(chance, number)
+        waiting[ticket.id] = ticket
+        columns.add(ticket)
+        if chance.random() < 0.8 and len(waiting) > 20:
+            del waiting[chance.choice(list(waiting))]
+        if chance.random() < 0.05:
+            name = chance.choice(list(waiting))
+            waiting[name] = replace(new(chance, number), id=name)
+        if number % 50 == 0:
+            check(columns.oldest(waiting), list(waiting.values()), pairs, least)
+    assert len(columns._held) <= 2 * len(waiting) + FEW + 50
+
+
+def test_hold_the_longest_waiting_only() -> None:
+    chance = random.Random(2)
+    columns, pairs, least = made()
+    tickets = [new(chance, number) for number in range(LOOK_AT_MOST + 20)]
+    found = columns.oldest({each.id: each for each in tickets})
+    check(found, tickets[:LOOK_AT_MOST], pairs, least)
+    check(columns.of(tickets[-3:]), tickets[-3:], pairs, least)
+
+
+def test_numbers_of_a_ticket_are_made_once() -> None:
+    chance = random.Random(3)
+    columns, _, _ = made()
+    rows = []
+    fill = columns._fill
+    columns._fill = lambda row, ticket: (rows.append(ticket.id), fill(row, ticket))[1]  # type: ignore[method-assign]
+    waiting = {f"t{n}": new(chance, n) for n in range(30)}
+    columns.oldest(waiting)
+    del waiting["t3"]
+    columns.oldest(waiting)
+    columns.add(new(chance, 31))
+    assert rows == [f"t{n}" for n in range(30)] + ["t31"]
