@@ -23,13 +23,13 @@ from evenmatch.engine.pool import Pool
 from evenmatch.engine.waiting_columns import Columns
 from evenmatch.model.ticket import Ticket
 
-SEATINGS_MOST = 8
-"""Divisions into teams that one look evaluates until it has found a match."""
-COMPARED_MOST = 4
-"""Divisions after which a look takes the best match that it has found."""
+SEATINGS_MOST = 4
+"""Divisions into teams that one look evaluates; it takes the best match among them."""
+FITTING_MOST = 16
+"""Candidates among whom one look chooses where several seats are free."""
 ASKED_MOST = 100
 """Candidates of whom one look asks the rules whether they may join now."""
-GO_ON = 0.1
+GO_ON = 0.05
 """Seconds between two looks of which the second goes on where the first had to stop."""
 
 LOOK_AGAIN = 0.5
@@ -102,8 +102,7 @@ def find_replacements(
 
     Complexity:
         O(n criteria + n log n) in columns for n tickets, then `ASKED_MOST` questions to the rules
-        for each ticket that stays, and `SEATINGS_MOST` divisions into teams, `COMPARED_MOST` where
-        somebody fits.
+        for each ticket that stays, and `SEATINGS_MOST` divisions into teams.
     """
     early = _early(pool, vacancy, among, barred)
     possible = np.flatnonzero(early < math.inf)
@@ -112,14 +111,12 @@ def find_replacements(
     left = list(islice(_unseen(among.tickets, ready, seen), ASKED_MOST + 1))
     sought = Sought()
     fitting: list[Ticket] = []
-    asked = done = 0
-    # One seat is taken by one candidate: nobody else need be asked before their turn.
-    alone = (COMPARED_MOST, SEATINGS_MOST)
-    for most in alone if vacancy.free == 1 else (SEATINGS_MOST + vacancy.free,):
-        asked += _ask(pool, vacancy, left[asked:ASKED_MOST], now, fitting, most)
-        done = _evaluate(pool, vacancy, fitting, done, now, sought)
-        if sought.found is not None:
-            return sought
+    # One seat is taken by one candidate; where more are free, others have to join them.
+    most = SEATINGS_MOST if vacancy.free == 1 else FITTING_MOST
+    asked = _ask(pool, vacancy, left[:ASKED_MOST], now, fitting, most)
+    done = _evaluate(pool, vacancy, fitting, now, sought)
+    if sought.found is not None:
+        return sought
     # Who fits but was not evaluated has its turn at the next look; so has who was not asked.
     later = {ticket.id for ticket in fitting[done:]}
     if later or asked < len(left):
@@ -185,22 +182,22 @@ def _ask(
 
 
 def _evaluate(
-    pool: Pool,
-    vacancy: Vacancy,
-    fitting: list[Ticket],
-    done: int,
-    now: float,
-    sought: Sought,
+    pool: Pool, vacancy: Vacancy, fitting: list[Ticket], now: float, sought: Sought
 ) -> int:
-    """Look for the cheapest match with each candidate; return how many have had their turn."""
-    for first in range(done, len(fitting)):
-        if first >= (SEATINGS_MOST if sought.found is None else COMPARED_MOST):
+    """Look for the cheapest match with each candidate; return how many have had their turn.
+
+    A match that is worth what it was before is taken at once.
+    """
+    seatings = 0
+    for first in range(len(fitting)):
+        if seatings == SEATINGS_MOST:
             return first
         joining = _filled(pool, vacancy.free, fitting[first:], now, sought)
         if joining is None:
             continue
         tickets = sorted([*vacancy.seated, *joining], key=lambda ticket: ticket.age_key)
         seating = pool.objective.seat(tickets, vacancy.bots, now)
+        seatings += 1
         if seating is None or not _is_good(seating, vacancy, now):
             sought.again_at = min(sought.again_at, _good_at(pool, seating, vacancy, now))
             continue
