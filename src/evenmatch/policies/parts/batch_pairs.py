@@ -22,6 +22,7 @@ from evenmatch.policies.parts.batch_people import (
     People,
     codes_of,
     connections,
+    freshness_of,
     meetings,
     objects,
 )
@@ -163,7 +164,7 @@ class PairFacts:
         if self._met:
             total = sum(weight for _, weight in self._met)
             found = [
-                meetings(each, people, criterion.matches, weight / total if total else 0.0)
+                _met_rows(criterion.matches, weight / total if total else 0.0, each, people)
                 for each, (criterion, weight) in zip(said.memories, self._met, strict=True)
             ]
             facts = facts._replace(met=np.vstack(found), met_weight=total)
@@ -270,6 +271,13 @@ def _attributes(queue: Queue, kind: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _met_rows(matches: int, share: float, known: Objects, people: People) -> Floats:
+    """Return rows of `Facts.met`: O(memories of the players)."""
+    one, two, ago = meetings(known, people)
+    fresh = freshness_of(ago, matches)
+    rows = np.stack((one, two, share * fresh, ago < 0.0), axis=1).astype(np.float64)
+    return np.ascontiguousarray(rows[fresh > 0.0])
+
+
 def _way(criterion: Criterion) -> tuple[str, float, float]:
     return criterion.attribute, criterion.best, criterion.worst
-

@@ -24,11 +24,13 @@ class People(NamedTuple):
     """The players of a batch, party by party.
 
     Args:
-        ids: Their ids.
+        tickets: Party by party.
+        ids: The players' ids.
         row: Their places in the batch by id.
         party: The number of each player's party.
     """
 
+    tickets: Sequence[Ticket]
     ids: list[str]
     row: dict[str, int]
     party: Ints
@@ -46,7 +48,7 @@ def people_of(tickets: Sequence[Ticket]) -> People:
     """Return the players of some tickets."""
     ids = [player.id for ticket in tickets for player in ticket.players]
     party = np.repeat(np.arange(len(tickets)), [len(ticket.players) for ticket in tickets])
-    return People(ids, {name: row for row, name in enumerate(ids)}, party)
+    return People(tickets, ids, {name: row for row, name in enumerate(ids)}, party)
 
 
 def codes_of(values: Objects) -> Ints:
@@ -80,49 +82,67 @@ def connections(network: Ints, reached: Objects, people: People) -> Flags:
     return found
 
 
-def meetings(known: Objects, people: People, matches: int, share: float) -> Floats:
-    """Return rows of `Facts.met`, as `cost.rematch` defines meetings.
+class Named(NamedTuple):
+    """Pairs of players of two parties of whom one at least names the other.
+
+    Args:
+        one: The first of each pair.
+        two: The other one, later in the batch.
+        said: Shape (2, pairs): the number that each gives with the other; inf = does not name them.
+    """
+
+    one: Ints
+    two: Ints
+    said: Floats
+
+
+def named_by(known: Objects, people: People) -> Named:
+    """Return who names whom, in the order of the batch: O(names).
+
+    Args:
+        known: The ids that each player names, or a map from ids to numbers; None = nobody.
+        people: The players.
+    """
+    counts: list[int] = []
+    others: list[int] = []
+    numbers: list[float] = []
+    for names in known:
+        here = people.row.keys() & names if names else ()
+        counts.append(len(here))
+        others += [people.row[name] for name in here]
+        numbers += [names[name] for name in here] if isinstance(names, dict) else [1.0] * len(here)
+    one, two = np.repeat(np.arange(len(known)), counts), np.array(others, dtype=np.int64)
+    is_other = people.party[one] != people.party[two]
+    one, two = one[is_other], two[is_other]
+    players = max(1, len(people.ids))
+    key = np.minimum(one, two) * players + np.maximum(one, two)
+    pairs, at = np.unique(key, return_inverse=True)
+    said = np.full((2, len(pairs)), np.inf)
+    said[(one > two).astype(np.int64), at] = np.array(numbers, dtype=np.float64)[is_other]
+    first, second = np.divmod(pairs, players)
+    return Named(first, second, said)
+
+
+def meetings(known: Objects, people: People) -> tuple[Ints, Ints, Floats]:
+    """Return two players and how many matches ago they met, as `cost.rematch.met` says.
 
     Args:
         known: Whom each player remembers, and how many matches ago; None if nothing is known.
         people: The players.
-        matches: How many of a player's last matches count.
-        share: Of the freshness in all that is weighed by it.
 
     Complexity:
         O(memories of the players).
     """
-    counts: list[int] = []
-    others: list[int] = []
-    agos: list[float] = []
-    for memory in known:
-        here = people.row.keys() & memory if memory else ()
-        counts.append(len(here))
-        others += [people.row[name] for name in here]
-        agos += [memory[name] for name in here]
-    one, two = np.repeat(np.arange(len(known)), counts), np.array(others, dtype=np.int64)
-    is_other = people.party[one] != people.party[two]
-    one, two, ago = one[is_other], two[is_other], np.array(agos, dtype=np.float64)[is_other]
-    players = len(people.ids)
-    pairs, at = np.unique(
-        np.minimum(one, two) * players + np.maximum(one, two), return_inverse=True
-    )
-    by_end = np.full((2, len(pairs)), np.inf)
-    by_end[(one > two).astype(np.int64), at] = ago
+    one, two, (ago, other_ago) = named_by(known, people)
     remembers = np.array([memory is not None for memory in known], dtype=np.bool_)
-    first, second = np.divmod(pairs, max(1, players))
-    last = _last_met(by_end[0], by_end[1], remembers[first], remembers[second])
-    fresh = np.maximum(0.0, (matches + 1 - np.abs(last)) / matches)
-    rows = np.stack((first, second, share * fresh, last < 0.0), axis=1).astype(np.float64)
-    return np.ascontiguousarray(rows[fresh > 0.0])
-
-
-def _last_met(ago: Floats, other_ago: Floats, knows: Any, other_knows: Any) -> Floats:
-    """Return `cost.rematch.met` of many pairs at once."""
     size, other_size = np.abs(ago), np.abs(other_ago)
     is_other = (other_size > size) | ((other_size == size) & (other_ago > ago))
-    larger = np.where(is_other, other_ago, ago)
-    found = np.where(knows, larger, other_ago)
-    found = np.where(other_knows, found, ago)
-    return np.where(knows & (ago == np.inf), np.inf, found)
+    last = np.where(is_other, other_ago, ago)
+    last = np.where(remembers[one], last, other_ago)
+    last = np.where(remembers[two], last, ago)
+    return one, two, np.where(remembers[one] & (ago == np.inf), np.inf, last)
 
+
+def freshness_of(ago: Floats, matches: int) -> Floats:
+    """Return `cost.rematch.freshness` of every element."""
+    return np.maximum(0.0, (matches + 1 - np.abs(ago)) / matches)

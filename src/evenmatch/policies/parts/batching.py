@@ -112,22 +112,25 @@ class Roster:
             O(players) now, and what those cost who were not written yet.
         """
         tickets = tuple(tickets)
+        gains = None if worths is None else tuple(worths)
         self._write(tickets)
         rows: Ints = np.array(
             [row for t in tickets for row in self._rows[t.sequence]], dtype=np.int64
         )
         values, said = self._terms.values(rows), self._pairs.of(rows)
         limited, costs = self._rules.values(rows), self._roles.costs(rows)
+        named = self._rules.named(rows)
         made: list[Batch] = []
 
         def make() -> Batch:
             # Several searches of one batch make it once.
             if not made:
+                people = people_of(tickets)
                 batch = self._bare(tickets, np.vstack([values, limited]), costs)
-                facts = self._pairs.facts(batch.facts, said, people_of(tickets))
-                batch = batch._replace(facts=facts)
-                batch = batch if worths is None else with_worth(batch, worths)
-                made.append(self._rules.ruled(batch, tickets, now, len(values)))
+                batch = batch._replace(facts=self._pairs.facts(batch.facts, said, people))
+                batch = batch if gains is None else with_worth(batch, gains)
+                count = len(values)
+                made.append(self._rules.ruled(batch, people, now, first=count, named=named))
             return made[0]
 
         return make
