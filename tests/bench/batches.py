@@ -16,9 +16,11 @@ import numpy as np
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.parts.batching import Roster
+from evenmatch.policies.registry import parse_policy
 from tests.bench.report import Row, Setting
 
 COUNTS = (400, 1_600)
+SPECS = ("rolling", "rounds:every=10")
 AIMS = {400: "< 3", 1_600: "< 12"}
 REGIONS = ("as", "au", "eu", "jp", "sa", "us")
 REMEMBERED, MEASURED, REACHED, SPOKEN = 8, 4, 12, 2
@@ -97,12 +99,16 @@ def _pings(rng: np.random.Generator) -> dict[str, float]:
 
 def run(setting: Setting) -> Iterator[Row]:
     """Measure both halves for pools of several sizes."""
+    rounds = 3 if setting.quick else 10
     for count in COUNTS:
-        yield from _halves(count, 3 if setting.quick else 10)
+        tickets = crowd(count)
+        yield from _halves(tickets, rounds)
+        for spec in SPECS:
+            yield _asking(spec, tickets, rounds)
 
 
-def _halves(count: int, rounds: int) -> Iterator[Row]:
-    tickets = crowd(count)
+def _halves(tickets: list[Ticket], rounds: int) -> Iterator[Row]:
+    count = len(tickets)
     roster = Roster(EVERYTHING)
     for each in tickets:
         roster.enter(each)
@@ -116,6 +122,25 @@ def _halves(count: int, rounds: int) -> Iterator[Row]:
     name = f"batch of {count:,} players, every criterion and rule"
     yield Row(f"{name}: on the loop", tuple(first), "ms", AIMS[count], "CPU time")
     yield Row(f"{name}: on the thread", tuple(second), "ms", "", "CPU time")
+
+
+def _asking(spec: str, tickets: list[Ticket], rounds: int) -> Row:
+    """Measure the whole decision of a policy that asks for a search."""
+    took, evaluations = [], 0
+    for seed in range(rounds):
+        matcher = parse_policy(spec).matcher(EVERYTHING, seed=seed)
+        for each in tickets:
+            matcher.enter(each, 60.0)
+        # Only a timer begins a search.
+        wake_at = matcher.decide(60.0).wake_at
+        before = matcher.evaluations
+        own, decision = _timed(lambda decide=matcher.decide, at=wake_at: decide(at, fired=True))
+        assert decision.job is not None
+        took.append(own)
+        evaluations = matcher.evaluations - before
+    name = f"decision of {spec} that asks for a search, {len(tickets):,} waiting"
+    note = f"CPU time, {evaluations:,} evaluations"
+    return Row(name, tuple(took), "ms", AIMS[len(tickets)], note)
 
 
 def _timed(call: Callable[[], Any]) -> tuple[float, Any]:

@@ -123,8 +123,8 @@ def pings_of(cells: Cells, people: People) -> Singles:
     pings = _over_common(common)
     for place in np.flatnonzero((counts > 1) & ~is_common):
         span = slice(ends[place] - counts[place], ends[place])
-        pairs, way = np.ix_(rows[span], rows[span]), np.add.outer(ms[span], ms[span])
-        pings[pairs] = np.minimum(pings[pairs], way)
+        pairs = rows[span][:, None], rows[span]
+        pings[pairs] = np.minimum(pings[pairs], ms[span][:, None] + ms[span])
     _put_measured(pings, cells, people)
     np.fill_diagonal(pings, 0.0)
     return pings
