@@ -64,7 +64,7 @@ class Sayings(NamedTuple):
         memories: By attribute, whom they met.
         network: By attribute, codes of their networks, see `batch_people.connections`.
         reached: By attribute, whom those reach who name them.
-        latencies: By attribute, places and milliseconds, see `Places.of`.
+        latencies: By attribute, a map from places to milliseconds.
     """
 
     words: list[Objects]
@@ -72,7 +72,7 @@ class Sayings(NamedTuple):
     memories: list[Objects]
     network: Ints
     reached: list[Objects]
-    latencies: list[tuple[Objects, Objects]]
+    latencies: list[Objects]
 
 
 class PairFacts:
@@ -230,7 +230,7 @@ class PairFacts:
         if not self._places:
             return facts
         players = len(people.ids)
-        cells = [cells_of(*each) for each in said.latencies]
+        cells = [cells_of(each) for each in said.latencies]
         tables = [table_of(each, players) for each in cells]
         measured = [are_measured(each, people) for each in cells]
         facts = facts._replace(

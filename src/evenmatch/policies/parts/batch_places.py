@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -45,41 +46,42 @@ class Places:
 
     def __init__(self, attribute: str) -> None:
         self.attribute = attribute
-        self._names, self._ms = objects(ROWS_FIRST), objects(ROWS_FIRST)
+        self._known = objects(ROWS_FIRST)
 
     def grow(self, size: int) -> None:
         """Make room for so many rows."""
-        self._names, self._ms = objects(size, self._names), objects(size, self._ms)
+        self._known = objects(size, self._known)
 
     def write(self, ticket: Ticket, player: Player, row: int) -> None:
         """Write a player's latencies to regions, and to other players who were measured."""
         known: Mapping[str, float] = known_of(ticket, player, self.attribute)
         if player.id in known:
             known = {place: ms for place, ms in known.items() if place != player.id}
-        self._names[row] = tuple(known)
-        self._ms[row] = np.fromiter(known.values(), dtype=np.float64, count=len(known))
+        self._known[row] = known
 
-    def of(self, rows: Ints) -> tuple[Objects, Objects]:
-        """Return the places, and the milliseconds, that the players of some rows know."""
-        return self._names[rows], self._ms[rows]
+    def of(self, rows: Ints) -> Objects:
+        """Return the places and milliseconds that the players of some rows know, each as a map."""
+        return self._known[rows]
 
 
-def cells_of(names: Objects, ms: Objects) -> Cells:
+def cells_of(known: Objects) -> Cells:
     """Return what `Places.of` says as flat arrays: O(entries)."""
     codes: dict[str, int] = {}
     columns: dict[tuple[str, ...], Ints] = {}
-    for known in names:
+    names = [tuple(each) for each in known]
+    for own in names:
         # Most players know the same places in the same order.
-        if known not in columns:
-            found = [codes.setdefault(place, len(codes)) for place in known]
-            columns[known] = np.array(found, dtype=np.int64)
+        if own not in columns:
+            found = [codes.setdefault(place, len(codes)) for place in own]
+            columns[own] = np.array(found, dtype=np.int64)
     none: Ints = np.zeros(0, dtype=np.int64)
-    rows = np.repeat(np.arange(len(names)), [len(known) for known in names])
+    rows = np.repeat(np.arange(len(names)), [len(own) for own in names])
+    values = chain.from_iterable(each.values() for each in known)
     return Cells(
         list(codes),
         rows,
-        np.concatenate([none, *[columns[known] for known in names]]),
-        np.concatenate([np.zeros(0), *ms]),
+        np.concatenate([none, *[columns[own] for own in names]]),
+        np.fromiter(values, dtype=np.float64, count=len(rows)),
     )
 
 
