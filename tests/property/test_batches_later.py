@@ -18,8 +18,10 @@ from evenmatch.cost.rematch import known_of as remembered
 from evenmatch.cost.words import elements
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket, attribute_of
+from evenmatch.policies.parts.batch_places import PLACES_MAX
 from evenmatch.policies.parts.batch_sets import BITS, bits_of
 from evenmatch.policies.parts.batching import Roster
+from evenmatch.policies.parts.search_job import SearchJob, effort_of
 from evenmatch.solvers.batch.batch import Batch
 from evenmatch.testing import queue
 from evenmatch.testing.scripts import QUEUES, draw_script
@@ -179,6 +181,20 @@ def test_batch_does_not_change_while_its_thread_makes_it() -> None:
         assert differences(at_once, each) == []
 
 
+@pytest.mark.parametrize("solver", ["anneal", "descent"])
+def test_searches_share_a_batch_and_leave_it_as_it_was(solver: str) -> None:
+    tickets = parties(60, 6)
+    roster = entered(EVERYTHING, tickets)
+    effort = effort_of(EVERYTHING, parts=2, each=5, solver=solver)
+    make = roster.later(tickets, NOW)
+    job = SearchJob(1, make, tickets, effort, seed=1)
+    for part in range(job.parts):
+        job.solve(part)
+
+    assert make() is make()
+    assert differences(roster.batch(tickets, NOW), make()) == []
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("count", [2, 9, 70])
 def test_pairs_are_what_their_definitions_say(count: int, seed: int) -> None:
@@ -231,6 +247,20 @@ def test_ping_of_two_who_measured_each_other_is_the_larger_one() -> None:
         [30.0, 45.0, 0.0, math.inf],
         [math.inf, math.inf, math.inf, 0.0],
     ]
+
+
+def test_of_too_many_places_those_that_most_players_know_have_a_column() -> None:
+    given = queue("far", 1, 1, criteria=(Criterion("latency", "latency"),))
+    tickets = []
+    for at in range(100):
+        own = {f"z{place}": 10.0 * place + at for place in range(3)}
+        own |= {f"a{at}-{place}": 1.0 for place in range(5)}
+        player = Player(f"p{at}", attributes={"latency": own})
+        tickets.append(Ticket(f"t{at}", at + 1, 0.0, (player,), ("far",)))
+    latency = entered(given, tickets).batch(tickets, 0.0).facts.latency
+    assert latency.shape == (100, PLACES_MAX)
+    expected = [[10.0 * place + at for place in range(3)] for at in range(100)]
+    assert latency[:, -3:].tolist() == expected
 
 
 @pytest.mark.parametrize("seed", range(6))
