@@ -18,6 +18,7 @@ from rich.console import Console
 
 from tests.bench import (
     batch,
+    batches,
     compiled,
     engine,
     explain,
@@ -58,6 +59,7 @@ BENCHES: dict[str, Callable[[Setting], Iterable[Row]]] = {
     "compiled": compiled.run,
     "orders": orders.run,
     "batch": batch.run,
+    "batches": batches.run,
     "pools": pools.run,
     "ready_check": ready_check.run,
     "memory": memory.run,

@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.cost.hosts import COSTS, WORDS, reaches
+from evenmatch.cost.hosts import COSTS, WORDS
 from evenmatch.cost.relation import pairs_within
-from evenmatch.cost.rematch import freshness, met
 from evenmatch.cost.rematch import known_of as remembered
 from evenmatch.cost.words import elements
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import Ticket, attribute_of
-from evenmatch.policies.parts.batch_places import Places, stacked
+from evenmatch.policies.parts.batch_people import (
+    ROWS_FIRST,
+    SET,
+    UNKNOWN,
+    Objects,
+    People,
+    codes_of,
+    connections,
+    freshness_of,
+    meetings,
+    objects,
+)
+from evenmatch.policies.parts.batch_places import (
+    Places,
+    are_measured,
+    cells_of,
+    pings_of,
+    stacked,
+    table_of,
+)
+from evenmatch.policies.parts.batch_sets import bits_of
 from evenmatch.solvers.batch.batch import (
     ALL,
     ENEMIES,
@@ -24,20 +43,36 @@ from evenmatch.solvers.batch.batch import (
     PING_GAP,
     REGION_GAP,
     Facts,
-    Flags,
     Floats,
     Ints,
 )
 from evenmatch.solvers.pairs import CAPPED
 
-ROWS_FIRST = 64
 PAIRS = ("enemies", "teammates", "all", "region")
 """Columns of `Facts.ping_weights`."""
 CODES = {"enemies": ENEMIES, "teammates": MATES, "all": ALL}
-BITS = 64
-CODES_PER_ROW = 4
 
 Given = Criterion | Rule
+
+
+class Sayings(NamedTuple):
+    """What some players say, copied: of the objects in it none ever changes.
+
+    Args:
+        words: By attribute, values that should be equal.
+        sets: By attribute, sets of elements.
+        memories: By attribute, whom they met.
+        network: By attribute, codes of their networks, see `batch_people.connections`.
+        reached: By attribute, whom those reach who name them.
+        latencies: By attribute, a map from places to milliseconds.
+    """
+
+    words: list[Objects]
+    sets: list[Objects]
+    memories: list[Objects]
+    network: Ints
+    reached: list[Objects]
+    latencies: list[Objects]
 
 
 class PairFacts:
@@ -67,70 +102,73 @@ class PairFacts:
         self.terms: Floats = np.zeros((0, 7))
         self._plan_hosts(queue, each)
         self._plan_places(queue, each)
-        self._size = ROWS_FIRST
-        self._codes: dict[Any, int] = {}
-        self._elements: dict[str, int] = {}
-        self._word = np.zeros((len(self._words), ROWS_FIRST), dtype=np.int64)
-        self._tongue = np.zeros((len(self._tongues), ROWS_FIRST), dtype=np.uint64)
-        self._network = np.zeros((len(self._connects), ROWS_FIRST), dtype=np.int64)
+        self._word = [objects(ROWS_FIRST) for _ in self._words]
+        self._tongue = [objects(ROWS_FIRST) for _ in self._tongues]
+        self._memory = [objects(ROWS_FIRST) for _ in self._met]
+        self._reached = [objects(ROWS_FIRST) for _ in self._connects]
+        self._network: Ints = np.zeros((len(self._connects), ROWS_FIRST), dtype=np.int64)
 
     def grow(self, size: int) -> None:
         """Make room for so many rows."""
-        more = size - self._size
         for places in self._places:
             places.grow(size)
-        self._word = np.hstack([self._word, np.zeros((len(self._words), more), np.int64)])
-        self._tongue = np.hstack([self._tongue, np.zeros((len(self._tongues), more), np.uint64)])
-        self._network = np.hstack([self._network, np.zeros((len(self._connects), more), np.int64)])
-        self._size = size
+        self._word = [objects(size, each) for each in self._word]
+        self._tongue = [objects(size, each) for each in self._tongue]
+        self._memory = [objects(size, each) for each in self._memory]
+        self._reached = [objects(size, each) for each in self._reached]
+        more = np.zeros((len(self._connects), size - self._network.shape[1]), dtype=np.int64)
+        self._network = np.hstack([self._network, more])
 
     def write(self, ticket: Ticket, rows: Sequence[int]) -> None:
         """Write what is known of a party into its rows."""
         for row, player in zip(rows, ticket.players, strict=True):
-            for at, (given, _) in enumerate(self._words):
+            for column, (given, _) in zip(self._word, self._words, strict=True):
                 value = attribute_of(ticket, player, given.attribute)
-                key = (at, tuple(value.items()) if isinstance(value, dict) else value)
-                self._word[at, row] = self._codes.setdefault(key, len(self._codes))
-            for at, (given, _) in enumerate(self._tongues):
-                value = attribute_of(ticket, player, given.attribute)
-                self._tongue[at, row] = self._bits(elements(value))
+                column[row] = tuple(value.items()) if isinstance(value, dict) else value
+            for column, (given, _) in zip(self._tongue, self._tongues, strict=True):
+                column[row] = elements(attribute_of(ticket, player, given.attribute))
+            for column, (given, _) in zip(self._memory, self._met, strict=True):
+                column[row] = remembered(ticket, player, given.attribute)
             for at, name in enumerate(self._connects):
                 word = attribute_of(ticket, player, name)
-                known = isinstance(word, str) and word in WORDS
-                self._network[at, row] = WORDS.index(str(word)) if known else len(WORDS)
+                is_word = isinstance(word, str) and word in WORDS
+                code = SET if word is not None else UNKNOWN
+                self._network[at, row] = WORDS.index(str(word)) if is_word else code
+                self._reached[at][row] = () if is_word else elements(word)
             for places in self._places:
                 places.write(ticket, player, row)
 
-    @property
-    def is_worn(self) -> bool:
-        """Return whether so many values were seen that those of players long gone prevail."""
-        most = CODES_PER_ROW * self._size
-        return max(len(self._codes), len(self._elements), *map(len, self._places), 0) > most
+    def of(self, rows: Ints) -> Sayings:
+        """Return what the players of some rows say: O(rows)."""
+        return Sayings(
+            [each[rows] for each in self._word],
+            [each[rows] for each in self._tongue],
+            [each[rows] for each in self._memory],
+            self._network[:, rows],
+            [each[rows] for each in self._reached],
+            [places.of(rows) for places in self._places],
+        )
 
-    def clear(self) -> None:
-        """Forget all values; every row must be written anew."""
-        self._codes.clear()
-        self._elements.clear()
-        for places in self._places:
-            places.clear()
-
-    def facts(self, facts: Facts, rows: Ints, tickets: Sequence[Ticket]) -> Facts:
-        """Return the facts of the players of some rows."""
+    def facts(self, facts: Facts, said: Sayings, people: People) -> Facts:
+        """Return the facts of some players; this reads nothing that changes, in any thread."""
         if self._words:
             facts = facts._replace(
-                words=np.ascontiguousarray(self._word[:, rows]),
+                words=np.stack([codes_of(each) for each in said.words]),
                 words_weight=np.array([weight for _, weight in self._words]),
             )
         if self._tongues:
             facts = facts._replace(
-                tongues=np.ascontiguousarray(self._tongue[:, rows]),
+                tongues=np.stack([bits_of(each) for each in said.sets]),
                 tongues_weight=np.array([weight for _, weight in self._tongues]),
             )
         if self._met:
             total = sum(weight for _, weight in self._met)
-            found = [_meetings(c, tickets, w / total if total else 0.0) for c, w in self._met]
+            found = [
+                _met_rows(criterion.matches, weight / total if total else 0.0, each, people)
+                for each, (criterion, weight) in zip(said.memories, self._met, strict=True)
+            ]
             facts = facts._replace(met=np.vstack(found), met_weight=total)
-        return self._with_network(self._with_pings(facts, rows, tickets), rows, tickets)
+        return self._with_network(self._with_pings(facts, said, people), said, people)
 
     def _plan_hosts(self, queue: Queue, each: Sequence[tuple[Criterion, float]]) -> None:
         """Give each attribute that says who reaches whom a table; the first is the quick one."""
@@ -188,44 +226,42 @@ class PairFacts:
         row = np.array([[kind, weight, float(column), CAPPED, worst, best, 0.0]])
         self.terms = np.vstack([self.terms, row])
 
-    def _with_pings(self, facts: Facts, rows: Ints, tickets: Sequence[Ticket]) -> Facts:
+    def _with_pings(self, facts: Facts, said: Sayings, people: People) -> Facts:
         if not self._places:
             return facts
-        tables = [places.table(rows) for places in self._places]
-        measured = [places.measured(tickets) for places in self._places]
+        players = len(people.ids)
+        cells = [cells_of(each) for each in said.latencies]
+        tables = [table_of(each, players) for each in cells]
+        measured = [are_measured(each, people) for each in cells]
         facts = facts._replace(
             latency=tables[0],
-            more_latency=stacked(tables[1:], len(rows)),
+            more_latency=stacked(tables[1:], players),
             ping_weights=self._ping_weights,
             venues=np.array(self._venues, dtype=np.float64).reshape(len(self._venues), 3),
         )
         if self._ping_scale is not None:
             facts = facts._replace(ping_scale=self._ping_scale)
-        if measured[0] is not None:
-            facts = facts._replace(ping=measured[0])
-        if any(table is not None for table in measured[1:]):
-            more = [places.pings(tickets) for places in self._places[1:]]
-            facts = facts._replace(more_ping=np.stack(more))
+        if measured[0]:
+            facts = facts._replace(ping=pings_of(cells[0], people))
+        if any(measured[1:]):
+            facts = facts._replace(
+                more_ping=np.stack([pings_of(each, people) for each in cells[1:]])
+            )
         return facts
 
-    def _with_network(self, facts: Facts, rows: Ints, tickets: Sequence[Ticket]) -> Facts:
+    def _with_network(self, facts: Facts, said: Sayings, people: People) -> Facts:
         if not self._connects:
             return facts
-        network = self._network[:, rows]
-        if len(rows) and int(network[0].max()) < len(WORDS):
-            facts = facts._replace(network=np.ascontiguousarray(network[0]))
+        tables = [
+            connections(network, reached, people)
+            for network, reached in zip(said.network[1:], said.reached[1:], strict=True)
+        ]
+        first = said.network[0]
+        if len(first) and int(first.max()) < SET:
+            facts = facts._replace(network=np.ascontiguousarray(first))
         else:
-            facts = facts._replace(connect=_connections(self._connects[0], tickets))
-        more = [_connections(name, tickets) for name in self._connects[1:]]
-        return facts._replace(more_connect=np.stack(more)) if more else facts
-
-    def _bits(self, words: Any) -> np.uint64:
-        """Return a set as bits; beyond 64 elements some share one, and rules look again."""
-        total = 0
-        for word in words:
-            code = self._elements.setdefault(word, len(self._elements))
-            total |= 1 << (code % BITS)
-        return np.uint64(total)
+            facts = facts._replace(connect=connections(first, said.reached[0], people))
+        return facts._replace(more_connect=np.stack(tables)) if tables else facts
 
 
 def _attributes(queue: Queue, kind: str) -> list[str]:
@@ -235,38 +271,13 @@ def _attributes(queue: Queue, kind: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _met_rows(matches: int, share: float, known: Objects, people: People) -> Floats:
+    """Return rows of `Facts.met`: O(memories of the players)."""
+    one, two, ago = meetings(known, people)
+    fresh = freshness_of(ago, matches)
+    rows = np.stack((one, two, share * fresh, ago < 0.0), axis=1).astype(np.float64)
+    return np.ascontiguousarray(rows[fresh > 0.0])
+
+
 def _way(criterion: Criterion) -> tuple[str, float, float]:
     return criterion.attribute, criterion.best, criterion.worst
-
-
-def _connections(name: str, tickets: Sequence[Ticket]) -> Flags:
-    """Return whether each player reaches each other; shape (n, n)."""
-    people = [(t, p) for t in tickets for p in t.players]
-    known = [attribute_of(t, p, name) for t, p in people]
-    table: Flags = np.zeros((len(people), len(people)), dtype=np.uint8)
-    for row, one in enumerate(known):
-        for column, (_, other) in enumerate(people):
-            if row != column and one is not None and known[column] is not None:
-                table[row, column] = reaches(one, known[column], other.id)  # type: ignore[arg-type]
-    return table
-
-
-def _meetings(criterion: Criterion, tickets: Sequence[Ticket], share: float) -> Floats:
-    """Return rows of `Facts.met`: O(memories of the players)."""
-    people = [(t, p, remembered(t, p, criterion.attribute)) for t in tickets for p in t.players]
-    place = {player.id: at for at, (_, player, _) in enumerate(people)}
-    pairs = {
-        (min(at, place[name]), max(at, place[name]))
-        for at, (_, _, known) in enumerate(people)
-        for name in known or ()
-        if name in place and place[name] != at
-    }
-    found = []
-    for one, two in sorted(pairs):
-        (ticket, first, own), (other, second, others) = people[one], people[two]
-        if ticket is not other:
-            ago = met(first, second, own, others)
-            fresh = freshness(ago, criterion.matches)
-            if fresh > 0.0:
-                found.append((float(one), float(two), share * fresh, float(ago < 0.0)))
-    return np.array(found, dtype=np.float64).reshape(len(found), 4)

@@ -8,18 +8,27 @@ refuse, so that a search does not try it, and the row says what the others of th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from evenmatch.cost.expansion import TICKS, limit_at
-from evenmatch.cost.pair_limit import met_before
 from evenmatch.cost.relation import pairs_within
-from evenmatch.cost.rematch import freshness, known_of, met
+from evenmatch.cost.rematch import known_of
 from evenmatch.cost.rules import Limit, Rules
 from evenmatch.cost.words import elements
 from evenmatch.model.queue import NUMERIC, Queue
 from evenmatch.model.ticket import Player, Ticket, attribute_of
 from evenmatch.policies.parts.batch_pairs import CODES
+from evenmatch.policies.parts.batch_people import (
+    ROWS_FIRST,
+    Objects,
+    People,
+    freshness_of,
+    meetings,
+    named_by,
+    objects,
+)
 from evenmatch.solvers.batch.batch import (
     ALL,
     APART,
@@ -47,7 +56,6 @@ from evenmatch.solvers.batch.batch import (
     Ints,
 )
 
-ROWS_FIRST = 64
 LISTED = ("avoid", "rematch", "pair_limit")
 """Kinds of rules for which players name others."""
 FLAGS = {ALL: APART, ENEMIES: NOT_ENEMIES, MATES: NOT_MATES}
@@ -103,39 +111,52 @@ class RuleFacts:
             elif kind not in ("same", "overlap") or _widens(each):
                 self._rows.append((each, KINDS[kind], column))
         self._columns: Floats = np.zeros((len(self._numeric), ROWS_FIRST))
+        self._named = [objects(ROWS_FIRST) for _ in self._lists]
 
     def grow(self, size: int) -> None:
         """Make room for so many rows."""
         more = np.zeros((len(self._numeric), size - self._columns.shape[1]))
         self._columns = np.hstack([self._columns, more])
+        self._named = [objects(size, each) for each in self._named]
 
     def write(self, ticket: Ticket, rows: Sequence[int]) -> None:
         """Write the numbers that rules compare of a party into its rows."""
         for column, each in enumerate(self._numeric):
             self._columns[column, rows] = each.values(ticket)
+        for names, each in zip(self._named, self._lists, strict=True):
+            for row, player in zip(rows, ticket.players, strict=True):
+                names[row] = _names_of(each, ticket, player)
 
     def values(self, rows: Ints) -> Floats:
         """Return the columns of some rows."""
         return self._columns[:, rows]
 
-    def ruled(self, batch: Batch, tickets: Sequence[Ticket], now: float, first: int) -> Batch:
-        """Return a batch with the rules as they stand now.
+    def named(self, rows: Ints) -> list[Objects]:
+        """Return whom the players of some rows name, by rule."""
+        return [each[rows] for each in self._named]
+
+    def ruled(
+        self, batch: Batch, people: People, now: float, *, first: int, named: Sequence[Objects]
+    ) -> Batch:
+        """Return a batch with the rules as they stand now; this reads nothing that changes.
 
         Args:
             batch: With all else that is known of the players.
-            tickets: Party by party.
+            people: The players.
             now: The instant.
             first: The first rule that compares numbers does so in this column of values.
+            named: Whom the players name, by rule.
 
         Complexity:
             O(rules * tickets), and what players list.
         """
+        tickets = people.tickets
         sizes = [len(ticket.players) for ticket in tickets]
         reach = np.zeros((len(self._rows), sum(sizes)))
         for row, (each, _, _) in enumerate(self._rows):
             reach[row] = np.repeat(_accepted_by(each, tickets, now), sizes)
         facts = self._minding(batch.facts, reach)
-        lists, avoid = self._lists_of(tickets, now)
+        lists, avoid = self._lists_of(people, named, now)
         facts = facts._replace(
             avoid=avoid,
             listed=lists,
@@ -190,52 +211,41 @@ class RuleFacts:
                 found = np.minimum(found, reach[row])
         return found
 
-    def _lists_of(self, tickets: Sequence[Ticket], now: float) -> tuple[Floats, Ints]:
+    def _lists_of(
+        self, people: People, named: Sequence[Objects], now: float
+    ) -> tuple[Floats, Ints]:
         """Return `Facts.listed` of the rules that widen, and the pairs that are forbidden now."""
-        if not self._lists and not self._shared:
-            return np.zeros((0, 5)), np.zeros((0, 3), dtype=np.int64)
-        people = [(t, p) for t in tickets for p in t.players]
-        place = {player.id: at for at, (_, player) in enumerate(people)}
-        listed: list[tuple[float, ...]] = []
-        flags: list[tuple[int, int, int]] = []
-        for number, each in enumerate(self._lists):
+        listed: list[Floats] = [np.zeros((0, 5))]
+        flags: list[Ints] = [np.zeros((0, 3), dtype=np.int64)]
+        born = np.array([ticket.enqueued_at for ticket in people.tickets])
+        for number, (each, known) in enumerate(zip(self._lists, named, strict=True)):
             pairs = ALL
             if each.rule.kind != "rematch":
                 pairs = CODES[pairs_within(each.rule, self._form)]
-            for (one, two), gap in self._listed(each, people, place).items():
-                if _widens(each):
-                    listed.append((one, two, number, gap, pairs))
-                    if each.rule.accept == "either":
-                        continue
-                if not _accept(each, people[one][0], people[two][0], gap, now):
-                    flags.append((one, two, FLAGS[pairs]))
-        for each in self._shared:
-            flags += self._at_home(each, people)
-        return (
-            np.array(listed, dtype=np.float64).reshape(len(listed), 5),
-            np.array(flags, dtype=np.int64).reshape(len(flags), 3),
-        )
-
-    def _listed(
-        self, each: Limit, people: Sequence[Seat], place: dict[str, int]
-    ) -> dict[tuple[int, int], float]:
-        """Return the gaps of the pairs of whom one lists the other."""
-        found: dict[tuple[int, int], float] = {}
-        for at, (ticket, player) in enumerate(people):
-            for name in elements(attribute_of(ticket, player, each.rule.attribute)):
-                other = place.get(name)
-                if other is None or people[other][0] is ticket:
+            one, two, gap = _gaps(each, known, people)
+            if _widens(each):
+                same = np.ones(len(gap))
+                listed.append(np.stack((one, two, number * same, gap, pairs * same), axis=1))
+                if each.rule.accept == "either":
                     continue
-                gap = _gap(each, people[at], people[other])
-                if gap > 0.0:
-                    found[min(at, other), max(at, other)] = gap
-        return found
+            # They wait until both accept the gap, or until one may for both.
+            chosen = np.maximum if each.rule.accept == "both" else np.minimum
+            waits = {value: each.when(value) for value in np.unique(gap).tolist()}
+            wait = np.array([waits[value] for value in gap.tolist()], dtype=np.float64)
+            late = now < chosen(born[people.party[one]], born[people.party[two]]) + wait
+            one, two = one[late], two[late]
+            flags.append(np.stack((one, two, np.full(len(one), FLAGS[pairs])), axis=1))
+        for each in self._shared:
+            home = self._at_home(each, people)
+            flags.append(np.array(home, dtype=np.int64).reshape(len(home), 3))
+        return np.concatenate(listed), np.concatenate(flags)
 
-    def _at_home(self, each: Limit, people: Sequence[Seat]) -> list[tuple[int, int, int]]:
+    def _at_home(self, each: Limit, people: People) -> list[tuple[int, int, int]]:
         """Return the pairs of players of one household, of which a match takes one."""
         found: dict[tuple[int, int], None] = {}
         homes: dict[str, list[int]] = {}
-        for at, (ticket, player) in enumerate(people):
+        seats = ((ticket, player) for ticket in people.tickets for player in ticket.players)
+        for at, (ticket, player) in enumerate(seats):
             for key in elements(attribute_of(ticket, player, each.rule.attribute)):
                 same = homes.setdefault(key, [])
                 found.update(dict.fromkeys((other, at) for other in same if other != at))
@@ -275,14 +285,29 @@ def _kind(each: Limit) -> float:
     return KINDS[each.rule.kind]
 
 
-def _gap(each: Limit, one: Seat, two: Seat) -> float:
-    """Return the gap between two of whom one lists the other."""
-    if each.rule.kind == "avoid":
-        return 1.0
+def _names_of(each: Limit, ticket: Ticket, player: Player) -> Any:
+    """Return whom a player names: ids, or a map from ids to numbers; None if nothing is known."""
     if each.rule.kind == "rematch":
-        return _fresh(each, one, two)
-    name = each.rule.attribute
-    return 1.0 + max(met_before(*one, two[1].id, name), met_before(*two, one[1].id, name))
+        return known_of(ticket, player, each.rule.attribute)
+    value = attribute_of(ticket, player, each.rule.attribute)
+    if each.rule.kind == "avoid":
+        return elements(value)
+    return value if isinstance(value, dict) else None
+
+
+def _gaps(each: Limit, known: Objects, people: People) -> tuple[Ints, Ints, Floats]:
+    """Return the pairs of whom one names the other, with their gaps where those are positive."""
+    if each.rule.kind == "rematch":
+        one, two, ago = meetings(known, people)
+        gap = np.where(ago > 0.0, freshness_of(ago, each.rule.matches), 0.0)
+    else:
+        one, two, said = named_by(known, people)
+        gap = np.ones(len(one))
+        if each.rule.kind == "pair_limit":
+            # Whoever does not name the other remembers no match.
+            count = np.where(np.isinf(said), 0.0, said).max(axis=0)
+            gap = np.where(count > 0.0, count + 1.0, 0.0)
+    return one[gap > 0.0], two[gap > 0.0], gap[gap > 0.0]
 
 
 def _accepted_by(each: Limit, tickets: Sequence[Ticket], now: float) -> list[float]:
@@ -306,17 +331,3 @@ def _accepted(each: Limit, ticket: Ticket, now: float) -> float:
         own = each.values(ticket)
         gap *= abs(sum(own)) / len(own)
     return gap
-
-
-def _accept(each: Limit, one: Ticket, two: Ticket, gap: float, now: float) -> bool:
-    """Return whether both accept a gap now, or one of them where one may for both."""
-    wait = each.when(gap)
-    chosen = max if each.rule.accept == "both" else min
-    return now >= chosen(one.enqueued_at, two.enqueued_at) + wait
-
-
-def _fresh(each: Limit, one: Seat, two: Seat) -> float:
-    """Return how fresh the last meeting of two players as opponents is."""
-    name = each.rule.attribute
-    ago = met(one[1], two[1], known_of(*one, name), known_of(*two, name))
-    return freshness(ago, each.rule.matches) if ago > 0.0 else 0.0

@@ -4,7 +4,8 @@ A `Roster` gives each player a row. Entering and leaving only take and give back
 of the new ones is written into columns when a batch is asked for, so nobody waits for it at the
 door. Rules become flags and limits as they stand at that instant; they are as strict as the rules
 or stricter in a rounding. Whoever takes a match from a plan still asks `Objective.rules` before it
-is played: sets of more than 64 elements in all, and places beyond 256, are known roughly.
+is played: places beyond 256, and sets in which more than 64 elements count (`batch_sets`), are
+known roughly.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from evenmatch.cost.rules import side_of
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.parts.batch_pairs import PairFacts
+from evenmatch.policies.parts.batch_people import people_of
 from evenmatch.policies.parts.batch_roles import RoleFacts
 from evenmatch.policies.parts.batch_rules import RuleFacts
 from evenmatch.policies.parts.batch_terms import Terms
-from evenmatch.solvers.batch.batch import Batch, Floats, Ints, empty_batch, empty_facts
+from evenmatch.solvers.batch.batch import Batch, Floats, Ints, Singles, empty_batch, empty_facts
 
 ROWS_FIRST = 64
 
@@ -88,7 +90,7 @@ class Roster:
         """Return these waiting tickets as a batch, party by party in the order given.
 
         Complexity:
-            O(players) and what new players cost; pairs are the kernels' work.
+            That of `later`, then O(players^2) where pings or hosts are known by pairs.
         """
         return self.later(tickets, now)()
 
@@ -97,44 +99,58 @@ class Roster:
     ) -> Callable[[], Batch]:
         """Return what makes the batch of these waiting tickets, in any thread.
 
-        Columns are copied now; what is asked ticket by ticket waits until the batch is made.
+        Now columns are copied; what looks at pairs of players, or asks ticket by ticket, waits
+        until the batch is made. That reads tickets, the queue and those copies, none of which ever
+        changes, so whoever comes or leaves meanwhile makes no difference.
 
         Args:
             tickets: Party by party.
             now: Rules count as they stand now.
             worths: What a match gains by seating a player of each party; None = nothing.
+
+        Complexity:
+            O(players) now, and what those cost who were not written yet.
         """
+        tickets = tuple(tickets)
+        gains = None if worths is None else tuple(worths)
         self._write(tickets)
         rows: Ints = np.array(
             [row for t in tickets for row in self._rows[t.sequence]], dtype=np.int64
         )
-        sizes = [len(ticket.players) for ticket in tickets]
-        first: Ints = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        seats = np.array(self.queue.format.players, dtype=np.int64)
-        facts = self._pairs.facts(empty_facts(len(rows)), rows, tickets)
-        values = self._terms.values(rows)
-        facts = self._terms.gaps(facts)._replace(
-            values=np.ascontiguousarray(np.vstack([values, self._rules.values(rows)])),
-        )
-        batch = empty_batch(seats, first, facts)._replace(
+        values, said = self._terms.values(rows), self._pairs.of(rows)
+        limited, costs = self._rules.values(rows), self._roles.costs(rows)
+        named = self._rules.named(rows)
+        made: list[Batch] = []
+
+        def make() -> Batch:
+            # Several searches of one batch make it once.
+            if not made:
+                people = people_of(tickets)
+                batch = self._bare(tickets, np.vstack([values, limited]), costs)
+                batch = batch._replace(facts=self._pairs.facts(batch.facts, said, people))
+                batch = batch if gains is None else with_worth(batch, gains)
+                count = len(values)
+                made.append(self._rules.ruled(batch, people, now, first=count, named=named))
+            return made[0]
+
+        return make
+
+    def _bare(self, tickets: Sequence[Ticket], values: Floats, costs: Singles) -> Batch:
+        """Return a batch with nothing of pairs and rules yet; this reads nothing that changes."""
+        form = self.queue.format
+        first: Ints = np.concatenate(([0], np.cumsum([t.size for t in tickets]))).astype(np.int64)
+        facts = self._terms.gaps(empty_facts(values.shape[1]))._replace(values=values)
+        return empty_batch(np.array(form.players, dtype=np.int64), first, facts)._replace(
             terms=np.vstack([self._terms.terms, self._pairs.terms]),
             parity=self._pairs.parity,
             hosts=self._pairs.hosts,
-            seats_min=np.array(self.queue.format.least, dtype=np.int64),
+            seats_min=np.array(form.least, dtype=np.int64),
             fullness=self._fullness,
             role_seats=self._roles.seats,
-            role_cost=self._roles.costs(rows),
+            role_cost=costs,
             rank_share=self._roles.rank_share,
             sides=self._sides_of(tickets),
         )
-        if worths is not None:
-            batch = with_worth(batch, worths)
-
-        def make() -> Batch:
-            # Tickets never change, and neither do the rules.
-            return self._rules.ruled(batch, tickets, now, len(values))
-
-        return make
 
     def _sides_of(self, tickets: Sequence[Ticket]) -> Ints:
         """Return `Batch.sides`: the team on which each player insists."""
@@ -159,9 +175,6 @@ class Roster:
 
     def _write(self, tickets: Sequence[Ticket]) -> None:
         """Write what is known of some tickets into their rows, unless it is there."""
-        if self._pairs.is_worn:
-            self._pairs.clear()
-            self._unwritten = dict.fromkeys(self.tickets)
         for ticket in tickets:
             if ticket.sequence in self._unwritten:
                 self._write_one(ticket.sequence)
