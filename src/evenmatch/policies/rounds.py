@@ -262,7 +262,7 @@ class RoundsMatcher:
 
     def _wake_at(self, now: float, fired: bool) -> float:
         at = min(self._go_on_at, self._round_at(now)) if self._planned else self._round_at(now)
-        return max(at, now + TICK) if fired else max(at, now)
+        return at if at > now else now + TICK if fired else now
 
     def _round_at(self, now: float) -> float:
         """Return when the next round begins as things stand."""

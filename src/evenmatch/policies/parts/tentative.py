@@ -321,7 +321,7 @@ class SearchingMatcher:
     def _wake_at(self, now: float, fired: bool) -> float:
         at = min((start_of(each) for each in self._matches), default=math.inf)
         at = min(max(at, self._go_on_at), self.rule.next_at, self._next_search())
-        return max(at, now + TICK) if fired else max(at, now)
+        return at if at > now else now + TICK if fired else now
 
 
 def _number(value: float | None, absent: float) -> float:
