@@ -50,6 +50,32 @@ def test_any_match_starts_once_all_who_came_within_a_target_lag_behind() -> None
     assert pace.needed(0.0) <= 0.0
 
 
+def test_crowd_may_lag_behind_by_no_more_than_chance_moves_its_number() -> None:
+    # All who came within T fill 100 matches, which chance moves by the players of ten.
+    pace = settled()
+    pace.came(400, 0.0, 0.0)
+    pace.left(-39, 0.0)
+    assert pace.needed(0.0) > 0.0
+    pace.left(-1, 0.0)
+    assert pace.needed(0.0) <= 0.0
+
+
+def test_crowd_waits_for_its_target_although_its_matches_are_worth_less_than_usual() -> None:
+    pace = pace_of(quality=0.9, variance=0.0025, matches=1_000)
+    waiting: list[float] = []
+    waits: list[float] = []
+    for step in range(10 * int(6 * T)):
+        now = step / 10.0
+        pace.advance(now, True)
+        pace.came(2, now, now)
+        waiting += [now, now]
+        while len(waiting) >= 4 and pace.needed(0.5) <= (now - waiting[0]) ** 2:
+            pace.played(0.5, 4, now - waiting[0], now)
+            waits += [now - came for came in waiting[:4]]
+            del waiting[:4]
+    assert max(waits) == pytest.approx(T, rel=0.1)
+
+
 def test_perfect_match_never_waits() -> None:
     pace = settled()
     pace.left(3, 0.0)

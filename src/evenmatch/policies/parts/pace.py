@@ -7,7 +7,9 @@ its mean at zero, whatever the arrivals do, since no rate is ever estimated:
 - a match starts when its quality, and the relief that the waits of its players earn it, reach the
   **floor**: the usual quality, less what the lag takes off. The usual quality drifts down while
   players lag behind, and up while they leave too soon;
-- once the lag is as large as all who came within T seconds, any legal match starts.
+- once the lag is larger than chance makes the number of those who come within T seconds, any legal
+  match starts, the best first: where they fill n matches, at a lag of the root of n. So a crowd that
+  comes at once is not held back until the floor has followed, nor are too many let go after it.
 
 A match of usual quality therefore starts at once after a lull, and so does a perfect one always.
 Relief grows with the mean square of waits: slowly at first, so that nearly all matches meet the
@@ -41,7 +43,8 @@ each T that it lasts."""
 BAND = 4.0
 """Deviations within which the floor drifts around the usual quality."""
 LAG_MAX = 1.0
-"""A larger lag, in those who came within T, lets any legal match start."""
+"""A larger lag lets any legal match start: in standard deviations of how many come within T, were
+matches to come by chance. Of one match these are all of its players."""
 SHORTFALL = 0.01
 """Who lacks less than this of a perfect match has nothing to wait for."""
 WORTH_OF_FIRST = 0.03
@@ -99,7 +102,7 @@ class Pace:
     @property
     def floor(self) -> float:
         """Return the quality from which on a match starts whose players have not waited."""
-        if self.quality is None or self.lag >= LAG_MAX * self._usual:
+        if self.quality is None or self.lag >= LAG_MAX * self._chance:
             return -math.inf
         off = self._drift - GAIN * self.lag / self._usual
         return min(self.quality + self.deviation * off, 1.0 - SHORTFALL)
@@ -203,6 +206,11 @@ class Pace:
     def _usual(self) -> float:
         """Return the players who came within T, one match at least."""
         return max(self._recent, float(self._k))
+
+    @property
+    def _chance(self) -> float:
+        """Return by how many players chance moves the number of those who come within T."""
+        return math.sqrt(self._usual * self._k)
 
     @property
     def _scale(self) -> float:
