@@ -11,6 +11,9 @@ its mean at zero, whatever the arrivals do, since no rate is ever estimated:
   match starts, the best first: where they fill n matches, at a lag of the root of n. So a crowd that
   comes at once is not held back until the floor has followed, nor are too many let go after it.
 
+Where a ready-check asks players before their match is made, that time is part of the wait: those
+who are being asked on average count as lagging behind.
+
 A match of usual quality therefore starts at once after a lull, and so does a perfect one always.
 Relief grows with the mean square of waits: slowly at first, so that nearly all matches meet the
 same floor, and faster the longer somebody waits, so that nobody hard to match waits for ever.
@@ -87,6 +90,8 @@ class Pace:
         self.variance: float = known.get("variance", DEVIATION_FIRST**2)
         self.wait: float = known.get("wait", 0.0)
         self.matches: int = known.get("matches", 0)
+        self.check: float = known.get("check", 0.0)
+        self._checks: int = known.get("checks", 0)
         self._drift: float = known.get("drift", 0.0)
         self._lagged: float = known.get("lagged", 0.0)
         self._at: float | None = known.get("at")
@@ -100,11 +105,16 @@ class Pace:
         return max(DEVIATION_MIN, math.sqrt(self.variance))
 
     @property
+    def behind(self) -> float:
+        """Return the lag, with those among who came within T who are being asked, on average."""
+        return self.lag + self._recent * self.check / self.target
+
+    @property
     def floor(self) -> float:
         """Return the quality from which on a match starts whose players have not waited."""
-        if self.quality is None or self.lag >= LAG_MAX * self._chance:
+        if self.quality is None or self.behind >= LAG_MAX * self._chance:
             return -math.inf
-        off = self._drift - GAIN * self.lag / self._usual
+        off = self._drift - GAIN * self.behind / self._usual
         return min(self.quality + self.deviation * off, 1.0 - SHORTFALL)
 
     @property
@@ -179,6 +189,13 @@ class Pace:
         self.variance += weight * (off * off - self.variance)
         self.wait += weight * (wait - self.wait)
 
+    def confirmed(self, seconds: float) -> None:
+        """Learn how long players are asked before a match is made: that is part of their wait."""
+        if self._price is not None:
+            return
+        self._checks += 1
+        self.check += max(FRESHNESS, 1.0 / self._checks) * (seconds - self.check)
+
     def learn(self, gain: float) -> None:
         """Take what a pool twice as large added to quality, and move a learnt T towards it."""
         if self._price is None:
@@ -196,6 +213,8 @@ class Pace:
             "variance": self.variance,
             "wait": self.wait,
             "matches": self.matches,
+            "check": self.check,
+            "checks": self._checks,
             "drift": self._drift,
             "lagged": self._lagged,
             "at": self._at,
@@ -220,7 +239,7 @@ class Pace:
     def _to(self, now: float) -> None:
         """Add up the lag over time."""
         if self._at is not None and now > self._at:
-            self._lagged += self.lag * (now - self._at)
+            self._lagged += self.behind * (now - self._at)
         self._at = now if self._at is None else max(self._at, now)
 
     def _bounded(self, target: float) -> float:
