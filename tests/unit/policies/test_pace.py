@@ -90,8 +90,8 @@ def test_relief_of_the_wait_that_is_needed_is_what_is_missing() -> None:
     assert pace.relief(wait) == pytest.approx(pace.floor - 0.7)
 
 
-@pytest.mark.parametrize("rate", [0.2, 2.0, 8.0])
-def test_mean_wait_is_the_target_whatever_matches_are_worth(rate: float) -> None:
+@pytest.mark.parametrize(("rate", "check"), [(0.2, 0.0), (2.0, 0.0), (8.0, 0.0), (4.0, 8.0)])
+def test_mean_wait_is_the_target_whatever_matches_are_worth(rate: float, check: float) -> None:
     # Players one by one; the longest waiting four may start whenever chance makes them good.
     rng, pace = random.Random(5), pace_of()
     waiting: list[float] = []
@@ -108,11 +108,22 @@ def test_mean_wait_is_the_target_whatever_matches_are_worth(rate: float) -> None
         if len(waiting) >= 4 and pace.needed(quality) <= (now - waiting[0]) ** 2:
             mean = now - sum(waiting[:4]) / 4.0
             pace.played(quality, 4, mean, now)
-            waits += [now - came for came in waiting[:4]]
+            pace.confirmed(check)
+            waits += [now + check - came for came in waiting[:4]]
             del waiting[:4]
     late = waits[len(waits) // 4 :]
     # Four players come in 20 s at the lowest rate, so that one in five of them waits for others.
     assert sum(late) / len(late) == pytest.approx(T, rel=0.1)
+
+
+def test_who_is_asked_before_the_match_is_made_counts_as_lagging_behind() -> None:
+    pace = settled()
+    pace.came(16, 0.0, 0.0)
+    pace.confirmed(T / 4.0)
+    assert (pace.lag, pace.behind) == (0.0, 4.0)
+    assert pace.floor < settled().floor
+    again = pace_of(**json.loads(json.dumps(pace.memory())))
+    assert again.behind == 4.0
 
 
 def test_learnt_target_moves_to_where_a_second_gains_its_price() -> None:

@@ -8,8 +8,8 @@ its mean at zero, whatever the arrivals do, since no rate is ever estimated:
   **floor**: the usual quality, less what the lag takes off. The usual quality drifts down while
   players lag behind, and up while they leave too soon;
 - once the lag is larger than chance makes the number of those who come within T seconds, any legal
-  match starts, the best first: where they fill n matches, at a lag of the root of n. So a crowd that
-  comes at once is not held back until the floor has followed, nor are too many let go after it.
+  match starts, the best first: where they fill n matches, at a lag of the root of n. So a crowd
+  that comes at once is not held back until the floor has followed, nor are too many let go later.
 
 Where a ready-check asks players before their match is made, that time is part of the wait: those
 who are being asked on average count as lagging behind.
