@@ -24,6 +24,9 @@ PAGES = [
 GENERATED = "<!-- Written by `make docs`; do not edit. -->"
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
+CHOSEN = re.compile(r"^\$ [^|\n]*\| grep -E '([^'\n]*)'\n((?:(?!\$ ).*\n)*)", re.M)
+"""A command that ends by choosing lines by a pattern, and what it prints."""
 TWO_SENTENCES = re.compile(r"[a-z0-9`)][.!?] +[A-Z`\[]")
 ABBREVIATIONS = ("e.g. ", "i.e. ")
 
@@ -64,6 +67,15 @@ def test_programs_and_commands_in_the_pages_print_what_the_pages_say() -> None:
     if shutil.which("curl") is None or shutil.which("bash") is None:
         pytest.skip("the pages use bash and curl")
     script("results.py")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_commands_that_choose_lines_show_no_others(page: Path) -> None:
+    # A page merged from two branches had the command of one and the lines of the other.
+    for block in CONSOLE.findall(page.read_text(encoding="utf-8")):
+        for pattern, output in CHOSEN.findall(block):
+            for line in output.splitlines():
+                assert re.search(pattern, line), f"not chosen by {pattern}: {line}"
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/howto/write-a-policy.md"])

@@ -12,9 +12,9 @@
   time, as a multiple of it. A target below what assembling a match takes can't be kept: nobody
   starts before the last of k players has come, so the mean wait is at least (k - 1) / 2 arrivals.
 - `day`: the same over a day whose rate swings tenfold, shortened to `--day-hours`.
-- `recovery`: after a lull, a burst of ten times as many, and a change of who comes, the time until
-  those who come wait within 30 % of the target again; means over all streams, in bins of half a
-  target.
+- `recovery`: after a lull, a rise to ten times as many (the players of the burst), the end of that
+  burst, and a change of who comes, the time until those who come wait within 30 % of the target
+  again; means over all streams, in bins of half a target.
 - `hindsight`, `hindsight-greedy`: what a planner reaches that sees the next `--foresight` seconds,
   at the mean wait of `rolling` and of `greedy` (module `hindsight`).
 

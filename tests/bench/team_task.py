@@ -28,7 +28,8 @@ from tests.bench.team_streams import (
     with_knob,
 )
 
-DISTURBANCES = ("lull", "burst", "change")
+DISTURBANCES = ("lull", "rise", "burst", "change")
+"""A rise is the burst while it lasts; the others have ended, or are a change for good."""
 SETTLE_TARGETS, WATCH_TARGETS = 20, 20
 """Targets that pass before the disturbance, and after it."""
 LULL_TARGETS, BURST_TARGETS = 10, 2
@@ -122,32 +123,42 @@ def day(task: Task) -> dict[str, Any]:
 
 
 def recovery(task: Task) -> dict[str, Any]:
-    """Return the mean waits of who comes in bins of half a target after each disturbance."""
+    """Return the mean waits of who comes in bins of half a target after each disturbance.
+
+    The players of a burst count in the bins of its rise, those who come after its end in the bins
+    of the burst.
+    """
     goal = task.target
     begin, watch = SETTLE_TARGETS * goal, WATCH_TARGETS * goal
+    # Those who come at the end have no time to be matched.
+    lasts = watch - 3.0 * goal
+    usual = Stream(task.scene, task.rate, task.seed)
+    busy = Stream(task.scene, BURST_TIMES * task.rate, task.seed)
     found: dict[str, Any] = {}
-    for name in DISTURBANCES:
-        most = BURST_TIMES * task.rate if name == "burst" else task.rate
-        stream = Stream(task.scene, most, task.seed)
-        after = begin
-        if name == "lull":
-            after = begin + LULL_TARGETS * goal
-            arrivals = thinned(stream, after + watch, steps(begin, after, 1.0, LULL_SHARE))
-        elif name == "burst":
-            ends = begin + BURST_TARGETS * goal
-            share = 1.0 / BURST_TIMES
-            arrivals = thinned(stream, begin + watch, steps(begin, ends, share, 1.0))
-        else:
-            arrivals = changed(stream, begin + watch, begin)
-        history = _run(task, stream, arrivals)
-        size = goal / 2.0
-        # Those who come at the end have no time to be matched.
-        bins = [
-            _waits(history, after + at * size, after + (at + 1) * size)
-            for at in range(int((watch - 3.0 * goal) / size))
-        ]
-        found[name] = [_mean(each) if each else None for each in bins]
+
+    ends = begin + LULL_TARGETS * goal
+    lull = thinned(usual, ends + watch, steps(begin, ends, 1.0, LULL_SHARE))
+    found["lull"] = _bins(_run(task, usual, lull), ends, lasts, goal)
+
+    ends = begin + BURST_TARGETS * goal
+    burst = thinned(busy, ends + watch, steps(begin, ends, 1.0 / BURST_TIMES, 1.0))
+    history = _run(task, busy, burst)
+    found["rise"] = _bins(history, begin, ends - begin, goal)
+    found["burst"] = _bins(history, ends, lasts, goal)
+
+    others = changed(usual, begin + watch, begin)
+    found["change"] = _bins(_run(task, usual, others), begin, lasts, goal)
     return found
+
+
+def _bins(history: History, begin: float, lasts: float, goal: float) -> list[float | None]:
+    """Return the mean waits of who came in each half of a target from an instant on."""
+    size = goal / 2.0
+    bins = [
+        _waits(history, begin + at * size, begin + (at + 1) * size)
+        for at in range(round(lasts / size))
+    ]
+    return [_mean(each) if each else None for each in bins]
 
 
 def steps(begin: float, end: float, usual: float, other: float) -> list[tuple[float, float]]:

@@ -100,8 +100,8 @@ def test_demo_of_heroes_loses_nobody() -> None:
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert figures["lost"] == figures["duplicated"] == 0
-    # 9 s of 20 world seconds each, in which 100 players a minute come: 300 +- 4 x 20, roughly.
-    assert 220 < figures["players"] < 380
+    # 9 s of 20 world seconds each, in which 200 players a minute come: 600 +- 4 x 28, roughly.
+    assert 480 < figures["players"] < 720
     checks = figures["checks"]
     failed = checks["declined"] + checks["silent"] + checks["late"]
     assert figures["tickets"] == figures["matched"] + figures["waiting"] + failed

@@ -30,7 +30,7 @@ PROBLEMS_MAX = 20
 TRIED = 100
 """Arrivals that are tried."""
 PLAYED = 300
-"""Arrivals that are played to see what waiting longer buys."""
+"""Arrivals that are played at least to see what waiting longer buys."""
 
 
 def check(

@@ -35,7 +35,7 @@ def demo(
     The world `duel` is the Halo 2 beta of August 2004: everybody who queued to play one against
     one, by default in the busiest five hours, in three minutes. In `3v3` 200 players a
     minute come at 20:00 Central European Time, alone and with friends, each from one of eleven
-    regions; in `5v5` 100 a minute, with roles.
+    regions; in `5v5` 200 a minute, with roles.
 
     A server starts on a journal in a temporary directory, its clock as fast as the players come,
     and they come in over HTTP. Every match is proposed first; some decline and some never answer,

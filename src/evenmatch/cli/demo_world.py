@@ -105,7 +105,7 @@ name = "hero"
 teams = 2
 players = 5
 roles = {tank = 1, damage = 2, support = 2}
-target_wait = "15s"
+target_wait = "30s"
 attributes = ["region"]
 
 [[queue.criteria]]
@@ -140,7 +140,7 @@ weight = 0.1
 kind = "latency"
 attribute = "latency"
 pairs = "region"
-limit = 100.0
+limit = 150.0
 expand = {rate = 2.0, max = 300.0}
 """
 HALO = Arrivals(
@@ -168,9 +168,9 @@ HERO_ROLES = RoleMix(
 )  # fmt: skip
 HEROES = Arrivals(
     process="world",
-    world=World(1.6667, hour=19.0, follows="shares", party_shares=PARTY_MIX[5], roles=HERO_ROLES),
+    world=World(3.3333, hour=19.0, follows="shares", party_shares=PARTY_MIX[5], roles=HERO_ROLES),
 )
-"""100 players a minute from 20:00 Central European Time on."""
+"""200 players a minute from 20:00 Central European Time on."""
 GUESTS_MAX = 200_000
 SECONDS = 60.0
 """Length of a run in a world without end that nobody set a length for."""

@@ -41,6 +41,11 @@ NO_TARGET = (
     "no queue has a policy that keeps a mean wait; choose rolling without a wait_price, or name "
     "values: target_wait=5..60"
 )
+TARGETS_PLAYED = 12
+"""How many times the mean wait wanted players come to see what waiting longer would buy: in less
+time, those still wait who would have waited long."""
+NOT_KEPT = 1.15
+"""A mean wait so many times as long as the one wanted is not kept."""
 LONGER = "What longer waits would buy: mean wait wanted, s"
 SMALL = 300
 """Tickets of a run that is so short that it is played at other targets unasked."""
@@ -187,7 +192,7 @@ def say_longer_of(scenario: Scenario, tickets: int) -> None:
 
     Args:
         scenario: With queues that keep a mean wait; others say nothing.
-        tickets: How many arrivals are played.
+        tickets: How many arrivals are played at least.
     """
     target = target_in(scenario)
     if target is None:
@@ -198,9 +203,16 @@ def say_longer_of(scenario: Scenario, tickets: int) -> None:
             f"evenmatch simulate FILE --arrivals RECORD.csv --sweep {TARGET}"
         )
         return
-    tasks = [Short(at_factor(scenario, factor), tickets) for factor in FACTORS]
-    with progress(f"playing {tickets:,} tickets at half, once and twice the target", 3) as on_done:
+    seconds = TARGETS_PLAYED * target
+    tasks = [Short(at_factor(scenario, factor), tickets, seconds) for factor in FACTORS]
+    with progress("playing at half, once and twice the target", 3) as on_done:
         summaries = map_all(play_short, tasks, on_done)
     points = [Point("", f * target, each) for f, each in zip(FACTORS, summaries, strict=True)]
     print()
     print_sweep(f"{LONGER}, by the first {summaries[0]['tickets']:,} arrivals", points)
+    mean = summaries[FACTORS.index(1.0)]["wait"]["mean"]
+    if mean is not None and mean > NOT_KEPT * target:
+        print(
+            f"\nwarning: a mean wait of {target:g} s would not be kept: these players wait "
+            f"{mean:.1f} s; more players, wider rules or a longer target would do"
+        )

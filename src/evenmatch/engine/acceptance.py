@@ -171,6 +171,9 @@ class Acceptance:
         for ticket_id in proposal.match.tickets:
             if len(proposal.accepted.get(ticket_id, ())) < waiting[ticket_id].ticket.size:
                 return
+        pool = house.pools.get(proposal.match.queue)
+        if pool is not None:
+            pool.confirmed(house.now - proposal.match.at, house.now)
         house.settle(_at(proposal, house.now))
 
     # Failures

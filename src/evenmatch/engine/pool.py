@@ -57,6 +57,7 @@ class Pool:
         # The matcher gets the queue as configured: it adds its own rules itself.
         self.matcher = chosen.matcher(queue, seed=seed, memory=memory)
         self._announce = getattr(self.matcher, "announce", None)
+        self._confirmed = getattr(self.matcher, "confirmed", None)
         # Seconds ahead that the policy wants to be told of arrivals; 0 if it has no use for them.
         self.horizon = 0.0 if self._announce is None else float(getattr(chosen, "horizon", 0.0))
         self.slot = JobSlot(has_jobs(chosen))
@@ -147,6 +148,14 @@ class Pool:
                 self.wake_at = now
             except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
                 self._fail("announce", error)
+
+    def confirmed(self, seconds: float, now: float) -> None:
+        """Tell the matcher that a match is made so long after it was proposed."""
+        if self.fault is None and self._confirmed is not None:
+            try:
+                self._confirmed(seconds, now)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
+                self._fail("confirmed", error)
 
     def decide(self, now: float, fired: bool) -> Decision:
         """Return the matcher's decision; nothing once the policy has failed."""

@@ -19,6 +19,10 @@ from evenmatch.model.scenario import Scenario
 from evenmatch.policies.base import Policy
 from evenmatch.sim.arrivals import arrivals_of
 from evenmatch.sim.metrics import Summary
+from evenmatch.sim.stream import Arrival
+
+TICKETS_MAX = 2_000
+"""Arrivals that are played at the most."""
 
 
 def target_of(queue: Queue, policy: Policy) -> float | None:
@@ -65,10 +69,17 @@ def _at_factor(queue: Queue, policy: Policy, factor: float) -> Queue:
 
 
 class Short(msgspec.Struct, frozen=True):
-    """The first arrivals of a scenario, small enough to send to another process."""
+    """The first arrivals of a scenario, small enough to send to another process.
+
+    Args:
+        scenario: The scenario.
+        tickets: How many at least.
+        seconds: How long they come at least, unless they are `TICKETS_MAX` before.
+    """
 
     scenario: Scenario
     tickets: int
+    seconds: float = 0.0
 
 
 def play_short(task: Short) -> Summary:
@@ -79,7 +90,11 @@ def play_short(task: Short) -> Summary:
     world, arrivals = task.scenario, task.scenario.arrivals
     assert arrivals is not None
     seeds = np.random.SeedSequence(world.seed)
-    first = list(islice(arrivals_of(arrivals, seeds, queues=world.queues), task.tickets))
+    first: list[Arrival] = []
+    for each in islice(arrivals_of(arrivals, seeds, queues=world.queues), TICKETS_MAX):
+        if len(first) >= task.tickets and each.at - first[0].at >= task.seconds:
+            break
+        first.append(each)
     if first:
         # Times are told from the whole second of the first arrival on.
         last = first[-1].at - math.floor(first[0].at)

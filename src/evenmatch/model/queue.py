@@ -250,7 +250,8 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         rules: Hard constraints.
         wait_max: Longest wait in seconds; None means no deadline.
         wait_price: Cost of a player-second; None means 1/wait_max, or 1 without wait_max.
-        target_wait: The mean wait in seconds that `rolling` keeps, in place of a `wait_price`;
+        target_wait: The mean wait in seconds that `rolling` keeps, the time for a ready-check
+            included, in place of a `wait_price`;
             where both are None it is 15 s, or a quarter of `wait_max` if that is less.
         on_deadline: What becomes of a ticket at `enqueued_at + wait_max`.
         policy: The SPEC of the policy that decides. A file that names none gets `rolling` for teams

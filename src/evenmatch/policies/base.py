@@ -164,7 +164,8 @@ class Policy(Protocol):
     `in_rounds = True`, or an `every` that is not None, that it makes matches only at the instants
     of its `wake_at`, and `serves_overdue = True` that who has waited for the queue's `wait_max`, or
     a shorter one of its own, gets the best match there is at once. A matcher may say by
-    `starts() -> dict[str, float]` when it means to start a match with each ticket.
+    `starts() -> dict[str, float]` when it means to start a match with each ticket, and be told by
+    `confirmed(seconds, now)` how long the players of a match had to be asked before it was made.
     """
 
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:

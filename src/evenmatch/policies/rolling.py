@@ -145,6 +145,9 @@ class _ByPace:
     def played(self, match: Tentative, tickets: Sequence[Ticket], now: float) -> None:
         self.pace.played(match.quality, match.players, now - match.newest + match.mean, now)
 
+    def confirmed(self, seconds: float) -> None:
+        self.pace.confirmed(seconds)
+
     def advance(self, now: float, fired: bool) -> None:
         self.pace.advance(now, fired)
 

@@ -130,6 +130,9 @@ class _ByRequirement:
         del now
         self._falls.pop(ticket.sequence, None)
 
+    def confirmed(self, seconds: float) -> None:
+        del seconds
+
     def played(self, match: Tentative, tickets: Sequence[Ticket], now: float) -> None:
         for ticket in tickets:
             self.left(ticket, now)

@@ -161,7 +161,12 @@ def test_party_with_one_who_declines_has_declined(monkeypatch: pytest.MonkeyPatc
 def test_teams_of_the_demo_are_judged_as_in_the_scenario() -> None:
     (queue,), _, _ = parse_server(SETTINGS["3v3"].server_config(1.0))
     (known,) = load_scenario(SCENARIOS / "world_3v3.toml").queues
-    own = {"wait_max": known.wait_max, "wait_price": known.wait_price, "accept": known.accept}
+    own = {
+        "wait_max": known.wait_max,
+        "wait_price": known.wait_price,
+        "target_wait": known.target_wait,
+        "accept": known.accept,
+    }
     assert msgspec.structs.replace(queue, **own) == known
 
 

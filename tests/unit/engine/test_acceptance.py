@@ -130,6 +130,30 @@ class TestProposal:
 
         assert made.match.cost == 0.5 * 2 * 4.0  # type: ignore[attr-defined]
 
+    def test_policy_is_told_how_long_the_players_of_a_match_were_asked(self) -> None:
+        house = House()
+        told: list[tuple[float, float]] = []
+        house.engine.pools["main"]._confirmed = lambda *given: told.append(given)
+        house.enter(1.0, "a", "b")
+        house.accept(3.0, 1)
+        assert told == []
+        house.accept(5.0, 2)
+
+        assert told == [(4.0, 5.0)]
+
+    def test_policy_that_fails_when_it_is_told_is_asked_no_more(self) -> None:
+        house = House()
+
+        def refuse(seconds: float, now: float) -> None:
+            raise ValueError(f"{seconds} s at {now}")
+
+        house.engine.pools["main"]._confirmed = refuse
+        house.enter(1.0, "a", "b")
+        (made,) = only(house.accept(5.0, 1, 2), Matched)
+
+        assert made.match.at == 5.0  # type: ignore[attr-defined]
+        assert "4.0 s at 5.0" in str(house.engine.pools["main"].fault)
+
     def test_accept_is_idempotent_even_after_the_match_is_made(self) -> None:
         house = House()
         house.enter(1.0, "a", "b")

@@ -52,6 +52,12 @@ def test_only_queues_with_a_target_change() -> None:
     assert (pairs.target, pairs.policy) == (20.0, "rolling:effort=300,target_wait=16")
 
 
+def test_a_short_run_may_last_for_a_time() -> None:
+    # They come every two seconds: at 0, 2, .. 30.
+    assert play_short(Short(world("greedy"), 10, seconds=30.0))["tickets"] == 15
+    assert play_short(Short(world("greedy"), 10, seconds=1e9))["tickets"] == 40
+
+
 @pytest.mark.parametrize("until", [None, 13.0])
 def test_a_short_run_ends_with_its_last_arrival(until: float | None) -> None:
     text = TEXT.format(policy="greedy")

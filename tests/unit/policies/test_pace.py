@@ -50,6 +50,32 @@ def test_any_match_starts_once_all_who_came_within_a_target_lag_behind() -> None
     assert pace.needed(0.0) <= 0.0
 
 
+def test_crowd_may_lag_behind_by_no_more_than_chance_moves_its_number() -> None:
+    # All who came within T fill 100 matches, which chance moves by the players of ten.
+    pace = settled()
+    pace.came(400, 0.0, 0.0)
+    pace.left(-39, 0.0)
+    assert pace.needed(0.0) > 0.0
+    pace.left(-1, 0.0)
+    assert pace.needed(0.0) <= 0.0
+
+
+def test_crowd_waits_for_its_target_although_its_matches_are_worth_less_than_usual() -> None:
+    pace = pace_of(quality=0.9, variance=0.0025, matches=1_000)
+    waiting: list[float] = []
+    waits: list[float] = []
+    for step in range(10 * int(6 * T)):
+        now = step / 10.0
+        pace.advance(now, True)
+        pace.came(2, now, now)
+        waiting += [now, now]
+        while len(waiting) >= 4 and pace.needed(0.5) <= (now - waiting[0]) ** 2:
+            pace.played(0.5, 4, now - waiting[0], now)
+            waits += [now - came for came in waiting[:4]]
+            del waiting[:4]
+    assert max(waits) == pytest.approx(T, rel=0.1)
+
+
 def test_perfect_match_never_waits() -> None:
     pace = settled()
     pace.left(3, 0.0)
@@ -64,8 +90,8 @@ def test_relief_of_the_wait_that_is_needed_is_what_is_missing() -> None:
     assert pace.relief(wait) == pytest.approx(pace.floor - 0.7)
 
 
-@pytest.mark.parametrize("rate", [0.2, 2.0, 8.0])
-def test_mean_wait_is_the_target_whatever_matches_are_worth(rate: float) -> None:
+@pytest.mark.parametrize(("rate", "check"), [(0.2, 0.0), (2.0, 0.0), (8.0, 0.0), (4.0, 8.0)])
+def test_mean_wait_is_the_target_whatever_matches_are_worth(rate: float, check: float) -> None:
     # Players one by one; the longest waiting four may start whenever chance makes them good.
     rng, pace = random.Random(5), pace_of()
     waiting: list[float] = []
@@ -82,11 +108,22 @@ def test_mean_wait_is_the_target_whatever_matches_are_worth(rate: float) -> None
         if len(waiting) >= 4 and pace.needed(quality) <= (now - waiting[0]) ** 2:
             mean = now - sum(waiting[:4]) / 4.0
             pace.played(quality, 4, mean, now)
-            waits += [now - came for came in waiting[:4]]
+            pace.confirmed(check)
+            waits += [now + check - came for came in waiting[:4]]
             del waiting[:4]
     late = waits[len(waits) // 4 :]
     # Four players come in 20 s at the lowest rate, so that one in five of them waits for others.
     assert sum(late) / len(late) == pytest.approx(T, rel=0.1)
+
+
+def test_who_is_asked_before_the_match_is_made_counts_as_lagging_behind() -> None:
+    pace = settled()
+    pace.came(16, 0.0, 0.0)
+    pace.confirmed(T / 4.0)
+    assert (pace.lag, pace.behind) == (0.0, 4.0)
+    assert pace.floor < settled().floor
+    again = pace_of(**json.loads(json.dumps(pace.memory())))
+    assert again.behind == 4.0
 
 
 def test_learnt_target_moves_to_where_a_second_gains_its_price() -> None:

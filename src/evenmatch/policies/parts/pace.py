@@ -7,7 +7,12 @@ its mean at zero, whatever the arrivals do, since no rate is ever estimated:
 - a match starts when its quality, and the relief that the waits of its players earn it, reach the
   **floor**: the usual quality, less what the lag takes off. The usual quality drifts down while
   players lag behind, and up while they leave too soon;
-- once the lag is as large as all who came within T seconds, any legal match starts.
+- once the lag is larger than chance makes the number of those who come within T seconds, any legal
+  match starts, the best first: where they fill n matches, at a lag of the root of n. So a crowd
+  that comes at once is not held back until the floor has followed, nor are too many let go later.
+
+Where a ready-check asks players before their match is made, that time is part of the wait: those
+who are being asked on average count as lagging behind.
 
 A match of usual quality therefore starts at once after a lull, and so does a perfect one always.
 Relief grows with the mean square of waits: slowly at first, so that nearly all matches meet the
@@ -41,7 +46,8 @@ each T that it lasts."""
 BAND = 4.0
 """Deviations within which the floor drifts around the usual quality."""
 LAG_MAX = 1.0
-"""A larger lag, in those who came within T, lets any legal match start."""
+"""A larger lag lets any legal match start: in standard deviations of how many come within T, were
+matches to come by chance. Of one match these are all of its players."""
 SHORTFALL = 0.01
 """Who lacks less than this of a perfect match has nothing to wait for."""
 WORTH_OF_FIRST = 0.03
@@ -84,6 +90,8 @@ class Pace:
         self.variance: float = known.get("variance", DEVIATION_FIRST**2)
         self.wait: float = known.get("wait", 0.0)
         self.matches: int = known.get("matches", 0)
+        self.check: float = known.get("check", 0.0)
+        self._checks: int = known.get("checks", 0)
         self._drift: float = known.get("drift", 0.0)
         self._lagged: float = known.get("lagged", 0.0)
         self._at: float | None = known.get("at")
@@ -97,11 +105,16 @@ class Pace:
         return max(DEVIATION_MIN, math.sqrt(self.variance))
 
     @property
+    def behind(self) -> float:
+        """Return the lag, with those among who came within T who are being asked, on average."""
+        return self.lag + self._recent * self.check / self.target
+
+    @property
     def floor(self) -> float:
         """Return the quality from which on a match starts whose players have not waited."""
-        if self.quality is None or self.lag >= LAG_MAX * self._usual:
+        if self.quality is None or self.behind >= LAG_MAX * self._chance:
             return -math.inf
-        off = self._drift - GAIN * self.lag / self._usual
+        off = self._drift - GAIN * self.behind / self._usual
         return min(self.quality + self.deviation * off, 1.0 - SHORTFALL)
 
     @property
@@ -176,6 +189,13 @@ class Pace:
         self.variance += weight * (off * off - self.variance)
         self.wait += weight * (wait - self.wait)
 
+    def confirmed(self, seconds: float) -> None:
+        """Learn how long players are asked before a match is made: that is part of their wait."""
+        if self._price is not None:
+            return
+        self._checks += 1
+        self.check += max(FRESHNESS, 1.0 / self._checks) * (seconds - self.check)
+
     def learn(self, gain: float) -> None:
         """Take what a pool twice as large added to quality, and move a learnt T towards it."""
         if self._price is None:
@@ -193,6 +213,8 @@ class Pace:
             "variance": self.variance,
             "wait": self.wait,
             "matches": self.matches,
+            "check": self.check,
+            "checks": self._checks,
             "drift": self._drift,
             "lagged": self._lagged,
             "at": self._at,
@@ -205,6 +227,11 @@ class Pace:
         return max(self._recent, float(self._k))
 
     @property
+    def _chance(self) -> float:
+        """Return by how many players chance moves the number of those who come within T."""
+        return math.sqrt(self._usual * self._k)
+
+    @property
     def _scale(self) -> float:
         """Return the wait that `spread` deviations make up for: T, or what is usual if longer."""
         return max(self.target, self.wait)
@@ -212,7 +239,7 @@ class Pace:
     def _to(self, now: float) -> None:
         """Add up the lag over time."""
         if self._at is not None and now > self._at:
-            self._lagged += self.lag * (now - self._at)
+            self._lagged += self.behind * (now - self._at)
         self._at = now if self._at is None else max(self._at, now)
 
     def _bounded(self, target: float) -> float:

@@ -67,6 +67,10 @@ class StartRule(Protocol):
         """Hear of a match that starts."""
         ...
 
+    def confirmed(self, seconds: float) -> None:
+        """Hear how long the players of a match had to be asked before it was made."""
+        ...
+
     def advance(self, now: float, fired: bool) -> None:
         """Let time pass."""
         ...

@@ -175,6 +175,11 @@ class SearchingMatcher:
         self._time_starts()
         return self.decide(now)
 
+    def confirmed(self, seconds: float, now: float) -> None:
+        """Hear how long the players of a match had to be asked before it was made."""
+        self.rule.advance(now, False)
+        self.rule.confirmed(seconds)
+
     def starts(self) -> dict[str, float]:
         """Return when each tentative match is to start, by the tickets in it."""
         tickets, found = self._roster.tickets, {}
