@@ -23,7 +23,7 @@ AIM = "<= 10"
 CHANGES = 50
 """Tickets that enter, leave, or leave and come back, once the pool is full."""
 POOLS = (500, 2_000, 10_000)
-CALLS = 400
+CALLS = 100
 
 
 def all_tanks(ticket: Ticket) -> Ticket:
