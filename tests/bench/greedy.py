@@ -1,4 +1,8 @@
-"""The longest call of `greedy` on a hero shooter's queue, at 500, 2,000 and 10,000 waiting."""
+"""The longest call of `greedy` on a hero shooter's queue, at 500, 2,000 and 10,000 waiting.
+
+The last rows are those of a crowd that enters at one instant, until all are dealt with or `CALLS`
+calls have gone on with it.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ AIM = "<= 10"
 CHANGES = 50
 """Tickets that enter, leave, or leave and come back, once the pool is full."""
 POOLS = (500, 2_000, 10_000)
+CALLS = 100
 
 
 def all_tanks(ticket: Ticket) -> Ticket:
@@ -51,6 +56,30 @@ def run(setting: Setting) -> Iterator[Row]:
             longest = _longest(tickets, waiting)
             for call, values in longest.items():
                 yield Row(f"{name}, {waiting:,} waiting: {call}", values, "ms", AIM)
+
+    for waiting in POOLS[:2] if setting.quick else POOLS:
+        for name, change in {"anybody": _as_they_are, **WORLDS}.items():
+            values = (_burst([change(ticket) for ticket in heroes(waiting)]),)
+            yield Row(f"{name}, {waiting:,} at one instant: any call", values, "ms", "<= 15")
+
+
+def _as_they_are(ticket: Ticket) -> Ticket:
+    return ticket
+
+
+def _burst(tickets: list[Ticket]) -> float:
+    """Return the longest call with tickets that enter at one instant, in milliseconds."""
+    drive = _Timed(parse_policy("greedy").matcher(QUEUE, seed=1))
+    gc.collect()
+    for ticket in tickets:
+        drive.waiting[ticket.id] = None
+        drive.timed("enter", drive.matcher.enter, replace(ticket, enqueued_at=0.0), 0.0)
+    drive.decide(0.0)
+    for _ in range(CALLS):
+        if drive.wake_at == math.inf:
+            break
+        drive.decide(drive.wake_at, fired=True)
+    return 1e3 * max(drive.longest.values())
 
 
 def _longest(tickets: list[Ticket], waiting: int) -> dict[str, tuple[float, ...]]:

@@ -90,6 +90,44 @@ class ForgetsTimer(Pairs):
         return math.inf if self.forgets else super().next()
 
 
+class TakesFewBack(Pairs):
+    """Takes as many back after a restart as it remembers, and no more until it has decided."""
+
+    def __init__(self, queue: Queue, memory: Memory) -> None:
+        super().__init__(queue, memory)
+        self.room: float = memory.get("count", math.inf)
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        if self.room > 0:
+            super().enter(entry, now)
+        self.room -= 1
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        self.room = math.inf
+        return super().decide(now, fired)
+
+    def memory(self) -> Memory:
+        return {"count": len(self.pool)}
+
+
+class MissesSomebody(Pairs):
+    """Looks after a restart for all whom it remembers."""
+
+    def __init__(self, queue: Queue, memory: Memory) -> None:
+        super().__init__(queue, memory)
+        self.known: list[str] = list(memory.get("known", ()))
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        here = {ticket.id: ticket for ticket in self.pool}
+        for name in self.known:
+            del here[name]
+        self.known = []
+        return super().decide(now, fired)
+
+    def memory(self) -> Memory:
+        return {"known": [ticket.id for ticket in self.pool]}
+
+
 class MatchesLeft(Pairs):
     """Does not hear of it when somebody leaves."""
 
@@ -151,8 +189,13 @@ class Rounds(NoJobs):
         self.pool.sort(key=lambda ticket: ticket.age_key)
         if self.anchor is None:
             self.anchor = now
-        if self.round_at is None:
-            self.round_at = self.after(now)
+        self.round_at = self.next_round(now)
+
+    def next_round(self, now: float) -> float:
+        # A memory may be newer than the pool.
+        if self.round_at is None or self.round_at > now:
+            return self.after(now) if self.round_at is None else min(self.round_at, self.after(now))
+        return self.round_at
 
     def leave(self, entry_id: str, now: float) -> None:
         self.pool = [ticket for ticket in self.pool if ticket.id != entry_id]
@@ -171,6 +214,13 @@ class Rounds(NoJobs):
 
     def memory(self) -> Memory:
         return {"anchor": self.anchor, "round_at": self.round_at}
+
+
+class WaitsForItsMemory(Rounds):
+    """Holds its next round when a memory says, however far ahead that is."""
+
+    def next_round(self, now: float) -> float:
+        return self.after(now) if self.round_at is None else self.round_at
 
 
 class DependsOnCalls(Rounds):
@@ -463,6 +513,8 @@ EXTRA = "extra calls of decide change nothing: "
 LABEL = "other ids of tickets and players change nothing: "
 SHIFT = "shifting all times shifts the matches and changes nothing else: "
 RESTORE = "a matcher restored half-way gives the same rest: "
+OLD = "with a memory older or newer than the pool, a matcher goes on and forgets nobody: "
+PACE = "with a memory older or newer than the pool, a matcher comes back to its pace: "
 AHEAD = "wake_at lies ahead: "
 TWICE = "a second decide at the same instant is empty and says the same wake_at: "
 EQUAL = "equal calls and seed give equal results: "
@@ -503,6 +555,13 @@ FAULTS: list[tuple[type[Pairs] | type[Rounds], str, str]] = [
     (ForgetsItsRounds, RESTORE, r"a restart turned .* into .*$"),
     (GoesBack, AHEAD, r"decide\(.*\) returned wake_at .*$"),
     (DecidesAgain, TWICE, r"the second decide\(.*\) matched t\d\d\+t\d\d$"),
+    (TakesFewBack, OLD, r"a matcher without any memory made t\d\d\+.* at .* s, but not this one$"),
+    (MissesSomebody, OLD, r"decide\(.*\) raised KeyError: 't\d\d'$"),
+    (
+        WaitsForItsMemory,
+        PACE,
+        r"tickets that came long after a recovery with a newer memory waited .* s, and .* s",
+    ),
     (Dice, EQUAL, r"a third run turned .* into .*$"),
 ]
 

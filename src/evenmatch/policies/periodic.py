@@ -163,9 +163,10 @@ class PeriodicMatcher(NoJobs):
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in."""
-        del now
         if isinstance(entry, OpenMatch):
             return
+        if now < max(self._flushed_at, self._arrivals[-1] if self._arrivals else now):
+            self._forget()
         last = next(reversed(self._pool.values()), None)
         self._pool[entry.id] = entry
         if entry.sequence > max(self._newest, self._known_to):
@@ -197,6 +198,11 @@ class PeriodicMatcher(NoJobs):
             newest = max(self._newest, self._known_to)
             known |= {"full": self._full, "arrivals": list(self._arrivals), "known_to": newest}
         return known
+
+    def _forget(self) -> None:
+        """Begin anew: the memory is newer than the pool, so its instants are still to come."""
+        self._flushed_at, self._flushed_to, self._known_to = -1.0, 0, 0
+        self._arrivals.clear()
 
     def _arrive(self, at: float) -> None:
         """Set the size of a flush by the rate, if it is to be measured."""

@@ -168,7 +168,7 @@ class RoundsMatcher:
 
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Start what the last round planned, and ask for a job when another begins."""
-        self._returning = False
+        self._end_return(now)
         groups = self._start(now, fired)
         at = self._round_at(now)
         if not fired or at > now:
@@ -235,6 +235,18 @@ class RoundsMatcher:
         per_ticket = self._roster.players / len(self._roster)
         missing = max(0.0, (wanted - self._roster.players) / per_ticket)
         return Promise(latest, min(latest, now + missing / self._rate.rate(now)))
+
+    def _end_return(self, now: float) -> None:
+        """Make a memory fit those who came back: it may be older than they are, or newer."""
+        if not self._returning:
+            return
+        self._returning = False
+        here = self._roster.tickets
+        self._sat_out = {each: count for each, count in self._sat_out.items() if each in here}
+        self._has_news |= any(each not in self._asked for each in here)
+        self._go_on_at = min(self._go_on_at, now + TICK)
+        if self._began_at is not None:
+            self._began_at = min(self._began_at, now)
 
     def _start(self, now: float, fired: bool) -> tuple[Grouping, ...]:
         """Start matches of the last round; the rules have the last word."""

@@ -212,7 +212,7 @@ class StepMatcher(NoJobs):
             waiting[4][NEWEST] = entry.sequence
             self._steps.arrive(waiting, slot, entry.enqueued_at)
         elif entry.sequence in self._known:
-            self._recall(entry.sequence, slot)
+            self._recall(entry.sequence, slot, now)
         else:
             self._steps.come_back(waiting, slot, now)
 
@@ -229,6 +229,7 @@ class StepMatcher(NoJobs):
 
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Let the steps make the matches of this instant."""
+        self._end_return(now)
         waiting, out = self._waiting, self._out
         self.evaluations += len(self._tickets) ** 2
         found = int(self._steps.decide(waiting, now, fired, out))
@@ -272,7 +273,7 @@ class StepMatcher(NoJobs):
         samples[:-1] = memory["samples"]
         self._known = {int(row[0]): row for row in memory["tickets"]}
 
-    def _recall(self, sequence: int, slot: int) -> None:
+    def _recall(self, sequence: int, slot: int, now: float) -> None:
         """Note about a ticket what the earlier matcher had noted; partners enter in any order."""
         _, marks, links = self._waiting[:3]
         _, flag, partner, *noted = self._known.pop(sequence)
@@ -287,5 +288,17 @@ class StepMatcher(NoJobs):
             if follower in self._recalled:
                 links[PARTNER, self._recalled[follower]] = slot
         if not self._known:
-            self._recalled.clear()
-            self._expecting.clear()
+            self._end_return(now)
+
+    def _end_return(self, now: float) -> None:
+        """Forget what was noted about tickets that did not come back: the steps go on now.
+
+        Whoever was to play with one of them looks around again. And one that still comes, from a
+        failed ready-check say, comes as if it were new: the others have gone on without it.
+        """
+        for followers in self._expecting.values():
+            for slot in [self._recalled[each] for each in followers if each in self._recalled]:
+                self._steps.come_back(self._waiting, slot, now)
+        self._known.clear()
+        self._recalled.clear()
+        self._expecting.clear()

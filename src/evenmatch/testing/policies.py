@@ -2,7 +2,7 @@
 
 Each check is one promise, in one function, on many random scripts. A broken promise raises
 AssertionError, whose message starts with the promise; `policy_promises.py` holds them, and
-`job_promises.py` those of policies with jobs.
+`job_promises.py` those of policies with jobs, `memory_promises.py` those about recovery.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from evenmatch.policies.base import FunctionPolicy, Policy, evaluations_allowed,
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing.evaluation_promise import BOUND, check_evaluations
 from evenmatch.testing.job_promises import JOB_PROMISES
+from evenmatch.testing.memory_promises import MEMORY_PROMISES, check_pace
 from evenmatch.testing.play import Case
 from evenmatch.testing.policy_promises import PROMISES
 from evenmatch.testing.scripts import QUEUES
@@ -52,8 +53,8 @@ def check_policy(
         ConfigError: The SPEC names no policy.
 
     Complexity:
-        About ten runs with 20 tickets for each queue and seed, and for each queue the crowds of
-        `crowds.py`, of up to 500; seconds in all for a quick policy.
+        About fifteen runs with 20 tickets for each queue and seed, and for each queue three with
+        120 and the crowds of `crowds.py`, of up to 500; seconds in all for a quick policy.
 
     Example:
         >>> from evenmatch import policy
@@ -70,7 +71,8 @@ def check_policy(
     accepted = 0
     all_seeds = tuple(seeds)
     has_bound = evaluations_allowed(chosen, 0) is not None
-    checks = [*PROMISES.values(), *(JOB_PROMISES.values() if has_jobs(chosen) else ())]
+    checks = [*PROMISES.values(), *MEMORY_PROMISES.values()]
+    checks += JOB_PROMISES.values() if has_jobs(chosen) else ()
     for each in _queues_for(chosen) if queue is None else (queue,):
         if (refusal := _refusal(chosen, each, name)) is not None:
             refusals.append(f"{each.name}: {refusal}")
@@ -80,8 +82,10 @@ def check_policy(
             case = Case(chosen, name, each, seed)
             for check in checks:
                 check(case)
+        once = Case(chosen, name, each, all_seeds[0] if all_seeds else 0)
+        check_pace(once)
         if has_bound:
-            check_evaluations(Case(chosen, name, each, all_seeds[0] if all_seeds else 0))
+            check_evaluations(once)
     if not accepted:
         raise AssertionError(f"{ACCEPTS}: policy {name} refused {'; '.join(refusals)}")
     return () if has_bound else (f"{BOUND}: {name} has no evaluations_max",)

@@ -13,7 +13,7 @@ import msgspec
 
 from evenmatch.cost.expansion import TICKS
 from evenmatch.model.ticket import Ticket, Value
-from evenmatch.policies.base import Decision
+from evenmatch.policies.base import Decision, Memory
 from evenmatch.testing.play import LEFT, LEGAL, Case, Guard, Made, Play
 from evenmatch.testing.scripts import Script
 
@@ -213,15 +213,28 @@ class _Restored(Play):
             self.case.broken(RESTORE, f"restored at {now} s it {found} at once")
 
 
-def restart(play: Play, promise: str, now: float) -> None:
-    """Let a new matcher take over; a job that runs is forgotten."""
+def restart(play: Play, promise: str, now: float, known: Memory | None = None) -> None:
+    """Let a new matcher take over; a job that runs is forgotten.
+
+    Args:
+        play: What is played.
+        promise: Is broken if that fails.
+        now: The present instant.
+        known: What the new matcher is to remember; None: what the old one does.
+    """
     case = play.case
     with Guard(case, promise, "making a new matcher with memory()"):
-        memory = msgspec.json.decode(msgspec.json.encode(play.matcher.memory()))
+        memory = as_saved(play.matcher.memory() if known is None else known)
         play.matcher = case.policy.matcher(play.queue, seed=case.seed, memory=memory)
     play.forget_job()
     for ticket in sorted(play.waiting.values(), key=lambda ticket: ticket.age_key):
         play.enter(ticket, now)
+
+
+def as_saved(memory: Memory) -> Memory:
+    """Return a memory after a trip through JSON."""
+    found: Memory = msgspec.json.decode(msgspec.json.encode(memory))
+    return found
 
 
 def found_in(decision: Decision) -> str:

@@ -166,6 +166,11 @@ def draw_script(queue: Queue, rules: tuple[Rule, ...], seed: int) -> Script:
     return Script(tuple(steps), at + span)
 
 
+def time_unit(queue: Queue, rules: tuple[Rule, ...]) -> float:
+    """Return the unit of the time grid, a power of two: the rules' limits move in many of them."""
+    return _times(queue, rules)[0]
+
+
 def _times(queue: Queue, rules: tuple[Rule, ...]) -> tuple[float, float]:
     """Return the unit of the time grid, a power of two, and how long to look after the end."""
     slowest = 8.0

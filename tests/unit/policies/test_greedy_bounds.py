@@ -12,6 +12,7 @@ from evenmatch.model.queue import Format, Queue, Rule
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision
 from evenmatch.policies.greedy import EVALUATIONS_MAX, Greedy, GreedyMatcher
+from evenmatch.policies.parts.timers import Timers
 from tests.heroes import QUEUE, heroes
 
 MANY = 2_000
@@ -210,3 +211,26 @@ def test_evaluations_stand_for_work() -> None:
         ratio = max(ratio, (calls - 1_000) / max(1, made))
 
     assert ratio < CALLS_MAX
+
+
+def test_crowd_of_one_instant_is_taken_up_over_several_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = Greedy().matcher(QUEUE, seed=1)
+    for each in heroes(3 * MANY):
+        made.enter(at_once(each), 0.0)
+    taken: list[int] = []
+    pop_due = Timers.pop_due
+
+    def noted(timers: Timers, *given: float) -> list[int]:
+        due = pop_due(timers, *given)  # type: ignore[arg-type]
+        taken.append(len(due))
+        return due
+
+    monkeypatch.setattr(Timers, "pop_due", noted)
+    decision, most = made.decide(0.0), 0
+    while not decision.matches:
+        most = max(most, sum(taken))
+        taken.clear()
+        decision = made.decide(decision.wake_at, fired=True)
+    assert 0 < most <= EVALUATIONS_MAX < 3 * MANY

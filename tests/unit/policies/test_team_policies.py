@@ -1,7 +1,9 @@
 """What `rounds`, `threshold` and `rolling` promise, each on small pools."""
 
 import json
+import math
 import time
+from collections.abc import Sequence
 
 import pytest
 
@@ -9,7 +11,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Matcher
-from evenmatch.policies.parts.tentative import STARTS_MAX
+from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher
 from evenmatch.policies.registry import parse_policy
 from evenmatch.policies.rounds import RoundsMatcher
 from evenmatch.testing import ticket
@@ -312,6 +314,80 @@ def test_everybody_is_searched_for_though_nobody_comes() -> None:
         pool[n] = ticket(f"a{n + 1}", 500.0, mode="open", sequence=n + 1)
     enter(matcher, pool)
     assert sum(count for _, count in play(matcher, 0.0, 300.0, most=1)) == 1
+
+
+def refusing(matcher: Matcher, *together: str) -> list[tuple[str, ...]]:
+    """Let rules refuse what searches allow: these tickets in one match; return what they refuse."""
+    assert isinstance(matcher, SearchingMatcher)
+    refused: list[tuple[str, ...]] = []
+    legal_at = matcher._objective.legal_at
+
+    def strict(tickets: Sequence[Ticket]) -> float:
+        names = tuple(each.id for each in tickets)
+        if set(together) <= set(names):
+            refused.append(names)
+            return math.inf
+        return legal_at(tickets)
+
+    matcher._objective.legal_at = strict  # type: ignore[method-assign]
+    return refused
+
+
+SEARCHERS = ["rolling:effort=50,target_wait=5", "threshold:effort=50,relax=0.01"]
+
+
+@pytest.mark.parametrize("spec", SEARCHERS)
+def test_match_that_only_searches_allow_is_not_found_for_ever(spec: str) -> None:
+    matcher = matcher_of(spec)
+    refused = refusing(matcher, "t1")
+    enter(matcher, crowd(4))
+    assert play(matcher, 0.0, 600.0) == []
+    assert 1 <= len(refused) <= 4
+    enter(matcher, crowd(1, at=600.0, first=5), 600.0)
+    assert [count for _, count in play(matcher, 600.0, 1_200.0)] == [1]
+
+
+@pytest.mark.parametrize("spec", SEARCHERS)
+def test_who_was_passed_over_once_plays_in_the_next_match(spec: str) -> None:
+    matcher = matcher_of(spec)
+    refused = refusing(matcher, "t1", "t2")
+    pool = [ticket(f"t{n}", 500.0 if n < 3 else 400.0 + 100.0 * n, sequence=n) for n in range(1, 6)]
+    enter(matcher, pool)
+    assert sum(count for _, count in play(matcher, 0.0, 600.0)) == 1
+    assert refused
+    enter(matcher, crowd(3, at=600.0, first=6), 600.0)
+    assert sum(count for _, count in play(matcher, 600.0, 1_200.0)) == 1
+
+
+@pytest.mark.parametrize("spec", SEARCHERS)
+@pytest.mark.parametrize("apart", [("t1", "t2"), ("t5", "t6"), ("t2", "t5")])
+def test_others_play_however_often_searches_find_two_who_may_not(
+    spec: str, apart: tuple[str, str]
+) -> None:
+    matcher = matcher_of(spec)
+    # Those who may not play together are the closest of all, so every search wants them.
+    crowd_of_six = [
+        ticket(f"t{n}", 500.0 if f"t{n}" in apart else (400.0, 600.0)[n % 2], sequence=n)
+        for n in range(1, 7)
+    ]
+    refused = refusing(matcher, *apart)
+    enter(matcher, crowd_of_six)
+    assert sum(count for _, count in play(matcher, 0.0, 600.0)) == 1
+    assert refused
+
+
+@pytest.mark.parametrize("spec", SEARCHERS)
+def test_refusals_outlive_a_restart(spec: str) -> None:
+    matcher = matcher_of(spec)
+    refusing(matcher, "t1")
+    pool = crowd(4)
+    enter(matcher, pool)
+    play(matcher, 0.0, 600.0)
+    again = later(spec, matcher)
+    refused = refusing(again, "t1")
+    enter(again, pool, 600.0)
+    assert play(again, 600.0, 1_200.0) == []
+    assert not refused
 
 
 def test_nobody_rests_once_the_pool_is_small() -> None:

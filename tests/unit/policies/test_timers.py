@@ -125,3 +125,23 @@ def test_heap_of_timers_that_come_and_go_stays_small() -> None:
 
     assert len(timers._heap) <= 2 * 3 + STALE_MAX
     assert timers.pop_due(1e9, fired=True) == [1, 2]
+
+
+def test_timers_that_are_due_come_out_as_many_at_a_time_as_asked_for() -> None:
+    timers = Timers()
+    for sequence in range(1, 6):
+        timers.put(sequence, 2.0 if sequence % 2 else 1.0, (), 1.0)
+
+    assert timers.pop_due(2.0, fired=True, most=3) == [1, 2, 4]
+    assert timers.pop_due(2.0, fired=True, most=3) == [3, 5]
+    assert timers.next() == math.inf
+
+
+def test_timers_that_are_due_only_when_fired_are_left_alone_by_other_calls() -> None:
+    timers = Timers()
+    timers.put(1, 5.0, (), 0.0)
+    timers.put(2, 5.0, (), 5.0)
+
+    assert timers.pop_due(5.0, fired=False) == [2]
+    assert timers.next() == 5.0
+    assert timers.pop_due(5.0, fired=True) == [1]

@@ -36,8 +36,9 @@ class RoundClock:
         """Go on, or begin to count: somebody has entered."""
         if self.anchor is None:
             self.anchor = now
-        if self.round_at == math.inf:
-            self.round_at = self.after(now)
+        # A memory may be newer than those who enter: no round is more than one beat ahead.
+        if self.round_at > now:
+            self.round_at = min(self.round_at, self.after(now))
 
     def stop(self) -> None:
         """Wake nobody until somebody enters."""

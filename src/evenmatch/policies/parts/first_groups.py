@@ -7,7 +7,6 @@ import math
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from itertools import islice
-from typing import NamedTuple
 
 from evenmatch.cost.completion import seats_of
 from evenmatch.cost.divisions import MASKED_MAX
@@ -19,7 +18,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, NoJobs
 from evenmatch.policies.parts.group_search import Effort, Group, GroupSearch, Limit, Scene, Search
 from evenmatch.policies.parts.soonest_group import CONSIDERED_MAX, SoonestGroup
-from evenmatch.policies.parts.timers import Timers
+from evenmatch.policies.parts.timers import Due, Timers
 from evenmatch.policies.parts.turns import Turns
 from evenmatch.policies.parts.waiting_table import CELLS_A_STEP, WaitingTable
 
@@ -75,7 +74,7 @@ class GreedyMatcher(NoJobs):
         self._players = 0
         self._timers = Timers()
         # Who is due, kept from turn to turn so that each goes on where it was.
-        self._due: list[_Due] = []
+        self._due: list[Due] = []
         self._owners: dict[int, None] = {}
         # By ticket the group of its timer, () if none; a timer without it, or whose group is no
         # longer whole, may be too early, never too late.
@@ -170,16 +169,24 @@ class GreedyMatcher(NoJobs):
     def _play(self, now: float, fired: bool, groups: list[Grouping]) -> bool:
         """Make the matches that are due; return whether none is left for the next turn."""
         while True:
-            for owner in self._timers.pop_due(now, fired):
-                if owner not in self._owners:
-                    self._owners[owner] = None
-                    heapq.heappush(self._due, _Due(owner, owner))
+            if not self._take_due(now, fired):
+                return False
             if not self._due:
                 return True
             if not self._play_first(self._due, now, fired, groups):
                 return False
 
-    def _play_first(self, due: list[_Due], now: float, fired: bool, groups: list[Grouping]) -> bool:
+    def _take_due(self, now: float, fired: bool) -> bool:
+        """Note all who are due before anybody plays; return whether this turn sufficed."""
+        while due := self._timers.pop_due(now, fired, max(self._turns.left, 0)):
+            self._turns.spend(len(due))
+            for owner in due:
+                if owner not in self._owners:
+                    self._owners[owner] = None
+                    heapq.heappush(self._due, Due(owner, owner))
+        return self._turns.left > 0
+
+    def _play_first(self, due: list[Due], now: float, fired: bool, groups: list[Grouping]) -> bool:
         """Deal with the first who is due; return whether this turn sufficed."""
         first, owner = due[0], due[0].owner
         if owner not in self._pool:
@@ -197,7 +204,7 @@ class GreedyMatcher(NoJobs):
             is_over, found = self._turns.run(key, lambda e: self._with_youngest(ticket, now, e))
             if is_over:
                 group = self._stored(owner) if found is None else found.tickets
-                heapq.heapreplace(due, _Due(group[-1].sequence, owner, tuple(group)))
+                heapq.heapreplace(due, Due(group[-1].sequence, owner, tuple(group)))
             return is_over
         group = [each for each in first.group if each.sequence in self._pool]
         if not group or len(group) < len(first.group):
@@ -210,7 +217,7 @@ class GreedyMatcher(NoJobs):
             self._remove(each.sequence)
         if owner in self._pool:
             self._owners[owner] = None
-            heapq.heappush(due, _Due(owner, owner))
+            heapq.heappush(due, Due(owner, owner))
         return True
 
     def _first_group(self, ticket: Ticket, now: float, fired: bool) -> tuple[bool, list[Ticket]]:
@@ -385,14 +392,6 @@ class GreedyMatcher(NoJobs):
         self._leavers += 1
         self._turns.restart()
         self._turns.spend(1 + self._table.steps - before)
-
-
-class _Due(NamedTuple):
-    """Who is to play at its turn: the ticket whose turn it is, and whose timer has come."""
-
-    sequence: int
-    owner: int
-    group: tuple[Ticket, ...] = ()
 
 
 def _age(ticket: Ticket) -> Key:

@@ -13,6 +13,7 @@ the matcher is asked.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -96,11 +97,13 @@ class SearchingMatcher:
         self._changed_at: float = memory.get("changed_at", 0.0)
         # From then on matches may start again, after as many as may start at once.
         self._go_on_at: float = _number(memory.get("go_on_at"), -math.inf)
-        self._refused: dict[tuple[int, ...], None] = {
-            tuple(each): None for each in memory.get("refused", ())
+        # How often each was found and refused.
+        self._refused: dict[tuple[int, ...], int] = {
+            tuple(each): count for each, count in memory.get("refusals", ())
         }
         self._passed_over: int | None = memory.get("passed_over")
         self._returning = bool(memory)
+        self._expected: list[int] | None = memory.get("waiting")
 
     def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
         """Take a ticket in; the next search may seat it: O(log n)."""
@@ -108,7 +111,7 @@ class SearchingMatcher:
             return
         is_known = entry.sequence <= self._newest
         if not (self._returning and is_known):
-            self._end_return()
+            self._end_return(now)
         self._roster.enter(entry)
         self._roster.write_some(WRITTEN)
         self._pool.enter(entry)
@@ -128,7 +131,7 @@ class SearchingMatcher:
         sequence = self._roster.number.get(entry_id)
         if sequence is None:
             return
-        self._end_return()
+        self._end_return(now)
         ticket = self._roster.tickets[sequence]
         self._take_out(ticket)
         self.rule.advance(now, False)
@@ -139,7 +142,7 @@ class SearchingMatcher:
 
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Start the matches that are due, and ask for a search where something has changed."""
-        self._end_return()
+        self._end_return(now)
         if is_due(self.rule.next_at, now, fired):
             self.rule.advance(now, fired)
             self._time_starts()
@@ -151,7 +154,7 @@ class SearchingMatcher:
 
     def settle(self, result: JobResult, now: float) -> Decision:
         """Take the matches of a search in the place of all others."""
-        self._end_return()
+        self._end_return(now)
         if self._running is None or result.number != self._number:
             return Decision(wake_at=self._wake_at(now, False))
         asked, self._running = self._running, None
@@ -195,22 +198,31 @@ class SearchingMatcher:
             "matches": [msgspec.to_builtins(each) for each in self._matches],
             "go_on_at": _or_none(self._go_on_at),
             "number": self._number,
+            "waiting": _sum_of(self._roster.tickets),
             "newest": self._newest,
             "has_news": self._has_news or self._running is not None,
             "search_at": _or_none(self._search_at),
             "searched_at": _or_none(self._searched_at),
             "changed_at": self._changed_at,
-            "refused": [list(each) for each in self._refused],
+            "refusals": [[list(each), count] for each, count in self._refused.items()],
             "passed_over": self._passed_over,
             "pool": self._pool.memory(),
             "rule": self.rule.memory(),
         }
 
-    def _end_return(self) -> None:
+    def _end_return(self, now: float) -> None:
         """Forget what a memory said of tickets that did not come back after a restart."""
         if self._returning:
             self._returning = False
             here = self._roster.tickets
+            # Where others wait than the memory knows, it has not heard all the news.
+            self._has_news |= self._expected is not None and self._expected != _sum_of(here)
+            # Nor has it if it is newer than the pool: then its instants are still to come.
+            self._search_at = min(self._search_at, now + round_up(self.rule.every))
+            if self._searched_at < math.inf:
+                self._searched_at = min(self._searched_at, now)
+            self._changed_at = min(self._changed_at, now)
+            self._go_on_at = min(self._go_on_at, now + TICK)
             self._matches = [each for each in self._matches if here.keys() >= set(each.tickets)]
             self._pool.restored(here)
             self.rule.restored(here)
@@ -312,13 +324,16 @@ class SearchingMatcher:
     def _refuse(self, match: Tentative, now: float) -> None:
         """Drop a match that searches think legal and the rules do not.
 
-        The next search leaves its newest ticket out, else it would find the same again; once.
+        The next search leaves its newest ticket out, else it would find the same again; where the
+        same is found later, the one that came before, and so on. Who of them may play without the
+        others is found like this, and after as many searches it is left alone.
         """
         self._matches.remove(match)
         key = tuple(match.tickets)
-        if key not in self._refused:
-            self._refused[key] = None
-            self._passed_over = match.tickets[-1]
+        count = self._refused.pop(key, 0) + 1
+        self._refused[key] = count
+        if count <= len(key):
+            self._passed_over = key[-count]
             self._news(now)
         while len(self._refused) > REFUSED_MAX:
             del self._refused[next(iter(self._refused))]
@@ -327,6 +342,11 @@ class SearchingMatcher:
         at = min((start_of(each) for each in self._matches), default=math.inf)
         at = min(max(at, self._go_on_at), self.rule.next_at, self._next_search())
         return at if at > now else now + TICK if fired else now
+
+
+def _sum_of(sequences: Collection[int]) -> list[int]:
+    """Return what tells one set of tickets from another: how many they are, and their sum."""
+    return [len(sequences), sum(sequences)]
 
 
 def _number(value: float | None, absent: float) -> float:

@@ -10,11 +10,22 @@ from __future__ import annotations
 
 import heapq
 import math
+from typing import NamedTuple
 
 import msgspec
 
+from evenmatch.model.ticket import Ticket
+
 STALE_MAX = 1_024
 """The heap may hold this many entries beyond twice the timers; then the stale ones go."""
+
+
+class Due(NamedTuple):
+    """Who is to play at its turn: the ticket whose turn it is, and whose timer has come."""
+
+    sequence: int
+    owner: int
+    group: tuple[Ticket, ...] = ()
 
 
 class _Timer(msgspec.Struct, gc=False):
@@ -32,6 +43,9 @@ class Timers:
         self._timers: dict[int, _Timer] = {}
         self._needed_by: dict[int, dict[int, None]] = {}
         self._heap: list[tuple[float, int]] = []
+        # Those that are due as soon as their ticket has come, apart from all others: so no call
+        # looks at timers that are due only when fired.
+        self._born: list[tuple[float, int]] = []
 
     def put(self, sequence: int, at: float, needs: tuple[int, ...], enqueued_at: float) -> None:
         """Set a ticket's timer to `at`, which holds as long as the tickets `needs` wait.
@@ -53,8 +67,8 @@ class Timers:
             else:
                 needed_by[sequence] = None
         if at < math.inf:
-            heapq.heappush(self._heap, (at, sequence))
-            if len(self._heap) > 2 * len(self._timers) + STALE_MAX:
+            heapq.heappush(self._born if at == enqueued_at else self._heap, (at, sequence))
+            if len(self._heap) + len(self._born) > 2 * len(self._timers) + STALE_MAX:
                 self._compact()
 
     def drop(self, sequence: int) -> list[int]:
@@ -75,7 +89,39 @@ class Timers:
 
     def first(self) -> tuple[float, int] | None:
         """Return the earliest instant of all timers and whose it is; None if there is none."""
-        heap, timers = self._heap, self._timers
+        one, other = self._first_of(self._heap), self._first_of(self._born)
+        if one is None or other is None:
+            return one if other is None else other
+        return min(one, other)
+
+    def pop_due(self, now: float, fired: bool, most: float = math.inf) -> list[int]:
+        """Take out the tickets whose instant has come; set their timers again, or drop them.
+
+        Args:
+            now: The present instant.
+            fired: Whether instants equal to `now` are due. A timer set for the very instant of
+                the ticket's own arrival is due at once: nobody has to wait for it.
+            most: Take out so many at the most.
+
+        Returns:
+            Their sequences, ascending.
+        """
+        due: dict[int, None] = {}
+        for heap, is_now_due in ((self._born, True), (self._heap, fired)):
+            while len(due) < most and (item := self._first_of(heap)) is not None:
+                if item[0] > now or (item[0] == now and not is_now_due):
+                    break
+                due[heapq.heappop(heap)[1]] = None
+        return sorted(due)
+
+    def is_due(self, sequence: int, now: float, fired: bool) -> bool:
+        """Return whether a ticket's timer, as it is set now, has come; see `pop_due`."""
+        timer = self._timers[sequence]
+        return timer.at < now or (timer.at == now and (fired or timer.enqueued_at == now))
+
+    def _first_of(self, heap: list[tuple[float, int]]) -> tuple[float, int] | None:
+        """Return the first entry of a heap that counts, without those before it from now on."""
+        timers = self._timers
         while heap:
             at, sequence = heap[0]
             timer = timers.get(sequence)
@@ -84,37 +130,10 @@ class Timers:
             heapq.heappop(heap)
         return None
 
-    def pop_due(self, now: float, fired: bool) -> list[int]:
-        """Take out the tickets whose instant has come; set their timers again, or drop them.
-
-        Args:
-            now: The present instant.
-            fired: Whether instants equal to `now` are due. A timer set for the very instant of
-                the ticket's own arrival is due at once: nobody has to wait for it.
-
-        Returns:
-            Their sequences, ascending.
-        """
-        due: dict[int, None] = {}
-        early = []
-        while (at := self.next()) <= now:
-            item = heapq.heappop(self._heap)
-            if at == now and not fired and self._timers[item[1]].enqueued_at != now:
-                early.append(item)
-            else:
-                due[item[1]] = None
-        for item in early:
-            heapq.heappush(self._heap, item)
-        return sorted(due)
-
-    def is_due(self, sequence: int, now: float, fired: bool) -> bool:
-        """Return whether a ticket's timer, as it is set now, has come; see `pop_due`."""
-        timer = self._timers[sequence]
-        return timer.at < now or (timer.at == now and (fired or timer.enqueued_at == now))
-
     def _compact(self) -> None:
         """Keep only the entries that count, each once."""
         self._heap = sorted({(at, s) for at, s in self._heap if self._counts(at, s)})
+        self._born = sorted({(at, s) for at, s in self._born if self._counts(at, s)})
 
     def _counts(self, at: float, sequence: int) -> bool:
         timer = self._timers.get(sequence)

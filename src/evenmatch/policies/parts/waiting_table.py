@@ -34,7 +34,9 @@ class WaitingTable:
         self.tickets: list[Ticket | None] = []
         self._weights: list[Floats | None] = []
         self._kinds: NDArray[np.intp] = np.full(ROOM, NOBODY)
-        self._blocks: Row = [np.full((0, ROOM), fill) for fill in joint.fills]
+        # A block is what is in use of the numbers of a store, which has room for more.
+        self._stores: Row = [np.empty((0, ROOM)) for _ in joint.fills]
+        self._blocks: Row = list(self._stores)
         self._gaps = 0
         self.steps = 0
 
@@ -49,8 +51,10 @@ class WaitingTable:
         if place < count:
             self._move(place, count)
         self._kinds[place] = kind
-        for block, values in zip(self._blocks, row, strict=True):
+        for number, (block, values) in enumerate(zip(self._blocks, row, strict=True)):
             block[: len(values), place] = values
+            if len(values) < block.shape[0]:
+                block[len(values) :, place] = self._joint.fills[number]
         self.steps += 1 + ticket.size
 
     def remove(self, ticket: Ticket) -> None:
@@ -101,24 +105,31 @@ class WaitingTable:
         return found
 
     def _make_room(self, row: Row) -> None:
-        room = len(self._kinds)
-        if len(self._keys) == room:
+        """Let there be a place more, and as many numbers as the row has."""
+        used, room = len(self._keys), len(self._kinds)
+        if used == room:
             self._kinds = np.concatenate([self._kinds, np.full(room, NOBODY)])
             room *= 2
-        fills = self._joint.fills
         for number, (block, values) in enumerate(zip(self._blocks, row, strict=True)):
-            if block.shape[1] < room or block.shape[0] < len(values):
-                larger = np.full((max(block.shape[0], len(values)), room), fills[number])
-                larger[: block.shape[0], : block.shape[1]] = block
-                self._blocks[number] = larger
-                self.steps += larger.size // CELLS_A_STEP
+            store, known = self._stores[number], block.shape[0]
+            height = max(known, len(values))
+            if store.shape[1] < room or store.shape[0] < height:
+                rows = store.shape[0]
+                rows = rows if height <= rows else max(height, known + known // 2)
+                larger = np.empty((rows, room))
+                larger[:known, :used] = block[:, :used]
+                self._stores[number] = store = larger
+                self.steps += known * used // CELLS_A_STEP
+            # Filled as far as somebody has come: the rest would take as long again.
+            store[known:height, :used] = self._joint.fills[number]
+            self._blocks[number] = store[:height]
+            self.steps += (height - known) * used // CELLS_A_STEP
 
     def _move(self, place: int, count: int) -> None:
         """Move those who are younger by one place."""
         self._kinds[place + 1 : count + 1] = self._kinds[place:count]
-        for number, block in enumerate(self._blocks):
+        for block in self._blocks:
             block[:, place + 1 : count + 1] = block[:, place:count]
-            block[:, place] = self._joint.fills[number]
             self.steps += block.shape[0] * (count - place) // CELLS_A_STEP
 
     def _close_up(self) -> None:
@@ -128,9 +139,9 @@ class WaitingTable:
         self._weights = [self._weights[place] for place in kept]
         self._kinds[: len(kept)] = self._kinds[kept]
         self._kinds[len(kept) :] = NOBODY
-        for number, block in enumerate(self._blocks):
-            block[:, : len(kept)] = block[:, kept]
-            block[:, len(kept) :] = self._joint.fills[number]
+        for block in self._blocks:
+            for row in block:
+                row[: len(kept)] = row[kept]
             self.steps += block.size // CELLS_A_STEP
         self.steps += len(kept) // 16
         self._gaps = 0
