@@ -64,7 +64,8 @@ class Pace:
         target: The mean wait wanted, T, s; None learns it from the price.
         price: Quality that a second of a match's players is worth, where there is no target.
         wait_max: A learnt T stays below half of it, s.
-        spread: Deviations of quality that a wait of T makes up for.
+        spread: Deviations of quality that a wait of T makes up for where as many come within T as
+            one match takes, and again for each time as many as that times two, about.
         k: Players of a match.
         memory: What `memory()` said before a restart.
     """
@@ -124,14 +125,14 @@ class Pace:
 
     def relief(self, waited: float) -> float:
         """Return by how much the floor falls for somebody who has waited for so long."""
-        return self._spread * self.deviation * (waited / self._scale) ** 2
+        return self._earned * (waited / self._scale) ** 2
 
     def needed(self, quality: float) -> float:
         """Return the mean square of waits at which a match of this quality reaches the floor."""
         missing = self.floor - quality
         if missing <= 0.0:
             return -math.inf
-        return self._scale**2 * missing / (self._spread * self.deviation)
+        return self._scale**2 * missing / self._earned
 
     def came(self, players: int, at: float, now: float) -> None:
         """Count players who came at an instant, which may lie back: they wait again, say."""
@@ -233,8 +234,14 @@ class Pace:
 
     @property
     def _scale(self) -> float:
-        """Return the wait that `spread` deviations make up for: T, or what is usual if longer."""
+        """Return the wait by which relief is measured: T, or what is usual if longer."""
         return max(self.target, self.wait)
+
+    @property
+    def _earned(self) -> float:
+        """Return the relief that a wait of T earns: the more, the more there is to choose from."""
+        choice = math.log2(1.0 + self._usual / self._k)
+        return self._spread * self.deviation * choice
 
     def _to(self, now: float) -> None:
         """Add up the lag over time."""

@@ -40,7 +40,9 @@ class Effort(msgspec.Struct, frozen=True):
     find: Find
 
 
-def effort_of(queue: Queue, *, parts: int, each: int, solver: str = "anneal") -> Effort:
+def effort_of(
+    queue: Queue, *, parts: int, each: int, solver: str = "anneal", objective: str = "mean"
+) -> Effort:
     """Return how a queue is searched; its kernels are loaded now, so that no search waits for them.
 
     Args:
@@ -48,6 +50,7 @@ def effort_of(queue: Queue, *, parts: int, each: int, solver: str = "anneal") ->
         parts: Independent searches.
         each: Evaluations a player in each.
         solver: `anneal`, or `descent`; duels are matched exactly, whatever it says.
+        objective: What `anneal` sums over matches, see `solvers.batch.solve.power_of`.
     """
     if queue.format.players == (1, 1):
         from evenmatch.solvers.duels.plan import plan_duels
@@ -59,7 +62,10 @@ def effort_of(queue: Queue, *, parts: int, each: int, solver: str = "anneal") ->
         return Effort(parts, each, lambda batch, most, seed: descent(batch, effort=most, seed=seed))
     from evenmatch.solvers.batch.solve import anneal
 
-    return Effort(parts, each, lambda batch, most, seed: anneal(batch, effort=most, seed=seed))
+    def find(batch: Batch, most: int, seed: int) -> Plan:
+        return anneal(batch, effort=most, seed=seed, objective=objective)
+
+    return Effort(parts, each, find)
 
 
 class SearchJob:
