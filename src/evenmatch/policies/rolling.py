@@ -47,6 +47,8 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
     follows from the mean wait that the queue wants, its `target_wait`: it falls while fewer players
     leave than should, and rises while more do; see `parts.pace`. So a match of usual quality starts
     at once after a quiet spell, a perfect one always, and whoever is hard to match waits longer.
+    Searches look for excellent matches rather than for many good ones, since the best of a division
+    start and all others are divided anew.
 
     When to use:
         Teams, parties, roles and rules of any kind, with players who come all the time. It is the
@@ -57,8 +59,9 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
         target_wait: The mean wait wanted, s; None takes the queue's. A queue with a `wait_price`
             and without a target learns it: to where another second gains what it costs.
         effort: Evaluations a player in each search.
-        spread: Standard deviations of quality that a wait of `target_wait` makes up for: less gives
-            those who are hard to match more time, more lets everybody wait for as long.
+        spread: Standard deviations of quality that a wait of `target_wait` makes up for, times
+            log2(1 + matches' worth of players who come in that time): less gives those who are hard
+            to match more time, more lets everybody wait for as long.
         wait_max: Whoever has waited so long takes the best match there is at once, s; so does
             whoever has waited for nine tenths of the queue's own `wait_max`.
 

@@ -206,6 +206,22 @@ def test_perfect_match_starts_at_once_however_long_others_are_worth_waiting_for(
     assert play(matcher, 1.0, 1.0) == [(1.0, 1)]
 
 
+@pytest.mark.parametrize(
+    ("spec", "matches"),
+    [("rolling", [[1, 4], [2, 3]]), ("rounds:every=60", [[1, 2], [3, 4]])],
+)
+def test_rolling_takes_one_excellent_match_for_two_that_are_a_little_better(
+    spec: str, matches: list[list[int]]
+) -> None:
+    matcher = matcher_of(spec)
+    pairs = enumerate((300.0, 495.0, 505.0, 700.0), 1)
+    enter(matcher, [ticket(f"t{n}", rating, rating, sequence=n) for n, rating in pairs])
+    job = matcher.decide(60.0, fired=True).job
+    assert job is not None
+    plan = job.combine([job.solve(part) for part in range(job.parts)])
+    assert sorted(sorted(match) for match in plan.data["matches"]) == matches
+
+
 def test_rolling_asks_for_nobody_to_be_searched_twice_without_news() -> None:
     matcher = matcher_of("rolling")
     enter(matcher, [*crowd(2, 0.0), *crowd(2, 900.0, first=3)])
