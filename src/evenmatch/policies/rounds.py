@@ -54,9 +54,9 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     seat has better chances in the next round, and after `skips` rounds goes before all others.
 
     When to use:
-        Where players shall see an exact countdown, or matches are to start together. With few
-        players the choice that a round has is worth more than its wait; where players come all the
-        time `rolling` makes the worst matches better for the same mean wait.
+        Where players shall see an exact countdown, or matches are to start together. `rolling`
+        matches as well for the same mean wait where few players come, and hardly worse where many
+        do; the worst of its matches are better, most of all where few come.
 
     Args:
         every: Seconds between rounds; 120 if nothing else is given.
