@@ -12,6 +12,8 @@ from collections.abc import Callable
 from statistics import fmean
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Memory
 from evenmatch.testing.play import Case, Guard, Made, Play
@@ -44,6 +46,7 @@ def _forgets_nobody(case: Case) -> None:
     play = _Outdated(case, known.memories, is_newer=False)
     play.run()
     _wait(play)
+    _ask_again(play)
     left, until = tuple(play.waiting.values()), play.now
     if not (missed := _missed(play)):
         return
@@ -59,6 +62,21 @@ def _wait(play: Play) -> None:
     """Let time pass after the script."""
     play.script = Script((), play.now + AFTER_THE_END)
     play.run()
+
+
+def _ask_again(play: Play) -> None:
+    """Let somebody look in and go as long as there are matches: some policies make one a change."""
+    case, made, now = play.case, -1, play.now
+    number = 1 + max([ticket.sequence for ticket in play.waiting.values()], default=0)
+    while made < len(play.made):
+        made = len(play.made)
+        ghost = draw_ticket(play.rng, case.queue, case.objective.queue.rules, number, now)
+        ghost = replace(ghost, id=f"ghost{number}")
+        play.enter(ghost, now)
+        play.leave(ghost.id, now)
+        del play.left[ghost.id]
+        play.decide(now, fired=False)
+        number += 1
 
 
 def _missed(play: Play) -> list[Made]:

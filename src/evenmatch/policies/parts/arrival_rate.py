@@ -25,10 +25,12 @@ class ArrivalRate:
 
     def note(self, at: float) -> None:
         """Count an arrival; instants ascend."""
+        self._forget_after(at)
         self._last.append(at)
 
     def rate(self, now: float) -> float:
         """Return tickets per second."""
+        self._forget_after(now)
         last = self._last
         if not last:
             return measured_rate(0, 0.0, self._price)
@@ -37,3 +39,8 @@ class ArrivalRate:
     def memory(self) -> list[float]:
         """Return the instants of the last arrivals, ascending."""
         return list(self._last)
+
+    def _forget_after(self, now: float) -> None:
+        """Forget arrivals of a memory that is newer than the pool: they will come again."""
+        while self._last and self._last[-1] > now:
+            self._last.pop()
