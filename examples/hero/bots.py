@@ -96,13 +96,13 @@ class Tally:
     def line(self, seconds):
         """Return where things stand, in a line."""
         playing = sum(match is not None for match in self.playing.values())
-        wait = f"{statistics.fmean(self.waits):.1f} s" if self.waits else "-"
+        wait = statistics.fmean(self.waits) if self.waits else 0.0
         away, self.counts["away"] = self.counts["away"], 0
         if away:
             return f"{seconds:4.0f} s: the server does not answer ({away} requests failed)"
         return (
             f"{seconds:4.0f} s: {self.counts['waiting']} parties wait, {playing} bots play, "
-            f"{len(self.matches)} matches, {wait} waited on average"
+            f"{len(self.matches)} matches, {wait:.1f} s waited on average"
         )
 
     def summary(self):
