@@ -13,6 +13,7 @@ import asyncio
 import random
 import signal
 import statistics
+import sys
 import time
 from collections import Counter
 from contextlib import suppress
@@ -106,15 +107,17 @@ class Tally:
 
     def summary(self):
         """Return what it came to."""
-        counts, waits = self.counts, sorted(self.waits) or [0.0]
+        counts, waits = self.counts, sorted(self.waits)
         tickets = f"{counts['tickets']:,} tickets of {counts['players']:,} players"
         ended = f"{counts['matched']:,} matched, {counts['declined']:,} declined, "
         ended += f"{counts['silent']:,} silent, {counts['expired']:,} expired, "
         ended += f"{counts['left']:,} cancelled when the bots ended"
-        qualities = [match.quality for match in self.matches.values()] or [0.0]
-        half, most = (waits[int(share * (len(waits) - 1))] for share in (0.5, 0.95))
         lines = [f"{tickets}: {ended}"]
-        lines.append(f"{len(self.matches):,} matches, quality {statistics.fmean(qualities):.3f}")
+        if not self.matches:
+            return "\n".join([*lines, "no match was played"])
+        quality = statistics.fmean(match.quality for match in self.matches.values())
+        half, most = (waits[int(share * (len(waits) - 1))] for share in (0.5, 0.95))
+        lines.append(f"{len(self.matches):,} matches, quality {quality:.3f}")
         lines.append(
             f"wait {statistics.fmean(waits):.1f} s on average, half at most {half:.1f} s, "
             f"95 of 100 at most {most:.1f} s"
@@ -159,7 +162,8 @@ class Friends:
         """Create a ticket, once those who failed ready-checks may come again."""
         while True:
             try:
-                return await self.client.create(CreateTicket(self.players, ("hero",)))
+                queues = (self.options.queue,)
+                return await self.client.create(CreateTicket(self.players, queues))
             except ServerRefused as refused:
                 # Friends still play, or somebody has to pause.
                 if refused.code not in ("cooldown", "already_waiting"):
@@ -265,8 +269,10 @@ async def main(options):
             each.cancel()
         ended = await asyncio.gather(*lives, return_exceptions=True)
         await asyncio.gather(*(each.leave() for each in groups))
-    print(tally.summary(), flush=True)
     faults = [each for each in ended if isinstance(each, Exception)]
+    if faults and isinstance(faults[0], ServerRefused):
+        sys.exit(f"bots.py: {options.url} takes no such tickets: {faults[0]}")
+    print(tally.summary(), flush=True)
     if faults:
         raise faults[0]
 
@@ -274,6 +280,7 @@ async def main(options):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("url", nargs="?", default="http://127.0.0.1:8080")
+    parser.add_argument("--queue", default="hero", help="the queue's name (hero)")
     parser.add_argument("--bots", type=int, default=200, help="how many players (200)")
     parser.add_argument("--minutes", type=float, default=5.0, help="how long (5)")
     parser.add_argument("--match-seconds", type=float, default=60.0, help="of a match (60)")

@@ -99,3 +99,15 @@ def test_bots_survive_a_killed_server_and_end_by_ctrl_c(tmp_path: Path) -> None:
         playing.kill()
         playing.wait()
         server.stop()
+
+
+def test_bots_for_another_queue_end_with_a_sentence(tmp_path: Path) -> None:
+    server = ready(Server(tmp_path, CONFIG))
+    try:
+        process = bots(server.url, "--queue", "heroes", "--minutes", "1")
+        _, errors = process.communicate(timeout=60.0)
+        assert process.returncode == 1
+        said = "takes no such tickets: no queue is called 'heroes'; there is hero"
+        assert errors.strip() == f"bots.py: {server.url} {said} (unknown_queue)"
+    finally:
+        server.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
@@ -15,6 +16,10 @@ from evenmatch.policies.parts.balance import Balance
 from evenmatch.policies.patient import Patient
 
 CONTINUOUS = ("uniform", "normal", "exponential")
+TOLERANCE = 0.01
+"""Share of the players who may be too many for their roles before that is said."""
+ROLES_TRIED = 8
+"""Roles whose sets are tried, all of them."""
 
 
 def surprises(scenario: Scenario, played: Iterable[tuple[Queue, Policy]]) -> Iterator[str]:
@@ -26,7 +31,9 @@ def surprises(scenario: Scenario, played: Iterable[tuple[Queue, Policy]]) -> Ite
     """
     first = scenario.queues[0].name
     for queue, policy in played:
-        for each in (_wishes(queue, policy), _sides(scenario.arrivals, queue, queue.name == first)):
+        is_first = queue.name == first
+        roles = _roles(scenario.arrivals, queue) if is_first else None
+        for each in (_wishes(queue, policy), _sides(scenario.arrivals, queue, is_first), roles):
             if each is not None:
                 yield f"queue {queue.name}: {each}"
     yield from never_even(scenario, played)
@@ -97,6 +104,44 @@ def _sides(arrivals: Arrivals | None, queue: Queue, is_first: bool) -> str | Non
     if not stays:
         end = "many of them leave unmatched"
     return f"players who insist on {who} {told}: {end}; `theory sides` says what would do"
+
+
+def _roles(arrivals: Arrivals | None, queue: Queue) -> str | None:
+    """Return whether so many players take only some of the roles that not all can play."""
+    mix = None if arrivals is None or arrivals.world is None else arrivals.world.roles
+    if mix is None or not queue.format.roles:
+        return None
+    seats = dict(mix.seats)
+    size, told, play = sum(seats.values()), "", 1.0 - TOLERANCE
+    lists = {frozenset(each) for each in mix.lists if each}
+    for few in {frozenset().union(*some) for some in _some(lists)}:
+        share = sum(
+            part
+            for each, part in zip(mix.lists, mix.shares, strict=True)
+            if each and few >= {*each}
+        )
+        taken = sum(seats[role] for role in few)
+        # Every match needs so many of the others that no more matches than these can be made.
+        if taken < size and (1.0 - share) / (1.0 - taken / size) < play:
+            play = (1.0 - share) / (1.0 - taken / size)
+            names = " or ".join(role for role in seats if role in few)
+            told = f"{100 * share:.3g} of 100 players take only {names}, {taken} of {size} seats"
+    if not told:
+        return None
+    return (
+        f"{told} of a team: at most about {100 * play:.2g} of 100 players can play; "
+        "change arrivals.world.roles"
+    )
+
+
+def _some(lists: set[frozenset[str]]) -> Iterator[tuple[frozenset[str], ...]]:
+    """Yield the lists that go together into a set of roles: at most `ROLES_TRIED` of them."""
+    roles = sorted(frozenset().union(*lists))[:ROLES_TRIED] if lists else []
+    for count in range(1, len(roles) + 1):
+        for few in combinations(roles, count):
+            inside = tuple(each for each in lists if each <= {*few})
+            if inside:
+                yield inside
 
 
 def _rates(arrivals: Arrivals, queue: str, is_first: bool) -> dict[str, float] | None:

@@ -97,7 +97,8 @@ class Objective:
         for player in ticket.players:
             for attribute, problem in self._checks:
                 if wrong := problem(attribute_of(ticket, player, attribute)):
-                    return f"attribute {attribute} {wrong}"
+                    whose = f" of player {player.id}" if len(ticket.players) > 1 else ""
+                    return f"attribute {attribute}{whose} {wrong}"
         if wrong := self.rules.hopeless(ticket):
             return wrong
         form = self.queue.format

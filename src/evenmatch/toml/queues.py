@@ -70,7 +70,8 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
     on_deadline = at.at("on_deadline").one_of(shape.on_deadline, get_args(OnDeadline))
     if shape.backfill is not None:
         at.at("backfill").one_of(shape.backfill, get_args(Backfill))
-    wait_end = None if on_deadline == "keep" else shape.wait_max
+    wait_max = _read(shape.wait_max, at.at("wait_max"))
+    wait_end = None if on_deadline == "keep" else wait_max
     switchback = None if shape.switchback is None else _switchback(shape.switchback)
     if switchback is not None and shape.policy is not None:
         at.at("policy").refuse("contradicts switchback, which names the policies: leave it out")
@@ -85,7 +86,7 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
             build_rule(each, at.at("rules").at(i), read_table, wait_end)
             for i, each in enumerate(shape.rules)
         ),
-        wait_max=shape.wait_max,
+        wait_max=wait_max,
         wait_price=shape.wait_price,
         target_wait=_target_wait(shape, at),
         on_deadline=cast(OnDeadline, on_deadline),
@@ -97,7 +98,7 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
         handicap=None if shape.handicap is None else _handicap(shape.handicap),
         backfill=cast(Backfill | None, shape.backfill),
         allocation=shape.allocation,
-        silent_after=shape.silent_after,
+        silent_after=_read(shape.silent_after, at.at("silent_after")),
         accept=None if shape.accept is None else Accept(**asdict(shape.accept)),
         shadow=shape.shadow,
         switchback=switchback,
@@ -111,6 +112,11 @@ def _build_queue(shape: QueueShape, at: Place, read_table: ReadTable) -> Queue:
     if shape.policy is None:
         return msgspec.structs.replace(queue, policy=default_policy(queue))
     return queue
+
+
+def _read(given: float | str | None, at: Place) -> float | None:
+    """Return the seconds that a text says; what a number may be, the queue says itself."""
+    return seconds_of(given, at) if isinstance(given, str) else given
 
 
 def _target_wait(shape: QueueShape, at: Place) -> float | None:

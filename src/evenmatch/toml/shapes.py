@@ -149,7 +149,7 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     sides: Texts = ()
     side_choice: Text = "insist"
     party_sizes: Wholes | None = None
-    wait_max: Number | None = None
+    wait_max: Duration | None = None
     wait_price: Number | None = None
     target_wait: Duration | None = None
     on_deadline: Text = "expire"
@@ -163,7 +163,7 @@ class QueueShape(_Shape, frozen=True, kw_only=True):
     handicap: HandicapShape | None = None
     backfill: Text | None = None
     allocation: Text | None = None
-    silent_after: Number | None = None
+    silent_after: Duration | None = None
     accept: AcceptShape | None = None
     shadow: Text | None = None
     switchback: SwitchbackShape | None = None

@@ -540,3 +540,42 @@ def test_cooldowns_that_fall_are_warned_of(
     falling = check(capsys, tmp_path, text % "[60, 30]")
     assert "warning: queue duel: cooldowns fall (60 s, 30 s): who fails more" in falling
     assert "cooldowns fall" not in check(capsys, tmp_path, text % "[30, 60, 60]")
+
+
+SEATS = """
+[[queue]]
+name = "hero"
+teams = 2
+players = 5
+wait_max = "4m"
+policy = "greedy"
+roles = {tank = 1, support = 2, damage = 2}
+[arrivals]
+duration = 20
+[arrivals.world]
+player_rate = 1
+roles = %s
+"""
+
+
+def test_players_who_are_too_many_for_their_roles_are_warned_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # 70 of 100 players fill 3 of 5 seats, so the other 30 are two fifths of those who play.
+    mix = '{damage = 0.5, "tank+damage" = 0.2, support = 0.2, any = 0.1}'
+
+    shown = check(capsys, tmp_path, SEATS % mix)
+
+    assert (
+        "warning: queue hero: 70 of 100 players take only tank or damage, 3 of 5 seats of a team: "
+        "at most about 75 of 100 players can play; change arrivals.world.roles" in shown
+    )
+    assert "A ticket waits 240 s at the most" in shown
+
+
+def test_roles_that_everybody_can_play_surprise_nobody(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    mix = '{damage = 0.4, "tank+damage" = 0.2, support = 0.2, any = 0.2}'
+
+    assert "of 100 players" not in check(capsys, tmp_path, SEATS % mix)

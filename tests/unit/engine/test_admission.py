@@ -189,6 +189,13 @@ def test_attribute_that_a_queue_needs_must_be_there() -> None:
         enter(new_ticket("a"), tables(queue(rules=(rule(limit=3),))))
 
 
+def test_player_of_a_party_who_lacks_an_attribute_is_named() -> None:
+    party = new_ticket("a", Player("ada", None, {"speed": 5.0}), Player("bob"))
+
+    with pytest.raises(InvalidTicket, match="attribute speed of player bob is missing"):
+        enter(party, tables(queue("main", 2, 2, rules=(rule("speed", limit=3),))))
+
+
 def test_unknown_queue_is_refused_with_the_names_of_the_others() -> None:
     with pytest.raises(UnknownQueue) as caught:
         enter(new_ticket("a", queues=("mian",)), tables(queue(), queue("other")))

@@ -91,7 +91,7 @@ def _with(others: list[str]) -> str:
     """Return who else is in a match."""
     if not others:
         return "of this ticket alone"
-    return f"with {others[0]}" if len(others) == 1 else f"with {len(others)} others"
+    return f"with {others[0]}" if len(others) == 1 else f"with {len(others)} other tickets"
 
 
 def _until(part: QueuePart, scene: Scene, ticket_id: str) -> list[str]:
