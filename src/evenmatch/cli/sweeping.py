@@ -173,6 +173,8 @@ def say_longer(request: Request, policy: str | None, summary: Summary) -> None:
     target = target_in(load_scenario(request.scenario), policy)
     if target is None:
         return
+    if request.runs is None:
+        _say_if_missed(target, summary)
     if request.runs is not None or summary["tickets"] > SMALL:
         print(
             f"\nWhat would longer waits buy? --sweep {TARGET} plays half, once and twice the mean "
@@ -210,9 +212,13 @@ def say_longer_of(scenario: Scenario, tickets: int) -> None:
     points = [Point("", f * target, each) for f, each in zip(FACTORS, summaries, strict=True)]
     print()
     print_sweep(f"{LONGER}, by the first {summaries[0]['tickets']:,} arrivals", points)
-    mean = summaries[FACTORS.index(1.0)]["wait"]["mean"]
+    _say_if_missed(target, summaries[FACTORS.index(1.0)])
+
+
+def _say_if_missed(target: float, summary: Summary) -> None:
+    mean = summary["wait"]["mean"]
     if mean is not None and mean > NOT_KEPT * target:
         print(
-            f"\nwarning: a mean wait of {target:g} s would not be kept: these players wait "
-            f"{mean:.1f} s; more players, wider rules or a longer target would do"
+            f"\nwarning: a mean wait of {target:g} s is not kept: these players wait {mean:.1f} s; "
+            "more players, wider rules or a longer target would do"
         )

@@ -178,17 +178,18 @@ def test_check_plays_the_first_arrivals_or_says_how_to_ask(
     assert "evenmatch simulate FILE --arrivals RECORD.csv --sweep target_wait" in out
 
 
-def test_check_warns_of_a_mean_wait_that_would_not_be_kept(
-    capsys: pytest.CaptureFixture[str], teams: str
+@pytest.mark.parametrize("command", ["check", "simulate"])
+def test_both_warn_of_a_mean_wait_that_is_not_kept(
+    capsys: pytest.CaptureFixture[str], teams: str, command: str
 ) -> None:
-    _, out, _ = call(capsys, "check", teams)
-    assert "would not be kept" not in out
+    _, out, _ = call(capsys, command, teams)
+    assert "is not kept" not in out
     # Four come in four seconds, so that they have waited for a second and a half before a match.
     hasty = Path(teams).read_text().replace("target_wait = 10.0", "target_wait = 1.0")
     Path(teams).write_text(hasty)
-    code, out, _ = call(capsys, "check", teams)
+    code, out, _ = call(capsys, command, teams)
     assert code == 0
-    assert "warning: a mean wait of 1 s would not be kept: these players wait 1." in out
+    assert "warning: a mean wait of 1 s is not kept: these players wait 1." in out
 
 
 def test_nothing_is_said_of_waits_where_no_policy_keeps_one(
