@@ -215,7 +215,7 @@ class Acceptance:
             house.emit(Cancelled(ticket_id, reason, proposal.match.id))
             for player in blamed:
                 self._blame(player, proposal)
-        pool = self._repairs.where(proposal)
+        pool = self._repairs.where(proposal, stay)
         if not stay or pool is None:
             self._repairs.dissolve(proposal, stay, next(iter(gone.values()))[0])
             return

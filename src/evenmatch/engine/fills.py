@@ -67,6 +67,8 @@ class Fills:
         self._openings: dict[str, tuple[Roster, Opening | None]] = {}
         # What the present input may still evaluate in each queue that has begun to.
         self._left: dict[str, int] = {}
+        # Whether somebody is being let in: an error then leaves the tables half-way.
+        self._is_joining = False
         house.timers.append(self)
 
     def begin(self) -> None:
@@ -162,7 +164,11 @@ class Fills:
         players = sum([ticket.size for ticket in tickets])
         waits = sum([ticket.size * (now - ticket.enqueued_at) for ticket in tickets])
         worth = (seating.criteria_cost - price * waits) / players
-        best = self._best_rival(pool, tickets, worth)
+        try:
+            best = self._best_rival(pool, tickets, worth)
+        except Exception as error:  # noqa: BLE001 - see _fill
+            pool.fail("the search for newcomers", error)
+            return False
         if best is None:
             return False
         match_id, join = best
@@ -219,6 +225,15 @@ class Fills:
         return None if best is None else (ids[best[1]], best[2])
 
     def _fill(self, pool: Pool, priority: Priority) -> None:
+        """Fill the matches of one priority; an error in the search stops this queue alone."""
+        try:
+            self._fill_all(pool, priority)
+        except Exception as error:
+            if self._is_joining:
+                raise
+            pool.fail("the search for newcomers", error)
+
+    def _fill_all(self, pool: Pool, priority: Priority) -> None:
         screen = self._screens.get(pool.name)
         if pool.fault is not None or screen is None:
             return
@@ -333,7 +348,7 @@ class Fills:
             join: The newcomers.
             decided: Those of whom the matcher has let go already.
         """
-        house = self._house
+        house, self._is_joining = self._house, True
         base = house.tables.matches[match_id]
         match = _described(house, pool, base.match, join)
         waiting = house.tables.waiting
@@ -351,6 +366,7 @@ class Fills:
                     house.dirty[name] = None
         self.close(match_id, pool.name)
         house.on_made(match_id)
+        self._is_joining = False
 
 
 def _described(house: House, pool: Pool, base: Match, join: Join) -> Match:

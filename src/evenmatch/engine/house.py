@@ -218,6 +218,9 @@ class House:
                 pool.stop(fault)
                 pool.wake_at = math.inf
                 return
+            except Exception as error:  # noqa: BLE001 - one queue's error is no other's
+                pool.fail("the check of a match", error)
+                return
             if self.tables.dissolved_until(tickets) > self.now:
                 self._keep_apart(pool, tickets)
             elif self.fills is None or not self.fills.rival(pool, tickets, seating):

@@ -222,10 +222,18 @@ class Pool:
         through an input, so it becomes the pool's fault: the queue makes no more matches, its
         tickets stay, and whoever drives the engine reports it.
         """
-        fault = PolicyError(
-            f"policy {self.queue.policy} of queue {self.name} failed in {verb}: "
-            f"{type(error).__name__}: {error}{_place_of(error)}"
-        )
+        self._stop_after(f"policy {self.queue.policy} of queue {self.name} failed in {verb}", error)
+
+    def fail(self, doing: str, error: BaseException) -> None:
+        """Stop the queue after an error of ours that concerns nobody beyond it.
+
+        Like a policy's fault: the queue makes no more matches, all others go on.
+        """
+        self._stop_after(f"queue {self.name} failed in {doing}", error)
+        self.wake_at = math.inf
+
+    def _stop_after(self, what: str, error: BaseException) -> None:
+        fault = PolicyError(f"{what}: {type(error).__name__}: {error}{_place_of(error)}")
         fault.__cause__ = error
         self.stop(fault)
 

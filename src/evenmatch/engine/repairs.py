@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+from evenmatch.engine.admission import fits
 from evenmatch.engine.check import describe
 from evenmatch.engine.deadlines import Deadlines
 from evenmatch.engine.house import House
@@ -50,6 +51,8 @@ class Repairs:
         self._conclude = conclude
         # The proposals that have free seats, and how often each has looked at all who wait.
         self._open: dict[str, int] = {}
+        # The pool whose rules and criteria are known to find all they compare in those who stay.
+        self._judged_by: dict[str, Pool] = {}
         # Who was seen by the looks before, where the next one goes on with the others.
         self._seen: dict[str, frozenset[str]] = {}
         # When the next look at all who wait is due, had they all kept `LOOK_GAP` apart.
@@ -65,6 +68,7 @@ class Repairs:
     def begin(self, proposal: Proposal, pool: Pool, left: tuple[Ticket, ...]) -> None:
         """Look for somebody in the place of those who have just left."""
         self._house.watch_proposal(proposal)
+        self._judged_by[proposal.match.id] = pool
         self._open.setdefault(proposal.match.id, 0)
         self._seen.pop(proposal.match.id, None)
         if self._may_look():
@@ -81,9 +85,10 @@ class Repairs:
         """End the repairs that a new configuration leaves no place for."""
         for match_id in list(self._open):
             proposal = self._house.tables.proposals[match_id]
-            if self.where(proposal) is None:
+            if (pool := self.where(proposal)) is None:
                 self.dissolve(proposal, proposal.tickets, "queue_changed")
             else:
+                self._judged_by[match_id] = pool
                 self._look_soon(proposal, self._house.now)
 
     def fire(self, now: float) -> None:
@@ -98,10 +103,15 @@ class Repairs:
                     del self._look_at[entry[3]]
                     self._look_soon(proposal, self._turn_at)
 
-    def where(self, proposal: Proposal) -> Pool | None:
+    def where(self, proposal: Proposal, stay: Iterable[str] | None = None) -> Pool | None:
         """Return the pool in which replacements are sought; None if none can be.
 
-        A queue that was changed meanwhile judges matches by other rules.
+        A queue that was changed meanwhile judges matches by other rules. So does one of another
+        policy, which may compare what those who stay do not have: then nobody may join them.
+
+        Args:
+            proposal: The proposal.
+            stay: Those of its tickets that stay; all if left out.
         """
         tables, name = self._house.tables, proposal.match.queue
         accept, pool = proposal.queue.accept, self._house.pools.get(name)
@@ -109,6 +119,11 @@ class Repairs:
             return None
         if name in tables.paused or not tables.queues[name].judges_like(proposal.queue):
             return None
+        if self._judged_by.get(proposal.match.id) is not pool:
+            stayers = proposal.tickets if stay is None else stay
+            tickets = [tables.waiting[ticket_id].ticket for ticket_id in stayers]
+            if not all(fits(ticket, pool.objective) for ticket in tickets):
+                return None
         return pool
 
     def give_up(self, proposal: Proposal) -> None:
@@ -116,10 +131,9 @@ class Repairs:
         pool = self.where(proposal)
         if pool is not None:
             self._seek_among_all(proposal, pool)
-            proposal = self._house.tables.proposals[proposal.match.id]
-            if proposal.open is None:
+            if proposal.match.id not in self._open:
                 return
-            found = without_them(pool, self._vacancy(proposal), self._house.now)
+            found = self._alone(proposal, pool)
             if found is not None:
                 self._repair(proposal, pool, found)
                 return
@@ -139,6 +153,7 @@ class Repairs:
         self._seen.pop(match_id, None)
         self._look_at.pop(match_id, None)
         self._looked_at.pop(match_id, None)
+        self._judged_by.pop(match_id, None)
 
     def _offer(self, name: str, fresh: list[str]) -> None:
         """Offer the free seats of a queue's proposals to tickets that were just let in."""
@@ -149,15 +164,15 @@ class Repairs:
             if pool is None or pool.name != name:
                 continue
             among = [pool.tickets[key] for key in fresh if key in pool.tickets]
-            vacancy, now = self._vacancy(proposal), self._house.now
-            if vacancy.free > 1 and any(may_help(pool, vacancy, each, now) for each in among):
+            now = self._house.now
+            if self._vacancy(proposal).free > 1 and self._may_any_help(proposal, pool, among):
                 # It may take somebody who waits already to fill the other seats.
                 rested = self._looked_at.get(match_id, -math.inf) + GO_ON
                 if rested <= now and self._may_look():
                     self._seek_among_all(proposal, pool)
                 else:
                     self._look_soon(proposal, max(rested, self._turn_at))
-            else:
+            elif match_id in self._open:
                 self._seek(proposal, pool, pool.columns.of(among))
 
     def _seek_among_all(
@@ -187,7 +202,11 @@ class Repairs:
         # Who has left may have queued again.
         barred = {group[player] for player in proposal.left if player in group}
         vacancy = self._vacancy(proposal, left)
-        sought = find_replacements(pool, vacancy, among, now, barred, seen)
+        try:
+            sought = find_replacements(pool, vacancy, among, now, barred, seen)
+        except Exception as error:  # noqa: BLE001 - see _give_up_on
+            self._give_up_on(proposal, pool, error)
+            return frozenset()
         again_at = sought.again_at
         if sought.found is not None:
             failed_until = tables.dissolved_until(sought.found[0])
@@ -197,6 +216,32 @@ class Repairs:
             again_at = min(failed_until, now + LOOK_AGAIN)
         self._look_soon(proposal, again_at)
         return sought.seen
+
+    def _may_any_help(self, proposal: Proposal, pool: Pool, among: Iterable[Ticket]) -> bool:
+        """Return whether one of some newcomers may take one of the free seats."""
+        vacancy, now = self._vacancy(proposal), self._house.now
+        try:
+            return any(may_help(pool, vacancy, each, now) for each in among)
+        except Exception as error:  # noqa: BLE001 - see _give_up_on
+            self._give_up_on(proposal, pool, error)
+            return False
+
+    def _alone(self, proposal: Proposal, pool: Pool) -> Found | None:
+        """Return the match that those who stay make alone, if they make one."""
+        try:
+            return without_them(pool, self._vacancy(proposal), self._house.now)
+        except Exception as error:  # noqa: BLE001 - see _give_up_on
+            pool.fail(f"the repair of match {proposal.match.id}", error)
+            return None
+
+    def _give_up_on(self, proposal: Proposal, pool: Pool, error: Exception) -> None:
+        """End a repair in which something failed that nobody foresaw.
+
+        Looks change nothing, so the tables are whole. The same error would come at each look, and
+        after a restart too; it stops this queue, as a fault of its policy would, and no other.
+        """
+        pool.fail(f"the repair of match {proposal.match.id}", error)
+        self.dissolve(proposal, proposal.tickets, "no_replacement")
 
     def _may_look(self) -> bool:
         """Return whether one more repair may look at all who wait now, and count it."""

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from evenmatch.engine.pool import FunctionPolicy
 from evenmatch.model.accept import Accept as Check
-from evenmatch.model.inputs import Accept, Cancel, Configure, Open
+from evenmatch.model.inputs import Accept, Cancel, Configure, Enqueue, Open
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
@@ -217,3 +217,21 @@ def test_no_match_and_no_queue_starves_while_others_search(
 
     assert [fill.extends for fill in found] == [last_match]
     assert 30.0 <= found[0].at <= 30.0 + within
+
+
+def test_error_in_a_search_stops_its_queue_alone(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> float:
+        raise TypeError("planted")
+
+    house.open(2.0, "b", lease=600.0)
+    house.pass_to(2.5)
+    with monkeypatch.context() as patch:
+        patch.setattr("evenmatch.engine.newcomers.may_join_at", broken)
+        patch.setattr("evenmatch.engine.screen.may_join_at", broken)
+        house.engine.step(Enqueue(2.5, (person("late", "dps", 1500.0),)))
+
+    (fault,) = house.engine.faults
+    assert "queue main failed in the search for newcomers: TypeError: planted" in str(fault)
+    assert house.engine.view("s0-5").state == "waiting"
