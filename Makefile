@@ -15,7 +15,7 @@ STAMP_DEMO := $(VENV)/.stamp-demo
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint docs bench client-ts results serve lock load fault fuzz bounds mutants test-browser clean
+.PHONY: help setup demo test lint docs bench client-ts results serve lock load fault attack fuzz bounds mutants test-browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -51,6 +51,9 @@ serve: $(STAMP_DEMO) ## start a server: make serve CONFIG=my.toml ARGS="--port 9
 
 fault: $(STAMP_DEV) ## kill a real server at random under load: make fault SEEDS=200
 	@EVENMATCH_KILLS=$(or $(SEEDS),50) $(BIN)/python -m pytest tests/integration/test_kill.py -q $(ARGS)
+
+attack: $(STAMP_DEV) ## attack real servers for three minutes at most: make attack ARGS="--only overload"
+	@$(BIN)/python -m tests.attack $(ARGS)
 
 fuzz: $(STAMP_DEV) ## send 20,000 requests made from the OpenAPI document: make fuzz EXAMPLES=1000
 	@EVENMATCH_FUZZ=$(or $(EXAMPLES),500) $(BIN)/python -m pytest tests/fuzz -q -s $(ARGS)

@@ -212,9 +212,21 @@ class OutcomeDisputed(Refusal):
 
 
 class Overloaded(Refusal):
-    """A limit is reached; the same request may succeed later."""
+    """A limit is reached; the same request may succeed later, after `seconds` if they are known."""
 
     code = "overloaded"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str = "",
+        ticket: str | None = None,
+        match: str | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        super().__init__(message, where=where, ticket=ticket, match=match)
+        self.seconds = seconds
 
 
 class Paused(Overloaded):

@@ -110,6 +110,11 @@ class Games:
         for parts in self.parts:
             await parts.controls.reload()
 
+    def turned_away(self, reason: str) -> None:
+        """Count somebody whom the process had no place for; which game they meant nobody knows."""
+        for parts in self.parts:
+            parts.metrics.turned_away(reason)
+
     def drain(self) -> None:
         """Take no new tickets, and end when nobody waits any more."""
         for parts in self.parts:

@@ -21,8 +21,12 @@ AWAY_LEAST = 0.1
 """Seconds by which the probe must be late for the loop to have been away."""
 READ_MOST = 1.0
 """Most seconds that are excused besides, until what gathered in the sockets is read."""
+SAMPLES = 32
+"""Calls of the probe that are remembered one by one: more than a second has."""
 RECENT_SECONDS = 60.0
 """The longest of this time is shown."""
+STANDING_SECONDS = 1.0
+"""A loop that is late throughout this time has more to do than it can."""
 SLOTS = 12
 """Parts of the time of `Recent`: the oldest of them goes at once."""
 
@@ -74,9 +78,14 @@ class Lag:
     ) -> None:
         self.excused = 0.0
         self.away = 0.0
+        # By how much the loop has been late at the least, for a second: 0 where it came round in
+        # time meanwhile, however long it was away at once.
+        self.standing = 0.0
         self._observe = observe
         self._monotonic = monotonic
         self._recent = Recent(RECENT_SECONDS, AWAY_LEAST)
+        # The calls of the probe within a second, and by how much they were late.
+        self._lately: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._seen_at = self._due_at = monotonic()
         self._timer: asyncio.TimerHandle | None = None
         self._then: Callable[[], None] | None = None
@@ -121,10 +130,20 @@ class Lag:
         self._due_at = self._monotonic() + INTERVAL
         self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._probe)
 
+    def _note_standing(self, now: float, late: float) -> None:
+        lately = self._lately
+        lately.append((now, late))
+        while len(lately) > 2 and lately[1][0] - lately[1][1] <= now - STANDING_SECONDS:
+            lately.popleft()
+        spans = now - lately[0][0] + lately[0][1]
+        is_long = len(lately) > 1 and spans >= STANDING_SECONDS
+        self.standing = min([late for _, late in lately]) if is_long else 0.0
+
     def _probe(self) -> None:
         now = self._monotonic()
         late = max(0.0, now - self._due_at)
         self._recent.add(now, late)
+        self._note_standing(now, late)
         if self._observe is not None:
             self._observe(late)
         self._arm()

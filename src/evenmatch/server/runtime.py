@@ -123,13 +123,16 @@ class Runtime(Asking):
 
     @property
     def unready(self) -> str | None:
-        """Return why no inputs are taken or a queue makes no matches; None if all is well."""
+        """Return why no inputs are taken or a queue makes no matches, or None."""
         if self.failure is not None:
             return self.failure
-        began = self._commit_began
-        if began is not None and time.perf_counter() - began > COMMIT_MAX:
+        if self.commit_age() > COMMIT_MAX:
             return f"a commit has not come back from the journal for {COMMIT_MAX:g} s"
         return str(self.engine.faults[0]) if self.engine.faults else None
+
+    def commit_age(self) -> float:
+        """Return the seconds since the commit began that is on its way; 0 if none is."""
+        return 0.0 if self._commit_began is None else time.perf_counter() - self._commit_began
 
     @property
     def unsaved(self) -> int:
@@ -347,8 +350,7 @@ class Runtime(Asking):
     async def _rebuild(self) -> None:
         """Take the place of the present shard by what the journal holds; time goes on."""
         found = await recover(self.journal, self.plan, self.timings.watch, wall=self.wall)
-        now = found.engine.tables.now
-        if self.clock.now() < now:
+        if self.clock.now() < (now := found.engine.tables.now):
             self.clock = Clock(now, speed=self.plan.settings.clock_speed)
         self._take_over(found)
 
@@ -363,8 +365,7 @@ class Runtime(Asking):
         self.timings.begin(found.engine)
         for listener in self.listeners:
             listener.reset(found.engine)
-        self.failure = None
-        self._crashed = None
+        self.failure = self._crashed = None
         self._idle.set()
         # Nobody who was asked for acceptance pays for the time that the server was away.
         if found.engine.tables.proposals:

@@ -18,6 +18,7 @@ import msgspec
 import uvicorn
 
 from evenmatch.errors import ConfigError
+from evenmatch.server.accepting import Acceptor, connections_most
 from evenmatch.server.auth.gate import check_apart
 from evenmatch.server.compiling import Compiling, compile_first, must_compile
 from evenmatch.server.cors import with_cors
@@ -261,6 +262,29 @@ class _Server(uvicorn.Server):
         task = asyncio.create_task(work())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections, all that wait at a time, from the given sockets."""
+        await super().startup(sockets=[])
+        config, state = self.config, self.server_state
+
+        def protocol() -> asyncio.Protocol:
+            made: asyncio.Protocol = config.http_protocol_class(  # type: ignore[call-arg]
+                config=config, server_state=state, app_state={}
+            )
+            return made
+
+        for listening in sockets or ():
+            acceptor = Acceptor(
+                listening,
+                protocol,
+                config.ssl,
+                state.connections,
+                most=connections_most(),
+                turned_away=lambda: self.games.turned_away("too_many_connections"),
+            )
+            acceptor.begin()
+            self.servers.append(acceptor)  # type: ignore[arg-type]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, end what stays open, let the rest finish."""

@@ -20,6 +20,7 @@ from evenmatch.server.answers import Told, resolve, value_of
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.creating import allowed, check_may_create
 from evenmatch.server.auth.own import principal_of
+from evenmatch.server.auth.principal import Principal
 from evenmatch.server.metrics import Metrics
 from evenmatch.server.responses import (
     STATUS,
@@ -39,6 +40,7 @@ from evenmatch.server.responses import (
     send_body,
 )
 from evenmatch.server.runtime import Runtime
+from evenmatch.server.shedding import Admission
 from evenmatch.wire import (
     CreateTicket,
     ItemCreated,
@@ -65,6 +67,7 @@ class CreateTickets:
         self._metrics = metrics
         self._accounts = accounts
         self._limits = runtime.plan.settings.limits
+        self._admission = Admission(lambda: runtime.lag.standing, runtime.commit_age)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -88,6 +91,14 @@ class CreateTickets:
         most = self._limits.body_bytes_max
         body = await read_body(scope, receive, most, "send fewer tickets at once")
         key = self._key(scope)
+        began = await self._admission.enter()
+        try:
+            return await self._create(principal, body, key)
+        finally:
+            # It has left when it was handed in, unless it came to nothing before.
+            self._admission.leave(began)
+
+    async def _create(self, principal: Principal, body: bytes, key: str | None) -> Answer:
         created = decode_create(body, batch_max=self._limits.batch_max)
         if principal.is_player or principal.queues:
             created = allowed(principal, created, self._runtime.engine, self._accounts)
@@ -140,6 +151,7 @@ class CreateTickets:
             born = used.at
         future: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
         runtime.handle(given, partial(resolve, future))
+        self._admission.leave()
         return value_of(await future), born
 
     def _key(self, scope: Scope) -> str | None:

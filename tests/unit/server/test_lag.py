@@ -201,3 +201,37 @@ def test_recent_forgets_what_is_long_ago() -> None:
     assert recent.of(30.0) == (3, 2, 2.0)
     assert recent.of(70.0) == (1, 1, 0.2)
     assert recent.of(200.0) == (0, 0, 0.0)
+
+
+class TestStanding:
+    """A loop that is late throughout a second has more to do than it can."""
+
+    def lag(self) -> tuple[Lag, Callable[[float], None]]:
+        now = [0.0]
+        lag = Lag(monotonic=lambda: now[0])
+
+        def come_round(late: float) -> None:
+            now[0] += INTERVAL + late
+            lag._probe()
+
+        return lag, come_round
+
+    async def played(self, *late: float) -> float:
+        lag, come_round = self.lag()
+        lag.begin(lambda: None)
+        for each in late:
+            come_round(each)
+            lag.end()
+        return lag.standing
+
+    @pytest.mark.parametrize(
+        ("late", "standing"),
+        [
+            ((5.0,), 0.0),
+            ((0.01,) * 10 + (5.0,), 0.01),
+            ((0.4,) * 5, 0.4),
+            ((0.4,) * 4 + (0.02,), 0.02),
+        ],
+    )
+    def test_is_the_least_of_a_second(self, late: tuple[float, ...], standing: float) -> None:
+        assert asyncio.run(self.played(*late)) == pytest.approx(standing)

@@ -1,0 +1,136 @@
+"""What is let in when more is asked for than can be done: some wait their turn, others come later.
+
+Every create takes a share of the event loop: it is decoded, decided upon and answered. Here creates
+are let in for no more than `TURN_MOST` of one round of the loop, so that whoever asks for something
+small, a health check above all, has a turn between them. The others stand in line; whose answer
+would come too late is refused at once, with the time at which there will be room. Three things are
+looked at: the line itself, how late the loop has been for a while whatever keeps it busy, and how
+long the journal has been writing.
+
+Those who are refused come back. So each of them is told a time of his own: what has been refused
+counts as a line that moves as fast as the server works.
+
+Source:
+    The loop counts as late as it was at the least within a second, as in Nichols and Jacobson,
+    Controlling Queue Delay: a single stall is no queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+
+from evenmatch.errors import Overloaded
+
+TURN_MOST = 0.05
+"""Seconds that creates may take of one round of the loop."""
+WAIT_MOST = 1.0
+"""Seconds after which whoever stands in line should have an answer."""
+LATE_MOST = 0.5
+"""Seconds by which the loop may be late for a while before creates are refused."""
+COMMIT_MOST = 2.5
+"""Seconds that the journal may write before creates are refused; twice that makes it not ready."""
+RETRY_MOST = 60.0
+"""The longest time that anybody is told."""
+FADE = 0.1
+"""Weight of the last create in what one of them takes."""
+
+
+class Admission:
+    """Lets creates in, a round of the loop at a time.
+
+    Args:
+        lateness: By how much the loop has been late for a while, seconds.
+        commit_age: For how long the journal has been writing, seconds.
+        clock: Seconds, only differences count.
+    """
+
+    def __init__(
+        self,
+        lateness: Callable[[], float],
+        commit_age: Callable[[], float],
+        *,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._lateness = lateness
+        self._commit_age = commit_age
+        self._clock = clock
+        # What a create takes, by the last ones, and what they took of the present round.
+        self._each = 0.0
+        self._spent = 0.0
+        self._began: float | None = None
+        self._line: deque[asyncio.Future[None]] = deque()
+        self._has_turn = False
+        # Work that was refused and will come back, in seconds, as of an instant.
+        self._owed = 0.0
+        self._owed_at = clock()
+
+    @property
+    def waiting(self) -> int:
+        """Return how many stand in line."""
+        return len(self._line)
+
+    async def enter(self) -> float:
+        """Wait for one's turn; return its instant, for `leave`.
+
+        Raises:
+            Overloaded: The answer would come too late; `seconds` says when there will be room.
+        """
+        ahead = len(self._line) * self._each
+        if ahead > WAIT_MOST:
+            raise self._refusal("more is asked for than this server can do", ahead)
+        if (late := self._lateness()) > LATE_MOST:
+            raise self._refusal("this server is behind with its work", late)
+        if (age := self._commit_age()) > COMMIT_MOST:
+            raise self._refusal("the journal is behind", age)
+        if self._line or self._spent >= TURN_MOST:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._line.append(turn)
+            self._ask_for_turn()
+            await turn
+        # Nobody else runs until this one has been handed in.
+        self._began = self._clock()
+        return self._began
+
+    def leave(self, began: float | None = None) -> None:
+        """Note that the one who was let in last has been decided upon.
+
+        Args:
+            began: What `enter` returned: nothing is noted if that one has left already.
+        """
+        if self._began is None or (began is not None and began != self._began):
+            return
+        took, self._began = self._clock() - self._began, None
+        self._each += FADE * (took - self._each) if self._each else took
+        self._spent += took
+        self._ask_for_turn()
+
+    def _refusal(self, why: str, seconds: float) -> Overloaded:
+        """Return a refusal with a time of its own: that of those refused before, and one more."""
+        now = self._clock()
+        self._owed = max(0.0, self._owed - (now - self._owed_at)) + self._each
+        self._owed_at = now
+        told = min(seconds + self._owed, RETRY_MOST)
+        return Overloaded(f"{why}; try again in {max(1.0, told):.0f} s", seconds=told)
+
+    def _ask_for_turn(self) -> None:
+        if not self._has_turn:
+            self._has_turn = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        """Begin a round of the loop: let in as many as it has time for."""
+        self._has_turn, self._spent = False, 0.0
+        count = max(1, int(TURN_MOST / self._each)) if self._each > 0.0 else len(self._line)
+        while self._line and count:
+            turn = self._line.popleft()
+            # Whose client has gone needs no turn.
+            if not turn.done():
+                turn.set_result(None)
+                count -= 1
+                # Their time is taken already: nobody may come before them.
+                self._spent += self._each
+        if self._line:
+            self._ask_for_turn()

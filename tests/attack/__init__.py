@@ -1,0 +1,1 @@
+"""Attacks on a real server, and what becomes of them: `make attack`."""

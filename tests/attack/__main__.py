@@ -1,0 +1,39 @@
+"""Attack real servers and print what became of them: `make attack`, bounded in time.
+
+`make attack ARGS="--only overload --seconds 20"` repeats one, longer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+from tests.attack.overload import overload
+from tests.attack.report import Row, table
+
+Attack = Callable[[Path, float], list[Row]]
+ATTACKS: dict[str, Attack] = {"overload": overload}
+SECONDS = 8.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make attack", description=__doc__)
+    parser.add_argument("--only", choices=ATTACKS, action="append", help="repeat only this one")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of each flood")
+    given = parser.parse_args()
+    rows: list[Row] = []
+    for name in given.only or ATTACKS:
+        began = perf_counter()
+        with tempfile.TemporaryDirectory(prefix="evenmatch-attack-") as folder:
+            rows += ATTACKS[name](Path(folder), given.seconds)
+        print(f"{name}: {perf_counter() - began:.0f} s", file=sys.stderr)
+    print(table(rows))
+    return 0 if all(row.is_good for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""Each attack once more, as short as it still means something; `make attack` is the whole of it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.attack.__main__ import ATTACKS
+from tests.attack.report import table
+
+SECONDS = 2.0
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attack_does_no_harm(name: str, tmp_path: Path) -> None:
+    rows = ATTACKS[name](tmp_path, SECONDS)
+    assert all(row.is_good for row in rows), f"\n{table(rows)}"
