@@ -24,6 +24,7 @@ from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.gate import Entrance, Gate
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
+from evenmatch.server.time_notes import TimeNotes
 
 
 class Game(msgspec.Struct, frozen=True):
@@ -61,6 +62,7 @@ class Games:
 
     def __init__(self, games: Sequence[Game], *, snapshot_every: int) -> None:
         self.parts: tuple[Parts, ...] = tuple(_assembled(each, snapshot_every) for each in games)
+        self._notes = [TimeNotes(each.runtime) for each in self.parts]
         self._turns: list[asyncio.Task[None]] = []
         self.gate = Gate(
             [_entrance(each.accounts, parts) for each, parts in zip(games, self.parts, strict=True)]
@@ -88,11 +90,14 @@ class Games:
                 with _naming(parts.runtime.plan):
                     raise error from error.__cause__
         self._turns = [asyncio.create_task(each.controls.watch_turns()) for each in self.parts]
+        self._turns += [asyncio.create_task(each.watch()) for each in self._notes]
 
     async def stop(self) -> None:
         """Stop all games that run."""
         for task in self._turns:
             task.cancel()
+        for notes in self._notes:
+            notes.end()
         for parts in self.parts:
             parts.presence.close()
             parts.shadows.close()

@@ -29,8 +29,8 @@ from evenmatch.model.scenario import ServerSettings
 from evenmatch.policies.base import Memory
 from evenmatch.policies.registry import check_kernels, parse_policy
 from evenmatch.ratings.periods import rate_period
-from evenmatch.server.clock import resumed_at
 from evenmatch.server.logs import log
+from evenmatch.server.time_notes import resumes_at
 
 ConfigFrom = Literal["auto", "file", "data"]
 
@@ -353,7 +353,7 @@ async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
     tables = engine.tables
     engine.ladders.check(plan.queues)
     _, last_wall = await journal.last(plan.shard)
-    now = resumed_at(tables.now, last_wall, time.time())
+    now = resumes_at(plan.data, tables, last_wall, time.time())
     given = Configure(now, plan.queues, plan.seed, tables.version + 1)
     return foresee(given, tables, pools_of(plan.seed)), len(tables.waiting)
 

@@ -35,7 +35,7 @@ from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong
 from evenmatch.policies.base import JobResult
 from evenmatch.server.answers import Asking, ignore, is_repeat
-from evenmatch.server.clock import Clock, resumed_at
+from evenmatch.server.clock import Clock
 from evenmatch.server.faults import FaultLog
 from evenmatch.server.lag import Lag
 from evenmatch.server.listener import Listener
@@ -51,6 +51,7 @@ from evenmatch.server.recovery import (
     expired_by_change,
     recover,
 )
+from evenmatch.server.time_notes import resumes_at
 from evenmatch.server.timer import Timer
 from evenmatch.server.timings import Timings, queue_of
 from evenmatch.server.turns import as_played
@@ -102,7 +103,7 @@ class Runtime(Asking):
         self.shard: Shard
         self.clock = Clock(0.0)
         self._epoch = 0
-        self._durable = 0
+        self.durable = 0
         self._commit_began: float | None = None
         self.versions = Versions(plan.data)
         self._snapshots = Snapshots(journal, plan, snapshot_every, wall)
@@ -150,9 +151,7 @@ class Runtime(Asking):
             tables = found.engine.tables
             self.plan = chosen(self.plan, self.versions, tables)
             check_waiting(tables, self.plan)
-            at = tables.now
-            if tables.sequence:
-                at = resumed_at(at, found.last_wall, self.wall())
+            at = resumes_at(self.plan.data, tables, found.last_wall, self.wall())
             self.clock = Clock(at, speed=self.plan.settings.clock_speed)
             self._take_over(found)
             self._writer = asyncio.create_task(self._write())
@@ -162,7 +161,7 @@ class Runtime(Asking):
             await self.stop()
             raise
         # A long tail makes the next start slow: do not wait for the next commit.
-        self._snapshots.committed(self._durable)
+        self._snapshots.committed(self.durable)
 
     async def _configure(self) -> None:
         """Bring the plan's queues into force, if they are not."""
@@ -326,7 +325,7 @@ class Runtime(Asking):
             )
         finally:
             self._commit_began = None
-        self._durable = sequence
+        self.durable = sequence
         if self.commits is not None:
             self.commits.committed(time.perf_counter() - began, len(records))
         self._execute(self.shard.acknowledge(sequence))
@@ -359,8 +358,8 @@ class Runtime(Asking):
         self._workers.forget()
         self.shard = Shard(found.engine)
         self._epoch = found.epoch
-        self._durable = found.engine.tables.sequence
-        self._snapshots.follow(self.shard, durable=self._durable, stored=found.snapshot_at)
+        self.durable = found.engine.tables.sequence
+        self._snapshots.follow(self.shard, durable=self.durable, stored=found.snapshot_at)
         self._faults.forget()
         self.timings.begin(found.engine)
         for listener in self.listeners:

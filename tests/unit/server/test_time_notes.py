@@ -1,0 +1,122 @@
+"""Engine time of a server that is quiet and then restarts."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from evenmatch.journals.sqlite import SqliteJournal
+from evenmatch.model.inputs import Enqueue
+from evenmatch.model.queue import Queue
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.server.clock import Clock
+from evenmatch.server.recovery import Plan
+from evenmatch.server.runtime import Runtime
+from evenmatch.server.time_notes import FILE_NAME, TimeNote, TimeNotes
+
+QUEUE = Queue(name="duel", policy="greedy", wait_max=300.0)
+
+
+class World:
+    """Servers one after the other on one directory, on clocks that a test sets."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.seconds = 0.0
+
+    async def start(self) -> Runtime:
+        journal = SqliteJournal.open(self.folder)
+        plan = Plan((QUEUE,), data=self.folder)
+        runtime = Runtime(plan, journal, wall=lambda: time.time() + self.seconds)
+        await runtime.start()
+        runtime.clock = Clock(runtime.now(), monotonic=lambda: self.seconds)
+        return runtime
+
+
+async def _enter(runtime: Runtime, player: str) -> None:
+    await runtime.ask(Enqueue(runtime.now(), (NewTicket((Player(player),)),)))
+
+
+def waited_after(folder: Path, *, is_told: bool, away: float = 0.0) -> tuple[float, float]:
+    """Return how long somebody has waited before and after a restart, 110 quiet seconds later."""
+
+    async def scene() -> tuple[float, float]:
+        world = World(folder)
+        runtime = await world.start()
+        await _enter(runtime, "ada")
+        born = runtime.engine.tables.waiting["s0-1"].ticket.enqueued_at
+        world.seconds += 110.0
+        before = runtime.now() - born
+        if is_told:
+            TimeNotes(runtime).end()
+        await runtime.stop()
+        world.seconds += away
+        runtime = await world.start()
+        after = runtime.now() - born
+        await runtime.stop()
+        return before, after
+
+    return asyncio.run(scene())
+
+
+@pytest.mark.parametrize(("away", "counts"), [(0.0, 0.0), (20.0, 20.0), (3_600.0, 60.0)])
+def test_whoever_waits_is_as_old_after_a_restart(
+    tmp_path: Path, away: float, counts: float
+) -> None:
+    before, after = waited_after(tmp_path, is_told=True, away=away)
+
+    assert before == pytest.approx(110.0, abs=1.0)
+    assert after == pytest.approx(before + counts, abs=1.0)
+
+
+def test_without_a_note_the_quiet_time_would_be_lost(tmp_path: Path) -> None:
+    before, after = waited_after(tmp_path, is_told=False)
+
+    assert after < before - 40.0
+
+
+def test_note_is_written_while_somebody_waits_and_only_then(tmp_path: Path) -> None:
+    async def scene() -> tuple[bool, bool]:
+        world = World(tmp_path)
+        runtime = await world.start()
+        watching = asyncio.create_task(TimeNotes(runtime, every=0.01).watch())
+        await asyncio.sleep(0.05)
+        is_idle = (tmp_path / FILE_NAME).exists()
+        await _enter(runtime, "ada")
+        async with asyncio.timeout(30.0):
+            while not (tmp_path / FILE_NAME).exists():
+                await asyncio.sleep(0.01)
+        watching.cancel()
+        await runtime.stop()
+        return is_idle, True
+
+    assert asyncio.run(scene()) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b'{"sequence": 1, "now": 1e999, "wall": 1.0}',
+        # Of a journal that went on further than this one.
+        msgspec.json.encode(TimeNote(1_000_000, 5_000.0, 1.0)),
+    ],
+)
+def test_note_that_makes_no_sense_is_passed_over(tmp_path: Path, body: bytes) -> None:
+    async def scene() -> float:
+        world = World(tmp_path)
+        runtime = await world.start()
+        await _enter(runtime, "ada")
+        await runtime.stop()
+        (tmp_path / FILE_NAME).write_bytes(body)
+        world.seconds += 30.0
+        runtime = await world.start()
+        now = runtime.now()
+        await runtime.stop()
+        return now
+
+    assert asyncio.run(scene()) == pytest.approx(30.0, abs=1.0)
