@@ -76,7 +76,7 @@ class App:
         self._parts = parts
         settings = parts.runtime.plan.settings
         accounts = Accounts(settings) if accounts is None else accounts
-        self._create = CreateTickets(parts.runtime, parts.metrics, accounts)
+        self._create = CreateTickets(parts.runtime, parts.metrics, accounts, parts.keys)
         self._origins = settings.origins
         routes = [guarded(route, parts.runtime, accounts) for route in routes_of(parts, accounts)]
         self._sockets = {route.path: route for route in routes if isinstance(route, WebSocketRoute)}

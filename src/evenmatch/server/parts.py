@@ -11,6 +11,7 @@ from evenmatch.engine.records import Record
 from evenmatch.journals.base import Journal
 from evenmatch.server.allocation.allocations import Allocations
 from evenmatch.server.allocation.hooks import Hook
+from evenmatch.server.auth.key_quota import KeyQuota
 from evenmatch.server.controls import Controls
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.live import Live
@@ -54,6 +55,7 @@ class Parts(msgspec.Struct, frozen=True):
     shadows: Shadows
     switchbacks: Switchbacks
     allocations: Allocations
+    keys: KeyQuota
 
 
 class _Watch:
@@ -92,7 +94,8 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     shadows, switchbacks = Shadows(), Switchbacks()
     allocations = Allocations([Hook(each) for each in plan.settings.allocation])
     heard: list[Listener] = [tickets, statistics, waits, presence, shown, allocations]
-    heard += [shadows, switchbacks]
+    keys = KeyQuota()
+    heard += [shadows, switchbacks, keys]
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
@@ -126,4 +129,5 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         shadows,
         switchbacks,
         allocations,
+        keys,
     )

@@ -19,6 +19,7 @@ from evenmatch.model.ticket import NewTicket
 from evenmatch.server.answers import Told, resolve, value_of
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.creating import allowed, check_may_create
+from evenmatch.server.auth.key_quota import KeyQuota, key_of
 from evenmatch.server.auth.own import principal_of
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.metrics import Metrics
@@ -62,8 +63,11 @@ PAUSED_SECONDS = 5.0
 class CreateTickets:
     """`POST /v1/tickets`."""
 
-    def __init__(self, runtime: Runtime, metrics: Metrics, accounts: Accounts) -> None:
+    def __init__(
+        self, runtime: Runtime, metrics: Metrics, accounts: Accounts, quota: KeyQuota
+    ) -> None:
         self._runtime = runtime
+        self._quota = quota
         self._metrics = metrics
         self._accounts = accounts
         self._limits = runtime.plan.settings.limits
@@ -102,8 +106,9 @@ class CreateTickets:
         created = decode_create(body, batch_max=self._limits.batch_max)
         if principal.is_player or principal.queues:
             created = allowed(principal, created, self._runtime.engine, self._accounts)
-            # A key that a player made up must not meet that of anybody else.
-            key = f"{principal.name}\n{key}" if key is not None and principal.is_player else key
+        if key is not None:
+            key = key_of(principal, key)
+            self._quota.check(principal, self._runtime.engine, key, self._runtime.now())
         digest = blake2b(body, digest_size=16).hexdigest() if key is not None else ""
         if isinstance(created, tuple):
             return 200, await self._create_many(created, key, digest), None

@@ -111,6 +111,46 @@ def test_idempotency_keys_of_two_players_never_meet(tmp_path: Path) -> None:
     with_site(tmp_path, scene)
 
 
+def test_player_who_uses_up_keys_locks_nobody_out(tmp_path: Path) -> None:
+    backend = add_key(tmp_path)
+
+    async def scene(site: Site) -> None:
+        quota = site.parts.keys
+        quota._of_one, quota._of_all = 3, 5
+        seen = []
+        for number in range(5):
+            key = {"idempotency-key": f"k{number}"}
+            reply = await site.call(
+                "POST", "/v1/tickets", duel("ann"), key=token("ann"), headers=key
+            )
+            seen.append((reply.status, reply.body.get("error")))
+        assert seen == [(201, None), *[(200, None)] * 2, *[(429, "too_many_requests")] * 2]
+        told = int(reply.headers["retry-after"])
+        assert 590 <= told <= 601
+        # A repeat is no new key, and what is left for players is as much as it says.
+        again = {"idempotency-key": "k0"}
+        repeat = await site.call(
+            "POST", "/v1/tickets", duel("ann"), key=token("ann"), headers=again
+        )
+        assert repeat.status in (200, 201)
+        for number, status in enumerate((201, 201, 429)):
+            key = {"idempotency-key": f"b{number}"}
+            reply = await site.call(
+                "POST", "/v1/tickets", duel("bob"), key=token("bob"), headers=key
+            )
+            assert reply.status == status
+        key = {"idempotency-key": "service"}
+        created = await site.call("POST", "/v1/tickets", duel("cleo"), key=backend, headers=key)
+        assert created.status == 201
+        # After a restart the keys that are remembered count as before.
+        quota.reset(site.parts.runtime.engine)
+        key = {"idempotency-key": "k9"}
+        reply = await site.call("POST", "/v1/tickets", duel("ann"), key=token("ann"), headers=key)
+        assert reply.status == 429
+
+    with_site(tmp_path, scene)
+
+
 def test_replayed_create_makes_no_second_ticket(tmp_path: Path) -> None:
     async def scene(site: Site) -> None:
         ann = token("ann")
