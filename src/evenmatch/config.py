@@ -7,6 +7,7 @@ the key and says what is allowed.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,6 +32,11 @@ from evenmatch.toml.server import build_settings, build_tenants
 from evenmatch.toml.shapes import AnswersShape, OutcomesShape, ScenarioShape
 
 BYTES_MAX = 1_000_000
+PARTS_MAX = 16
+"""Parts of a dotted key."""
+_PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
+DOTTED = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{PARTS_MAX}}}")
+"""A key of more parts than that."""
 SHARES = Bounds(0.0, 1.0)
 ROOT = Place()
 SCALES = Bounds(1e-6, 1e9)
@@ -115,12 +121,23 @@ def read_document(text: str) -> dict[str, object]:
     Raises:
         ConfigError: The text is no TOML.
     """
+    _check_dots(text)
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
+        # Not only of the syntax: a number of thousands of digits is none that Python reads.
         raise ConfigError(f"must be valid TOML: {error}") from None
     except RecursionError:
         raise ConfigError("must not nest tables and lists this deep") from None
+
+
+def _check_dots(text: str) -> None:
+    """Refuse a key of very many parts, of which a parser makes a table each, all at once."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") >= PARTS_MAX and DOTTED.search(line):
+            raise ConfigError(
+                f"must be valid TOML: line {number} has a key of more than {PARTS_MAX} parts"
+            )
 
 
 def parse_scenario(text: str, base_dir: str | Path | None = None) -> Scenario:

@@ -1,10 +1,11 @@
 """Strict TOML: what is built from good files, and the sentence that each bad one gets."""
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from evenmatch.config import load_scenario, load_server, parse_scenario, parse_server
+from evenmatch.config import load_scenario, load_server, parse_scenario, parse_server, read_document
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sample, Scale
 from evenmatch.model.scenario import Arrivals, Distribution, Limits, ServerSettings
@@ -805,3 +806,30 @@ def test_roles_keep_the_order_of_the_file() -> None:
 
     assert queue.format.roles == (("tank", 1), ("healer", 1), ("dps", 3))
     assert queue.policy == "greedy"
+
+
+HOSTILE_KEYS = (
+    "a." * 20_000 + "a = 1",
+    "[" + "a." * 20_000 + "a]",
+    "x = {" + "a . " * 20_000 + "a = 1}",
+    '"a" . ' * 20_000 + "a = 1",
+    "'a'.b." * 20_000 + "a = 1",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE_KEYS, ids=range(len(HOSTILE_KEYS)))
+def test_key_of_very_many_parts_is_refused_before_it_takes_memory(text: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(ConfigError, match="key of more than 16 parts"):
+            read_document(text)
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
+def test_dots_that_are_in_no_key_are_nobodys_concern() -> None:
+    numbers = ", ".join(["0.5"] * 100)
+    words = "1.5 and " * 50
+    found = read_document(f'a.b.c.d = 1\nx = [{numbers}]\ny = "{words}"')
+    assert len(found["x"]) == 100  # type: ignore[arg-type]

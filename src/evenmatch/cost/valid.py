@@ -114,7 +114,7 @@ def _check_switchback(switchback: Switchback, at: str) -> None:
     if not 2 <= len(switchback.policies) <= ARMS_MAX:
         given = f"{len(switchback.policies)} of them"
         refuse_value(f"{at}policies", f"2 to {ARMS_MAX} SPECs", given)
-    check_number(switchback.block, SECONDS, f"{at}block")
+    check_number(switchback.block, PERIODS, f"{at}block")
     if not 0.0 <= switchback.trim <= TRIM_MAX:
         refuse_value(f"{at}trim", f"between 0 and {TRIM_MAX}", switchback.trim)
 

@@ -29,6 +29,9 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 SECONDS = Bounds(1e-6, 1e9, "between 1e-6 and 1e9 s")
+ROUNDS = Bounds(0.05, 1e9, "between 0.05 and 1e9 s")
+"""Between two rounds: where they follow each other faster than they can be decided upon, a server
+that catches up with them does nothing else, for ever."""
 PERIODS = Bounds(1.0, 1e9, "between 1 and 1e9 s")
 WAITS = Bounds(0.0, 1e9, "between 0 and 1e9 s")
 WEIGHTS = Bounds(0.0, 1e12, "between 0 and 1e12")

@@ -7,7 +7,7 @@ import math
 import msgspec
 
 from evenmatch.cost.expansion import TICKS
-from evenmatch.cost.valid_values import GAPS, SECONDS
+from evenmatch.cost.valid_values import GAPS, ROUNDS
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue, Rule
 from evenmatch.policies.base import Matcher, Memory
@@ -72,7 +72,7 @@ class AdaptiveBrackets(msgspec.Struct, frozen=True, kw_only=True):
         """Return a matcher for a queue of duels."""
         del seed
         check_duel("adaptive_brackets", queue)
-        check_number("adaptive_brackets: frame", self.frame, SECONDS)
+        check_number("adaptive_brackets: frame", self.frame, ROUNDS)
         if not 1 <= self.split_at <= MATCHES_MAX:
             raise ConfigError(
                 f"adaptive_brackets: split_at must be 1 to {MATCHES_MAX}, got {self.split_at}"

@@ -38,6 +38,7 @@ from typing import Any, Protocol, overload, runtime_checkable
 
 import msgspec
 
+from evenmatch.cost.valid_values import ROUNDS
 from evenmatch.errors import ConfigError, PolicyError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue, Rule
@@ -338,7 +339,7 @@ def policy(
             whenever the pool has changed.
 
     Raises:
-        ConfigError: `every` is not a number > 0.
+        ConfigError: `every` is not a number of seconds >= 0.05.
 
     Example:
         >>> from evenmatch import policy
@@ -346,8 +347,8 @@ def policy(
         ... def pairs(pool, now):
         ...     return zip(pool[::2], pool[1::2])
     """
-    if every is not None and not 0.0 < every < math.inf:
-        raise ConfigError(f"every must be a number of seconds > 0, got {every!r}")
+    if every is not None and not ROUNDS.hold(every):
+        raise ConfigError(f"every must be {ROUNDS.text}, got {every!r}")
 
     def wrap(given: MatchFunction) -> FunctionPolicy:
         if not callable(given):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from evenmatch.cost.rules import Rules
-from evenmatch.cost.valid_values import LIMITS, SECONDS
+from evenmatch.cost.valid_values import LIMITS, ROUNDS
 from evenmatch.cost.values import number
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
@@ -76,7 +76,7 @@ class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
     def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
         """Return a matcher for a queue of duels."""
         check_duel("closest_random", queue)
-        check_number("closest_random: every", self.every, SECONDS)
+        check_number("closest_random: every", self.every, ROUNDS)
         if self.candidates is not None and not 1 <= self.candidates <= CANDIDATES_MAX:
             raise ConfigError(
                 f"closest_random: candidates must be 1 to {CANDIDATES_MAX}, got {self.candidates}"

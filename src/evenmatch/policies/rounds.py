@@ -9,7 +9,7 @@ import msgspec
 
 from evenmatch.cost.expansion import round_up
 from evenmatch.cost.objective import Objective
-from evenmatch.cost.valid_values import SECONDS, Bounds
+from evenmatch.cost.valid_values import ROUNDS, SECONDS, Bounds
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
@@ -98,7 +98,7 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
                 "rounds: players needs wait_max, the longest that anybody waits for a round, "
                 "e.g. rounds:players=100,wait_max=300"
             )
-        for name, bounds in (("every", SECONDS), ("wait_max", SECONDS), ("players", PLAYERS)):
+        for name, bounds in (("every", ROUNDS), ("wait_max", SECONDS), ("players", PLAYERS)):
             value = getattr(self, name)
             if value is not None:
                 check_number(f"rounds: {name}", value, bounds)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evenmatch.cost.expansion import inverse
 from evenmatch.cost.rules import Rules
-from evenmatch.cost.valid_values import GAPS, SECONDS, Bounds
+from evenmatch.cost.valid_values import GAPS, ROUNDS, Bounds
 from evenmatch.cost.values import number
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
@@ -96,7 +96,7 @@ class Weighted(msgspec.Struct, frozen=True, kw_only=True):
         chance = Chance(seed, queue.name)
         if self.every is None:
             return WeightedMatcher(queue, weights, chance)
-        check_number("weighted: every", self.every, SECONDS)
+        check_number("weighted: every", self.every, ROUNDS)
         return WeightedRounds(queue, weights, chance, known)
 
 

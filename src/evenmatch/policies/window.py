@@ -9,7 +9,7 @@ import msgspec
 
 from evenmatch.cost.rules import Rules
 from evenmatch.cost.valid import LAST_MAX
-from evenmatch.cost.valid_values import LIMITS, RATES, SECONDS
+from evenmatch.cost.valid_values import LIMITS, RATES, ROUNDS, SECONDS
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule, Sample, Unit
@@ -127,8 +127,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     def _check_words(self) -> None:
         if self.accept not in ("both", "either"):
             raise ConfigError(f"window: accept must be both or either, got {self.accept}")
-        if self.every is not None and not SECONDS.hold(self.every):
-            raise ConfigError(f"window: every must be {SECONDS.text}, got {self.every}")
+        if self.every is not None and not ROUNDS.hold(self.every):
+            raise ConfigError(f"window: every must be {ROUNDS.text}, got {self.every}")
         if self.unit not in get_args(Unit):
             raise ConfigError(
                 f"window: unit must be one of {', '.join(get_args(Unit))}, got {self.unit}"

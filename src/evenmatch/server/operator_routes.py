@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from starlette.requests import Request
@@ -58,8 +59,10 @@ class OperatorRoutes:
         version = None if text is None else record_of(text, "if_version")
         body = await read_body(request.scope, request.receive, BYTES_MAX)
         kind = (header(request.scope, b"content-type") or b"").decode("latin-1").lower()
+        # Up to a second for a megabyte, which the event loop has not got.
+        document = await asyncio.to_thread(_document_of, body, kind)
         changed = await self._controls.change(
-            _document_of(body, kind), by=_name_of(request), dry_run=dry_run, if_version=version
+            document, by=_name_of(request), dry_run=dry_run, if_version=version
         )
         return json(changed)
 

@@ -150,7 +150,7 @@ def test_open_matches_are_left_to_the_engine() -> None:
         ),
         (
             AdaptiveBrackets(frame=math.inf),
-            "adaptive_brackets: frame must be between 1e-6 and 1e9 s, got inf",
+            "adaptive_brackets: frame must be between 0.05 and 1e9 s, got inf",
         ),
         (
             AdaptiveBrackets(split_at=0),

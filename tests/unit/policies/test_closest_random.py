@@ -202,7 +202,7 @@ def test_limit_stands_for_a_rule() -> None:
         (
             ClosestRandom(every=0),
             queue(),
-            "closest_random: every must be between 1e-6 and 1e9 s, got 0",
+            "closest_random: every must be between 0.05 and 1e9 s, got 0",
         ),
         (
             ClosestRandom(limit=-1),

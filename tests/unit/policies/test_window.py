@@ -264,7 +264,7 @@ def test_without_any_limit_the_threads_own_numbers_hold() -> None:
         (
             Window(limit=1, every=0.0),
             queue(),
-            "window: every must be between 1e-6 and 1e9 s, got 0.0",
+            "window: every must be between 0.05 and 1e9 s, got 0.0",
         ),
         (Window(limit=-1), queue(), "window: limit must be between 0 and 1e15, got -1"),
         (

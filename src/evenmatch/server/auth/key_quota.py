@@ -68,7 +68,7 @@ class KeyQuota:
         if not principal.is_player or key in engine.tables.keys:
             return
         self._forget(now)
-        own = self._own.get(principal.name, ())
+        own = self._own.get(principal.name) or deque()
         if len(own) >= self._of_one:
             at, why = own[0], f"you have used {len(own)} idempotency keys within ten minutes"
         elif len(self._used) >= self._of_all:
