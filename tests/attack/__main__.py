@@ -12,11 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
+from tests.attack.descriptors import descriptors
 from tests.attack.overload import overload
 from tests.attack.report import Row, table
 
 Attack = Callable[[Path, float], list[Row]]
-ATTACKS: dict[str, Attack] = {"overload": overload}
+ATTACKS: dict[str, Attack] = {"overload": overload, "descriptors": descriptors}
 SECONDS = 8.0
 
 

@@ -49,6 +49,7 @@ class Server:
         durable: bool = True,
         env: Mapping[str, str] = {},
         port: int = 0,
+        descriptors: int | None = None,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / "config.toml"
@@ -56,6 +57,8 @@ class Server:
         command = [sys.executable, "-m", "evenmatch.cli.main", "serve", str(path)]
         command += ["--port", str(port)]
         command += ["--data", str(directory / "data")] if durable else []
+        if descriptors is not None:
+            command = ["/bin/sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *command]
         self.log = directory / "server.log"
         with self.log.open("a", encoding="utf-8") as errors:
             self.process = subprocess.Popen(

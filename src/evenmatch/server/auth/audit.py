@@ -1,9 +1,11 @@
 """The audit log: who did what when, as lines of JSON that are only ever appended.
 
 One file of the data directory, `audit.jsonl`; when it is full it becomes `audit.1.jsonl`, and the
-oldest of them is deleted. It names keys by their ids and never holds a key or a token. Failed
-authentications and keys that ask too often come in floods, so an address and reason, or a key, is
-written once a minute, with a count.
+oldest of them is deleted. What can come by the thousand, and would push an operator's entry out,
+has files of its own, `audit-often.jsonl`: cancelled tickets, failed authentications, keys that ask
+too often. Entries are numbered across both and read in that order. They name keys by their ids and
+never hold a key or a token. What comes in floods, and whatever was done to nothing (404, 410), is
+written once a minute for each caller, with a count.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from itertools import islice
+from heapq import merge
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,7 +26,12 @@ import msgspec
 from evenmatch.server.auth.principal import Principal
 from evenmatch.server.logs import log
 
-FILE_NAME = "audit.jsonl"
+SERIES = ("audit", "audit-often")
+"""Names of the files: what operators do, and what comes by the thousand."""
+OFTEN_ACTIONS = frozenset({"DELETE /v1/tickets/{ticket}"})
+"""What goes into the second series, whoever does it."""
+NOTHING = frozenset({404, 410})
+"""Statuses of what was done to nothing."""
 FILE_BYTES_MAX = 10_000_000
 FILES_MAX = 5
 """Full files that are kept beside the one that is written."""
@@ -101,10 +109,10 @@ class AuditLog:
         wall: Callable[[], float] = time.time,
         bytes_max: int = FILE_BYTES_MAX,
     ) -> None:
-        self._path = None if folder is None else folder / FILE_NAME
+        self._folder = folder
         self._wall = wall
         self._bytes_max = bytes_max
-        self._recent: deque[AuditEntry] = deque(maxlen=KEPT_IN_MEMORY)
+        self._recent = tuple([deque[AuditEntry](maxlen=KEPT_IN_MEMORY) for _ in SERIES])
         # Pages are read in threads; what is held under the lock is short, for the loop takes it.
         self._lock = threading.Lock()
         self._failures: dict[Often, int] = {}
@@ -115,7 +123,13 @@ class AuditLog:
 
     def note(self, principal: Principal, action: str, **more: object) -> None:
         """Write down what a known caller did; `more` are fields of `AuditEntry`."""
-        self._write(principal.name, action, kind=principal.kind, key=principal.key, **more)
+        if more.get("status") in NOTHING:
+            detail = "nothing was there"
+            seen = Often(principal.name, action, principal.kind, principal.key, detail)
+            self._gather(seen, **more)
+            return
+        told = {"kind": principal.kind, "key": principal.key, **more}
+        self._write(principal.name, action, often=action in OFTEN_ACTIONS, **told)
 
     def note_server(self, action: str, detail: str) -> None:
         """Write down what the server noticed itself, such as a change of its keys."""
@@ -129,7 +143,7 @@ class AuditLog:
         """Write down that a key asked more often than it may."""
         self._gather(Often(principal.name, "asked too often", principal.kind, principal.key))
 
-    def _gather(self, seen: Often) -> None:
+    def _gather(self, seen: Often, **more: object) -> None:
         """Write down what comes in floods: at once, and then once a minute with a count."""
         now = self._wall()
         if not 0.0 <= now - self._failures_since < FAILURE_PAUSE:
@@ -143,13 +157,14 @@ class AuditLog:
             self._failures[others] = self._failures.get(others, 0) + 1
             return
         self._failures[seen] = 0
-        self._write(**msgspec.structs.asdict(seen))
+        told = {"kind": seen.kind, "key": seen.key, "detail": seen.detail, **more}
+        self._write(seen.who, seen.action, often=True, **told)
 
     def flush(self) -> None:
         """Write down how often the failures of the last minute came again."""
         for seen, count in self._failures.items():
             if count:
-                self._write(**msgspec.structs.asdict(seen), count=count)
+                self._write(**msgspec.structs.asdict(seen), count=count, often=True)
         self._failures.clear()
 
     def page(self, after: int | None, most: int = PAGE_MAX) -> AuditPage:
@@ -166,7 +181,7 @@ class AuditLog:
             found = tuple(islice((entry for entry in kept if entry.seq > after), most))
         return AuditPage(found, found[-1].seq if found else after)
 
-    def _write(self, who: str, action: str, **more: object) -> None:
+    def _write(self, who: str, action: str, *, often: bool = False, **more: object) -> None:
         with self._lock:
             if self._last is None:
                 self._last = self._find_last()
@@ -176,38 +191,34 @@ class AuditLog:
                 AuditEntry,
             )  # fmt: skip
             self._last = entry.seq
-            self._recent.append(entry)
-            if self._path is None:
+            self._recent[often].append(entry)
+            if self._folder is None:
                 return
             try:
-                self._append(msgspec.json.encode(entry) + b"\n")
+                self._append(SERIES[often], msgspec.json.encode(entry) + b"\n")
                 self._is_broken = False
             except OSError as error:
                 if not self._is_broken:
                     log.error("audit_failed", error=str(error), consequence="entries are lost")
                 self._is_broken = True
 
-    def _append(self, line: bytes) -> None:
-        assert self._path is not None
-        if self._path.exists() and self._path.stat().st_size + len(line) > self._bytes_max:
-            for number in range(FILES_MAX - 1, 0, -1):
-                older = self._aside(number)
-                if older.exists():
-                    older.replace(self._aside(number + 1))
-            self._path.replace(self._aside(1))
+    def _append(self, series: str, line: bytes) -> None:
+        path = self._paths(series)[-1]
+        if path.exists() and path.stat().st_size + len(line) > self._bytes_max:
+            newest_first = self._paths(series)[::-1]
+            for newer, older in reversed(list(pairwise(newest_first))):
+                if newer.exists():
+                    newer.replace(older)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        with os.fdopen(os.open(self._path, flags, 0o600), "ab", buffering=0) as file:
+        with os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0) as file:
             file.write(line)
 
-    def _aside(self, number: int) -> Path:
-        assert self._path is not None
-        return self._path.with_name(f"audit.{number}.jsonl")
-
-    def _paths(self) -> list[Path]:
-        """Return the files that may be there, oldest first."""
-        if self._path is None:
+    def _paths(self, series: str) -> list[Path]:
+        """Return the files of a series that may be there, oldest first."""
+        if self._folder is None:
             return []
-        return [*(self._aside(number) for number in range(FILES_MAX, 0, -1)), self._path]
+        aside = [f"{series}.{number}.jsonl" for number in range(FILES_MAX, 0, -1)]
+        return [self._folder / name for name in (*aside, f"{series}.jsonl")]
 
     def _kept(self, files: ExitStack) -> Iterator[AuditEntry]:
         """Return all entries that are kept, oldest first.
@@ -216,19 +227,28 @@ class AuditLog:
         and read up to where they ended then; `files` closes them.
         """
         with self._lock:
-            if self._path is None:
-                return iter(tuple(self._recent))
-            opened = [
-                files.enter_context(path.open("rb")) for path in self._paths() if path.exists()
-            ]
-            sizes = [os.fstat(file.fileno()).st_size for file in opened]
+            if self._folder is None:
+                found = [iter(tuple(recent)) for recent in self._recent]
+            else:
+                found = [self._read(files, series) for series in SERIES]
+        return merge(*found, key=lambda entry: entry.seq)
+
+    def _read(self, files: ExitStack, series: str) -> Iterator[AuditEntry]:
+        """Open the files of a series, and return their entries, to be read up to their ends."""
+        opened = [
+            files.enter_context(path.open("rb")) for path in self._paths(series) if path.exists()
+        ]
+        sizes = [os.fstat(file.fileno()).st_size for file in opened]
         return _entries(
             line for file, size in zip(opened, sizes, strict=True) for line in _lines(file, size)
         )
 
     def _find_last(self) -> int:
-        """Return the number of the last entry, from the end of the newest file that has one."""
-        for path in reversed(self._paths()):
+        """Return the number of the last entry, from the ends of the newest files that have one."""
+        return max([self._last_of(series) for series in SERIES])
+
+    def _last_of(self, series: str) -> int:
+        for path in reversed(self._paths(series)):
             if not path.exists():
                 continue
             with path.open("rb") as file:

@@ -128,10 +128,41 @@ def test_key_that_asks_too_often_is_named_once_a_minute(tmp_path: Path) -> None:
     with_site(tmp_path, scene, limits=limits)
 
 
+def test_cancels_by_the_thousand_push_no_operator_out(tmp_path: Path) -> None:
+    audit = AuditLog(tmp_path, bytes_max=2_000)
+    pause = "POST /v1/queues/{queue}/pause"
+    audit.note(LOCAL, pause, status=200)
+    for number in range(300):
+        audit.note(LOCAL, "DELETE /v1/tickets/{ticket}", target=f"/v1/tickets/{number}", status=200)
+    audit.note(LOCAL, pause, status=200)
+    entries = AuditLog(tmp_path).page(None).entries
+    assert [entry.seq for entry in entries if entry.action == pause] == [1, 302]
+    numbers = [entry.seq for entry in entries]
+    assert numbers == sorted(numbers)
+    assert len(numbers) > 20
+    assert all(path.stat().st_size <= 2_000 for path in tmp_path.iterdir())
+    again = AuditLog(tmp_path)
+    again.note_server("keys changed", "added backend")
+    assert again.page(None, 1).entries[0].seq == 303
+
+
+def test_cancels_of_nothing_are_one_line_a_minute(tmp_path: Path) -> None:
+    clock = [1_000.0]
+    audit = AuditLog(tmp_path, wall=lambda: clock[0])
+    for number in range(1_000):
+        target = f"/v1/tickets/x{number}"
+        audit.note(LOCAL, "DELETE /v1/tickets/{ticket}", target=target, status=404)
+    (first,) = audit.page(None).entries
+    assert (first.target, first.status) == ("/v1/tickets/x0", 404)
+    clock[0] += 61.0
+    audit.note(LOCAL, "DELETE /v1/tickets/{ticket}", target="/v1/tickets/y", status=404)
+    assert [entry.count for entry in audit.page(None).entries] == [1, 999, 1]
+
+
 def test_full_disk_stops_no_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     audit = AuditLog(tmp_path)
 
-    def full(line: bytes) -> None:
+    def full(series: str, line: bytes) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(audit, "_append", full)
