@@ -13,11 +13,12 @@ from pathlib import Path
 from time import perf_counter
 
 from tests.attack.descriptors import descriptors
+from tests.attack.files import files
 from tests.attack.overload import overload
 from tests.attack.report import Row, table
 
 Attack = Callable[[Path, float], list[Row]]
-ATTACKS: dict[str, Attack] = {"overload": overload, "descriptors": descriptors}
+ATTACKS: dict[str, Attack] = {"overload": overload, "descriptors": descriptors, "files": files}
 SECONDS = 8.0
 
 

@@ -10,6 +10,8 @@ How the promises of the port are kept:
   write to a shard.
 - Each row has a checksum that covers shard, sequence, wall time and body; `heads` says where the
   journal ends. So changed, swapped and missing rows are found when they are read.
+- After each commit the names of the files still stand for the files that were written; see
+  `in_place.py`.
 - `journal.db-ends` is a witness against the loss of `journal.db-wal`; see `ends.py`. A journal
   that it accuses is refused before any file changes; see `preflight.py`.
 
@@ -43,6 +45,7 @@ from evenmatch.journals.head import (
     missing,
     sealer,
 )
+from evenmatch.journals.in_place import InPlace
 from evenmatch.journals.pruning import forget_slice
 from evenmatch.journals.sqlite_file import (
     Lane,
@@ -115,6 +118,8 @@ class SqliteJournal:
             raise
         witness = ends_path(self.path)
         self._ends = Ends(witness, load_ends(witness))
+        self._in_place = InPlace(self.path)
+        self._in_place.check()
 
     @classmethod
     def open(
@@ -134,6 +139,7 @@ class SqliteJournal:
         """Become or stay the owner of a shard and return the epoch."""
 
         def work(connection: sqlite3.Connection) -> int:
+            self._in_place.check()
             with transaction(connection):
                 present = _head(connection, shard)
                 head = granted(present, shard, owner=owner, ttl=ttl, now=float(self.wall()))
@@ -168,6 +174,7 @@ class SqliteJournal:
                 last_seq = batch[-1].sequence
                 head = msgspec.structs.replace(head, last_seq=last_seq, last_wall=wall)
                 _put_head(connection, shard, head)
+            self._in_place.check()
             self._ends.note(shard, last_seq)
             return last_seq
 

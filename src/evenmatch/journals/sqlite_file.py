@@ -120,6 +120,10 @@ def advised(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         kind, advice = _ADVICE.get(code, _OTHER)
         raise kind(f"{path} {advice} ({error})") from error
+    except UnicodeDecodeError as error:
+        # A message of SQLite's that quotes a damaged name: Python cannot even say which.
+        kind, advice = _ADVICE[sqlite3.SQLITE_CORRUPT]
+        raise kind(f"{path} {advice} (a name in it is no text)") from error
 
 
 def make_directory(directory: Path) -> None:

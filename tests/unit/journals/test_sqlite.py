@@ -361,3 +361,76 @@ def test_commits_wait_for_the_disk(tmp_path: Path) -> None:
         return await journal._writer.run(modes)
 
     assert on(tmp_path, work) == ("wal", 2)
+
+
+def _remove(directory: Path) -> None:
+    for path in directory.glob("journal.db*"):
+        path.unlink()
+
+
+def _rename(directory: Path) -> None:
+    directory.rename(directory.with_name("elsewhere"))
+
+
+def _replace(directory: Path) -> None:
+    path = directory / "journal.db"
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
+def _remove_log(directory: Path) -> None:
+    (directory / "journal.db-wal").unlink()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody remove an open file")
+@pytest.mark.parametrize("harm", [_remove, _rename, _replace, _remove_log])
+def test_files_that_are_no_longer_in_place_take_nothing(
+    tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    directory = tmp_path / "data"
+
+    async def work(journal: SqliteJournal) -> None:
+        epoch = await journal.lease("main", "one", 60.0)
+        await journal.append("main", "one", epoch, 1, sample_records(1, 5))
+        harm(directory)
+        with pytest.raises(JournalUnavailable, match="nothing more is acknowledged"):
+            await journal.append("main", "one", epoch, 6, sample_records(6, 5))
+        # A shard that is rebuilt from what is still open must not go on with it.
+        with pytest.raises(JournalUnavailable, match="put the file back"):
+            await journal.lease("main", "one", 60.0)
+
+    on(directory, work)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody rename a folder in use")
+def test_files_that_are_put_back_are_taken_up_again(tmp_path: Path) -> None:
+    directory = tmp_path / "data"
+
+    async def work(journal: SqliteJournal) -> None:
+        epoch = await journal.lease("main", "one", 60.0)
+        await journal.append("main", "one", epoch, 1, sample_records(1, 5))
+        directory.rename(tmp_path / "elsewhere")
+        with pytest.raises(JournalUnavailable):
+            await journal.append("main", "one", epoch, 6, sample_records(6, 5))
+        (tmp_path / "elsewhere").rename(directory)
+        epoch = await journal.lease("main", "one", 60.0)
+        last, _ = await journal.last("main")
+        await journal.append("main", "one", epoch, last + 1, sample_records(last + 1, 5))
+
+    on(directory, work)
+
+
+def test_damaged_names_in_the_schema_are_damage_and_no_traceback(tmp_path: Path) -> None:
+    fill(tmp_path / "whole")
+    body = (tmp_path / "whole" / "journal.db").read_bytes()
+    # The text of the schema stands at the end of the first page.
+    places = [body.index(word) + 1 for word in (b"last_seq", b"CREATE TABLE heads", b"records")]
+    (tmp_path / "hurt").mkdir()
+    for place in places:
+        for bit in (6, 7):
+            flipped = bytearray(body)
+            flipped[place] ^= 1 << bit
+            (tmp_path / "hurt" / "journal.db").write_bytes(flipped)
+            with pytest.raises((JournalCorrupt, JournalUnavailable)):
+                fill(tmp_path / "hurt")
