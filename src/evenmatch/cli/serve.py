@@ -6,7 +6,7 @@ import sqlite3
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from cyclopts import Parameter
 
@@ -31,6 +31,7 @@ def serve(
     drop_queues: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     wait: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     config_from: Literal["auto", "file", "data"] = "auto",
+    without_keys: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> None:
     """Take tickets and make matches, over HTTP.
 
@@ -55,6 +56,8 @@ def serve(
         wait: Wait until the server that runs on --data ends, and take over at once.
         config_from: Which configuration counts if it was changed over HTTP: CONFIG (file) or the
             change (data); auto takes the change, and does not start if CONFIG was edited since.
+        without_keys: Let everybody in who reaches the server, although the journal was written
+            with keys; else it does not start without them.
     """
     if journal is not None:
         raise NotSupported(f"--journal {journal} comes with a later version; use --data DIR")
@@ -76,12 +79,19 @@ def serve(
     place = serving.Place(host, port, folder, wait, tls_cert, tls_key)
     # What has to be compiled is compiled by other processes, while this one says so.
     with defer(load_kept=True):
-        _run(_games(config, folder, drop_queues=drop_queues, config_from=config_from), place)
+        options = _Options(drop_queues, config_from, without_keys)
+        _run(_games(config, folder, options), place)
 
 
-def _games(
-    config: Path, folder: Path | None, *, drop_queues: bool, config_from: ConfigFrom
-) -> list[Game]:
+class _Options(NamedTuple):
+    """What a start may be told."""
+
+    drop_queues: bool
+    config_from: ConfigFrom
+    without_keys: bool
+
+
+def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
     """Return the game that a file describes, or those that it names."""
     from evenmatch.config import load_document, load_server, load_tenants, naming
     from evenmatch.policies.registry import check_kernels
@@ -101,11 +111,12 @@ def _games(
             queues,
             seed,
             settings,
-            drop_queues=drop_queues,
+            drop_queues=options.drop_queues,
             file=path,
             document=changeable(load_document(path)),
             data=None if folder is None else folder / name,
-            config_from=config_from,
+            config_from=options.config_from,
+            may_be_open=options.without_keys,
         )
         with naming(path):
             found.append(game(plan, name))

@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -26,6 +27,8 @@ from evenmatch.journals.sqlite_file import advised, make_directory
 MANIFEST = "backup.json"
 PART = FILE_NAME + ".part"
 BESIDE = "config/*.json"
+KEYS_NAME = "keys.json"
+"""The file of keys of a data directory; no backup holds it, since it opens doors."""
 PAGES = 1_024
 """Pages copied between two calls of `say`: 4 MiB."""
 BYTES = 2**20
@@ -45,6 +48,7 @@ class Copied(msgspec.Struct, frozen=True):
         sha256: Its digest.
         shards: The last record by shard.
         beside: Digests of the configurations that came over HTTP, by file.
+        keyed: Set if the server had keys, which the backup has not.
     """
 
     file: str
@@ -52,6 +56,8 @@ class Copied(msgspec.Struct, frozen=True):
     sha256: str
     shards: dict[str, int]
     beside: dict[str, str] = {}
+    # Left out where it is not set, as in the manifests of earlier versions.
+    keyed: Literal[True] | msgspec.UnsetType = msgspec.UNSET
 
 
 def back_up(data: Path, out: Path, say: Say) -> Copied:
@@ -78,7 +84,11 @@ def back_up(data: Path, out: Path, say: Say) -> Copied:
         shards = _judge(part, say)
         # After the journal: each of them was written before the journal heard of it.
         beside = _copy_beside(data, out, say)
-        copied = Copied(FILE_NAME, part.stat().st_size, _digest(part, say), shards, beside)
+        keyed: Literal[True] | msgspec.UnsetType = msgspec.UNSET
+        if (data / KEYS_NAME).exists():
+            keyed = True
+        size, digest = part.stat().st_size, _digest(part, say)
+        copied = Copied(FILE_NAME, size, digest, shards, beside, keyed)
         part.rename(out / FILE_NAME)
         _write(out / MANIFEST, _written(copied))
     except BaseException:
@@ -90,6 +100,15 @@ def back_up(data: Path, out: Path, say: Say) -> Copied:
             out.rmdir()
         raise
     return copied
+
+
+def had_keys(folder: Path) -> bool:
+    """Return whether a folder is a backup of a server that had keys."""
+    try:
+        copied = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Copied)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return False
+    return copied.keyed is True
 
 
 def check_backup(out: Path, say: Say) -> Copied:

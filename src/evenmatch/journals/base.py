@@ -26,6 +26,7 @@ class Segment(msgspec.Struct, frozen=True, omit_defaults=True):
         package: Version of evenmatch.
         policies: SPEC by queue name.
         wall: Unix seconds of its start.
+        keyed: Whether callers needed keys or tokens.
     """
 
     first_seq: int
@@ -33,6 +34,7 @@ class Segment(msgspec.Struct, frozen=True, omit_defaults=True):
     package: str
     policies: dict[str, str]
     wall: float
+    keyed: bool = False
 
 
 class StoredSnapshot(msgspec.Struct, frozen=True):

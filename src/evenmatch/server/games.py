@@ -49,7 +49,8 @@ def game(plan: Plan, tenant: str = "") -> Game:
     Raises:
         ConfigError: A file of keys cannot be used.
     """
-    return Game(plan, Accounts(plan.settings, plan.data, tenant))
+    accounts = Accounts(plan.settings, plan.data, tenant)
+    return Game(msgspec.structs.replace(plan, keyed=accounts.is_keyed), accounts)
 
 
 class Games:

@@ -22,6 +22,7 @@ from evenmatch.engine.shard import Shard
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import ConfigError, JournalCorrupt
+from evenmatch.journals.backup import had_keys
 from evenmatch.journals.base import Journal, Segment, StoredSnapshot
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import DAY, Queue
@@ -63,6 +64,8 @@ class Plan(msgspec.Struct, frozen=True):
         data: The data directory, where later configurations are kept.
         config_from: Which configuration counts where that of the data directory is another one
             than the file's: `file`, `data`, or `auto`, which refuses where both were changed.
+        keyed: Whether callers need keys or tokens.
+        may_be_open: Start without keys also where the journal was written with some.
         set_by: What brought the configuration over HTTP, if it is in force already under the
             journal's number; empty for that of the file.
     """
@@ -78,6 +81,8 @@ class Plan(msgspec.Struct, frozen=True):
     data: Path | None = None
     config_from: ConfigFrom = "auto"
     set_by: str = ""
+    keyed: bool = False
+    may_be_open: bool = False
 
     @property
     def folder(self) -> Path | None:
@@ -123,6 +128,7 @@ async def recover(
     """
     epoch = await journal.lease(plan.shard, plan.owner, LEASE_SECONDS)
     engine, memories, snapshot_at = await rebuild(journal, plan, watch)
+    await _check_keys(journal, plan)
     last_seq, last_wall = await journal.last(plan.shard)
     # Not later: deadlines that passed meanwhile are met at their own instants.
     await asyncio.to_thread(engine.resume, engine.tables.now, memories)
@@ -303,6 +309,28 @@ def engine_limits(settings: ServerSettings) -> Limits:
     )
 
 
+async def _check_keys(journal: Journal, plan: Plan) -> None:
+    """Refuse to go on without keys where the journal was written with some.
+
+    Keys are in no backup. A server that is restored without them would let in whoever reaches it,
+    and behind a proxy on the same machine that is everybody.
+
+    Raises:
+        ConfigError: The keys are missing.
+    """
+    if plan.keyed or plan.may_be_open:
+        return
+    segments = await journal.segments(plan.shard)
+    if (segments and segments[-1].keyed) or (plan.data is not None and had_keys(plan.data)):
+        where = "the data directory" if plan.data is None else plan.data
+        raise ConfigError(
+            f"this journal was written with keys, and there are none now: copy keys.json (and "
+            f"guests.secret) of the old server to {where}, or make a new one with: evenmatch keys "
+            f"add NAME --data {where}; to let everybody in who reaches the server, start with "
+            f"--without-keys"
+        )
+
+
 def _restore(engine: Engine, stored: StoredSnapshot | None) -> Mapping[str, Memory]:
     """Put a stored snapshot into a new engine, and return the memories in it."""
     if stored is None:
@@ -360,4 +388,4 @@ async def foresee_against(journal: Journal, plan: Plan) -> tuple[Foreseen, int]:
 
 def _segment(plan: Plan, first_seq: int, wall: float) -> Segment:
     policies = {queue.name: queue.policy for queue in plan.queues}
-    return Segment(first_seq, FORMAT, evenmatch.__version__, policies, wall)
+    return Segment(first_seq, FORMAT, evenmatch.__version__, policies, wall, plan.keyed)
