@@ -9,8 +9,10 @@ import pytest
 
 from evenmatch.errors import UnknownQueue
 from evenmatch.journals.memory import MemoryJournal
-from evenmatch.model.inputs import Enqueue
-from evenmatch.model.queue import Criterion, Queue, Scale
+from evenmatch.model.accept import Accept
+from evenmatch.model.inputs import Accept as Answer
+from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.queue import Criterion, Queue, Sample, Scale
 from evenmatch.model.scenario import ServerSettings
 from evenmatch.server.app import App
 from evenmatch.server.dashboard import live
@@ -178,6 +180,34 @@ def test_a_match_tells_how_it_came_about() -> None:
         assert msgspec.json.decode(body)["factors"][0]["name"] == "spread of rating"
         status, _, body = await get(parts, "/v1/dashboard/matches/s0-m9")
         assert (status, msgspec.json.decode(body)["error"]) == (404, "unknown_match")
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        Criterion("spread", "rating", scale=Scale("percentile", sample=Sample(last=100))),
+        Criterion("spread", "level", scale=Scale(min=0.0, max=10.0)),
+    ],
+)
+def test_a_match_that_was_proposed_before_a_criterion_came_is_shown_without_its_factors(
+    added: Criterion,
+) -> None:
+    async def scene(parts: Parts) -> None:
+        checked = msgspec.structs.replace(DUEL, accept=Accept(seconds=60.0))
+        runtime = parts.runtime
+        await runtime.ask(Configure(runtime.now(), (checked, SLOW), version=2))
+        await enqueue(parts, "a", "b")
+        more = msgspec.structs.replace(checked, criteria=(RATED, added))
+        await runtime.ask(Configure(runtime.now(), (more, SLOW), version=3))
+        for ticket in ("s0-1", "s0-2"):
+            await runtime.ask(Answer(runtime.now(), "s0-m1", ticket))
+        status, _, body = await get(parts, "/v1/dashboard/matches/s0-m1")
+        assert status == 200
+        shown = msgspec.json.decode(body)
+        assert (shown["factors"], shown["gaps"]) == (None, [])
+        assert "tick" in await first_events(parts, "duel")
 
     play(scene)
 

@@ -127,14 +127,15 @@ class QueueFigures:
         """Return what each criterion cost in a match, and its weight.
 
         Returns:
-            None where a ticket of the match is not known any more.
+            None where a ticket of the match is not known any more, or was proposed before the
+            queue compared what it lacks.
         """
         teams = made.teams()
         if teams is None:
             return None
-        objective = self._objective
-        if objective is None or objective.queue is not made.queue:
-            objective = self._objective = Objective(made.queue)
+        objective = self._objective_of(made.queue)
+        if not _can_compare(teams, objective):
+            return None
         costs = objective.factors(teams, made.match.bots)
         return tuple(zip(costs, objective.weights, strict=True))
 
@@ -148,9 +149,17 @@ class QueueFigures:
         teams = made.teams()
         if teams is None or made.match.bots or made.match.extends is not None:
             return {}
+        if not _can_compare(teams, self._objective_of(made.queue)):
+            return {}
         gaps = self._gaps if made.queue is self.queue else Gaps(made.queue)
         found = zip(gaps.names, gaps.of(teams, made.match.roles), strict=True)
         return {name: value for name, value in found if not math.isnan(value)}
+
+    def _objective_of(self, queue: Queue) -> Objective:
+        objective = self._objective
+        if objective is None or objective.queue is not queue:
+            objective = self._objective = Objective(queue)
+        return objective
 
     def mean_gaps(self) -> dict[str, float]:
         """Return the mean of each gap over the last matches, at most `MEASURED`.
@@ -194,3 +203,13 @@ class QueueFigures:
 def _percentile(ordered: list[float], percent: int) -> float:
     # The nearest rank: ceil(n p / 100), counted from 1.
     return ordered[max(-(-len(ordered) * percent // 100), 1) - 1] if ordered else math.nan
+
+
+def _can_compare(teams: Teams, objective: Objective) -> bool:
+    """Return whether all who play have what a queue's present version looks at."""
+    return all(
+        objective.missing(ticket) is None
+        and all(key in ticket.percentiles for key in objective.samples)
+        for team in teams
+        for ticket in team
+    )
