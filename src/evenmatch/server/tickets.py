@@ -18,7 +18,7 @@ from evenmatch.model.inputs import Enqueue
 from evenmatch.model.ticket import NewTicket
 from evenmatch.server.answers import Told, resolve, value_of
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.creating import allowed, check_may_create
+from evenmatch.server.auth.creating import allowed, check_may_create, told
 from evenmatch.server.auth.key_quota import KeyQuota, key_of
 from evenmatch.server.auth.own import principal_of
 from evenmatch.server.auth.principal import Principal
@@ -111,12 +111,16 @@ class CreateTickets:
             self._quota.check(principal, self._runtime.engine, key, self._runtime.now())
         digest = blake2b(body, digest_size=16).hexdigest() if key is not None else ""
         if isinstance(created, tuple):
-            return 200, await self._create_many(created, key, digest), None
+            return 200, await self._create_many(principal, created, key, digest), None
         (result,), born = await self._enqueue((new_ticket(created),), key, digest)
-        return _one(result, born)
+        return _one(told(principal, self._runtime.engine, result), born)
 
     async def _create_many(
-        self, created: tuple[CreateTicket | Refusal, ...], key: str | None, digest: str
+        self,
+        principal: Principal,
+        created: tuple[CreateTicket | Refusal, ...],
+        key: str | None,
+        digest: str,
     ) -> bytes:
         """Create what is well-formed; each item is answered as if it had come alone.
 
@@ -134,7 +138,8 @@ class CreateTickets:
             # A version that finds other items malformed must not mix up a key's results.
             digest = blake2b(f"{digest} {list(refused)}".encode(), digest_size=16).hexdigest()
         results, born = await self._enqueue(tuple(tickets), key, digest) if tickets else ((), 0.0)
-        following = iter(results)
+        engine = self._runtime.engine
+        following = iter([told(principal, engine, result) for result in results])
         seen: set[str] = set()
         items: list[ItemCreated | ItemProblem] = []
         for at in range(len(created)):

@@ -9,10 +9,12 @@ from __future__ import annotations
 import msgspec
 
 from evenmatch.engine.engine import Engine
-from evenmatch.errors import Refusal
+from evenmatch.engine.rows import TicketView
+from evenmatch.errors import AlreadyWaiting, Refusal
+from evenmatch.model.events import Refused
 from evenmatch.model.ticket import Player, Ticket, Value
 from evenmatch.server.auth.accounts import Accounts
-from evenmatch.server.auth.own import check_queue
+from evenmatch.server.auth.own import check_match, check_queue, check_ticket
 from evenmatch.server.auth.principal import Member, Principal
 from evenmatch.server.auth.refusals import Forbidden, no_credential
 from evenmatch.wire import CreateTicket
@@ -21,6 +23,8 @@ from evenmatch.wire_live import UpdateTicket
 RIGHTS = frozenset({"tickets", "own"})
 HOUSEHOLD = "household"
 
+Result = TicketView | Refused
+"""What becomes of a create."""
 Created = CreateTicket | tuple[CreateTicket | Refusal, ...]
 
 
@@ -65,6 +69,30 @@ def allowed(principal: Principal, created: Created, engine: Engine, accounts: Ac
         return tuple(_of_queues(principal, each, engine) for each in created)
     check_queue(principal, _queues_of(created, engine))
     return created
+
+
+def told(principal: Principal, engine: Engine, result: Result) -> Result:
+    """Return what a caller is told of a create: no ticket and no match that is not theirs.
+
+    Somebody may wait already in a queue that the caller's key is not for. That they do is told,
+    since nothing else explains the refusal, but not in which ticket or match.
+    """
+    if not (principal.is_player or principal.queues):
+        return result
+    if isinstance(result, TicketView):
+        ticket: str | None = result.id
+        match, item = None, 0
+    else:
+        ticket, match, item = result.ticket, result.match, result.item
+    try:
+        if ticket is not None:
+            check_ticket(principal, engine, ticket)
+        if match is not None:
+            check_match(principal, engine, match)
+    except Refusal:
+        message = "a player of this ticket waits or plays already, elsewhere"
+        return Refused(item, AlreadyWaiting.code, message, "/players")
+    return result
 
 
 def _of_queues(

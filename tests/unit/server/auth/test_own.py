@@ -161,6 +161,35 @@ def test_key_of_one_queue_sees_no_other(tmp_path: Path) -> None:
     with_site(tmp_path, scene)
 
 
+@pytest.mark.parametrize("is_many", [False, True])
+@pytest.mark.parametrize("is_playing", [False, True])
+def test_key_of_one_queue_is_not_told_of_tickets_of_another(
+    tmp_path: Path, is_many: bool, is_playing: bool
+) -> None:
+    ranks = add_key(tmp_path, "ranks", queues=("ranked",))
+    everything = add_key(tmp_path, "everything")
+    queues = (
+        Queue(name="duel", policy="greedy", exclusive_match=True),
+        Queue(name="ranked", policy="greedy", exclusive_match=True),
+    )
+
+    async def scene(site: Site) -> None:
+        made = await site.call("POST", "/v1/tickets", duel("ann"), key=everything)
+        if is_playing:
+            await site.call("POST", "/v1/tickets", duel("bob"), key=everything)
+        body = {"queues": ["ranked"], "players": [{"id": "ann"}]}
+        reply = await site.call("POST", "/v1/tickets", [body] if is_many else body, key=ranks)
+        (answer,) = reply.body if is_many else (reply.body,)
+        status = answer["status"] if is_many else reply.status
+        assert (status, answer["error"]) == (409, "already_waiting")
+        assert made.body["id"] not in str(answer)
+        assert "s0-m1" not in str(answer)
+        known = await site.call("POST", "/v1/tickets", duel("ann"), key=everything)
+        assert known.status == (409 if is_playing else 200)
+
+    with_site(tmp_path, scene, queues=queues)
+
+
 def test_ticket_that_is_made_while_the_request_comes_in_is_foreign(tmp_path: Path) -> None:
     settings = {"player_attributes": ("mode",)}
     ranked = {"queues": ["ranked"], "players": [{"id": "ann"}], "attributes": {"mode": "fast"}}
