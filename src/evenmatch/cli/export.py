@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,12 +13,17 @@ from cyclopts import Parameter
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError
 from evenmatch.lab.export import Trace, anonymised, columns_of, read_trace
+from evenmatch.lab.rounding import alone
 from evenmatch.server.process import keep_files_private
 from evenmatch.sim.history import match_row
 from evenmatch.sim.parquet import write_parquet
 
 STEPS = 100
 KINDS = (".parquet", ".csv")
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula, or passes over before one."""
+NUMBERS = re.compile(r"[+-]?[\d.e|+-]+", re.ASCII)
+"""A number, or one for each player of a party."""
 
 
 def export(
@@ -42,7 +48,8 @@ def export(
         data: The server's data directory.
         out: The file of arrivals, .parquet or .csv; T.parquet gets T.matches.jsonl beside it.
         anonymise: Put hashes under a random key in the place of ids and texts, and drop attributes
-            that no queue compares. Instants, sizes, queues, sides, roles, regions and numbers stay.
+            that no queue compares; ratings and other numbers are rounded. Instants, sizes, queues,
+            sides, roles, regions and latencies stay.
         shard: Which shard of the journal.
     """
     if data is None or out is None:
@@ -73,8 +80,12 @@ def export(
         print(
             "Ids and texts are hashes under a key that nobody has; attributes that no queue "
             "compares and all assignments are left out. Instants, party sizes, queues, sides, "
-            "roles, regions and numbers are as they were."
+            "roles, regions and latencies are as they were; ratings and other numbers are rounded."
         )
+        only, rated = alone([each.ticket for each in trace.arrived.values()])
+        if rated:
+            has = "is the only one with their rating" if only == 1 else "each have one of their own"
+            print(f"Of {rated:,} players with a rating {only:,} {has}.")
 
 
 def _read(data: Path, shard: str) -> Trace:
@@ -96,6 +107,17 @@ def _write(out: Path, columns: dict[str, list[Any]]) -> None:
         return
     with out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(columns)
+        writer.writerow([_harmless(name) for name in columns])
         for row in zip(*columns.values(), strict=True):
-            writer.writerow(["" if cell is None else cell for cell in row])
+            writer.writerow(["" if cell is None else _harmless(cell) for cell in row])
+
+
+def _harmless(cell: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula; ids come from players.
+
+    >>> _harmless("=1+1"), _harmless("-5.5"), _harmless(-5.5), _harmless("ann")
+    ("'=1+1", '-5.5', -5.5, 'ann')
+    """
+    if not isinstance(cell, str) or not cell.startswith(FORMULAS):
+        return cell
+    return cell if NUMBERS.fullmatch(cell) else f"'{cell}"

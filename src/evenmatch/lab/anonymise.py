@@ -4,8 +4,9 @@
   so that rules such as `same`, `avoid` and `household_limit` still mean the same.
 - The key is random and is never stored, so nobody can try ids until one fits.
 - Attributes that no queue compares are dropped: they may be anything.
-- What stays is what matchmaking needs: instants, sizes, queues, sides, roles, names of regions, and
-  numbers such as ratings and latencies. A rare number may still point to a person.
+- What stays is what matchmaking needs: instants, sizes, queues, sides, roles, names of regions,
+  latencies, and ratings and other numbers, rounded (`rounding.py`). A rare one may still point to a
+  person.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from evenmatch.journals.reading import (
     shards_of,
 )
 from evenmatch.lab.anonymise import Disguise
+from evenmatch.lab.rounding import Rounding
 from evenmatch.model.events import Accepted, Cancelled, Event, Matched
 from evenmatch.model.inputs import Configure, Enqueue, Input
 from evenmatch.model.match import Match
@@ -105,11 +106,17 @@ def _take(trace: Trace, given: Input, events: Iterable[Event]) -> None:
 
 
 def anonymised(trace: Trace) -> Trace:
-    """Return a trace without names; see `anonymise.py`."""
+    """Return a trace without names or exact numbers; see `anonymise.py` and `rounding.py`."""
     people = {p.id for arrived in trace.arrived.values() for p in arrived.ticket.players}
     disguise = Disguise(trace.queues, people)
+    rounding = Rounding([each.ticket for each in trace.arrived.values()])
     hidden = [
-        Arrived(disguise.hide(each.id), each.at, disguise.ticket(each.ticket), each.leaves_at)
+        Arrived(
+            disguise.hide(each.id),
+            each.at,
+            disguise.ticket(rounding.ticket(each.ticket)),
+            each.leaves_at,
+        )
         for each in trace.arrived.values()
     ]
     return Trace(

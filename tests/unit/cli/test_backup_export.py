@@ -1,8 +1,11 @@
 """`backup` and `export` as they are called, on the journal of an engine that has played."""
 
 import asyncio
+import csv
 import json
 import os
+import random
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -152,6 +155,58 @@ def test_anonymised_trace_plays_alike_and_names_nobody(
     assert (match["at"], match["quality"]) == (known["at"], known["quality"])
     assert match["tickets"] == known["tickets"]
     assert "latency.eu" in text
+
+
+def test_ratings_of_an_anonymised_trace_are_shared_and_it_is_told_how_many_are_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn = random.Random(1)
+    people = [person(f"p{number}", drawn.gauss(1500.0, 300.0)) for number in range(1_000)]
+    crowd = tuple([NewTicket((p,), ("squads",), {"mode": p.id}) for p in people])
+    engine = Engine(lambda queue: parse_policy(queue.policy))
+    records = [engine.step(each) for each in (INPUTS[0], Enqueue(1.0, crowd))]
+
+    async def write() -> None:
+        journal = SqliteJournal.open(tmp_path / "data")
+        epoch = await journal.lease("s0", "local", 60.0)
+        await journal.append("s0", "local", epoch, 1, records)
+        await journal.close()
+
+    asyncio.run(write())
+    assert (
+        main(["export", str(tmp_path / "data"), "--out", str(tmp_path / "t.csv"), "--anonymise"])
+        == 0
+    )
+    told = capsys.readouterr().out
+    with (tmp_path / "t.csv").open(newline="") as file:
+        ratings = [row["rating"] for row in csv.DictReader(file)]
+    shared = Counter(ratings)
+    alone = sum(shared[rating] == 1 for rating in ratings)
+    assert f"Of 1,000 players with a rating {alone} each have one of their own." in told
+    # Without rounding everybody is alone with theirs.
+    assert alone < 100
+    assert all(float(rating) % 5.0 == 0.0 for rating in ratings)
+
+
+def test_no_cell_is_a_formula(tmp_path: Path) -> None:
+    ids = ("=cmd|' /C calc'!A0", "@SUM(A1)", "+1+cmd", "-x", "ann")
+    journal = tmp_path / "data"
+    engine = Engine(lambda queue: parse_policy(queue.policy))
+    alone = [NewTicket((person(each, -5.5),), ("squads",), {"mode": "a"}) for each in ids]
+    records = [engine.step(each) for each in (INPUTS[0], Enqueue(1.0, tuple(alone)))]
+
+    async def write() -> None:
+        opened = SqliteJournal.open(journal)
+        epoch = await opened.lease("s0", "local", 60.0)
+        await opened.append("s0", "local", epoch, 1, records)
+        await opened.close()
+
+    asyncio.run(write())
+    assert main(["export", str(journal), "--out", str(tmp_path / "t.csv")]) == 0
+    with (tmp_path / "t.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["player"][:1] for row in rows] == ["'", "'", "_", "'", "a"]
+    assert {row["rating"] for row in rows} == {"-5.5"}
 
 
 def test_two_anonymised_exports_have_no_id_in_common(tmp_path: Path, data: Path) -> None:
