@@ -20,6 +20,7 @@ STEPS = Steps(
     leave=group_price.leave,
     samples=group_price.SAMPLES,
     learnt=(price.RATE_NOW, price.LAST, price.GUESS),
+    look=price.LOOK,
 )
 KINDS = ("spread", "same")
 """Kinds of rules between more than two players."""

@@ -20,6 +20,7 @@ STEPS = Steps(
     leave=price.forget,
     samples=price.SAMPLES,
     learnt=(price.RATE_NOW, price.LAST, price.GUESS),
+    look=price.LOOK,
 )
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
+from evenmatch.cost.expansion import round_up
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Queue
@@ -44,6 +45,10 @@ from evenmatch.solvers.steps.waiting import (
 
 SLOTS = 64
 """Room of a new pool; it doubles when it is full."""
+PAIRS_A_TURN = 400_000
+"""Pairs that those who come back after a restart are compared with at one instant."""
+TURN = 0.05
+"""Seconds between two such instants."""
 SAMPLED = 128
 """Arrivals that a newcomer is compared with at the most, to learn from."""
 
@@ -59,6 +64,7 @@ class Steps(msgspec.Struct, frozen=True):
         leave: (waiting, slot): let a ticket go that was not matched here.
         samples: How many of the last arrivals are remembered.
         learnt: Which numbers the steps change, beside parameters.
+        look: The mark that says when a player looks around at all others; None if they never do.
     """
 
     kind: int
@@ -68,6 +74,7 @@ class Steps(msgspec.Struct, frozen=True):
     leave: Callable[[Waiting, int], None]
     samples: int = 1
     learnt: tuple[int, ...] = ()
+    look: int | None = None
 
 
 def make_pool(
@@ -186,6 +193,8 @@ class StepMatcher(NoJobs):
         # While tickets come back: the slots of those who have, and who waits for which partner.
         self.evaluations = 0
         self._recalled: dict[int, int] = {}
+        # Who has come back since the last decision, and has to look around: slot and sequence.
+        self._back: list[tuple[int, int]] = []
         self._expecting: dict[int, list[int]] = {}
         if memory:
             self._restore(memory)
@@ -213,8 +222,24 @@ class StepMatcher(NoJobs):
             self._steps.arrive(waiting, slot, entry.enqueued_at)
         elif entry.sequence in self._known:
             self._recall(entry.sequence, slot, now)
+            return
         else:
             self._steps.come_back(waiting, slot, now)
+        if entry.enqueued_at < now and self._steps.look is not None:
+            self._back.append((slot, entry.sequence))
+
+    def _take_turns(self, look: int, now: float) -> None:
+        """Let those who have come back after a restart look around a few at a time.
+
+        They looked at each other when they came, so there is hardly anything to find; and each look
+        is at all who wait: a hundred thousand at one instant would take minutes.
+        """
+        marks, links = self._waiting[1], self._waiting[2]
+        for count, (slot, sequence) in enumerate(self._back):
+            turn = count * len(self._tickets) // PAIRS_A_TURN
+            if turn and slot in self._tickets and links[SEQUENCE, slot] == sequence:
+                marks[look, slot] = round_up(now + turn * TURN)
+        self._back.clear()
 
     def leave(self, entry_id: str, now: float) -> None:
         """Forget a ticket."""
@@ -230,6 +255,8 @@ class StepMatcher(NoJobs):
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Let the steps make the matches of this instant."""
         self._end_return(now)
+        if self._back and self._steps.look is not None:
+            self._take_turns(self._steps.look, now)
         waiting, out = self._waiting, self._out
         self.evaluations += len(self._tickets) ** 2
         found = int(self._steps.decide(waiting, now, fired, out))
