@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from itertools import islice
+from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from evenmatch.cost.objective import Objective, weights_of
+from evenmatch.cost.pair_table import PairTable
+from evenmatch.cost.scale import Floats
 from evenmatch.cost.values import scaled_numbers
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
@@ -145,6 +148,9 @@ class PeriodicMatcher(NoJobs):
         self, queue: Queue, rounds_of: int | None, criterion: Criterion | None, memory: Memory
     ) -> None:
         self._objective = Objective(queue)
+        self._pairs = PairTable(self._objective.rules)
+        # What is sorted by and what the rules say of pairs, by ticket: a flush reads columns.
+        self._rows: dict[str, tuple[float, ...]] = {}
         self._queue = queue.name
         self._k = queue.format.k
         self._price = queue.price
@@ -169,6 +175,9 @@ class PeriodicMatcher(NoJobs):
             self._forget()
         last = next(reversed(self._pool.values()), None)
         self._pool[entry.id] = entry
+        by = self._criterion
+        value = 0.0 if by is None else scaled_numbers(by, self._queue, entry)[0]
+        self._rows[entry.id] = (value, *self._pairs.row(entry))
         if entry.sequence > max(self._newest, self._known_to):
             self._arrive(entry.enqueued_at)
         self._newest = max(self._newest, entry.sequence)
@@ -180,7 +189,8 @@ class PeriodicMatcher(NoJobs):
     def leave(self, entry_id: str, now: float) -> None:
         """Forget a ticket."""
         del now
-        self._pool.pop(entry_id, None)
+        if self._pool.pop(entry_id, None) is not None:
+            del self._rows[entry_id]
 
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Flush when an arrival fills the pool or the longest waiting ticket is overdue."""
@@ -231,15 +241,30 @@ class PeriodicMatcher(NoJobs):
         count = len(self._pool) - len(self._pool) % self._k
         tickets = list(islice(self._pool.values(), count))
         self.evaluations += 2 * count
-        by = self._criterion
-        if by is not None:
-            tickets.sort(key=lambda ticket: scaled_numbers(by, self._queue, ticket)[0])
+        if not count:
+            return ()
+        rows = np.array([self._rows[ticket.id] for ticket in tickets])
+        order = np.argsort(rows[:, 0], kind="stable")
         groups = []
-        for start in range(0, count, self._k):
-            group = sorted(tickets[start : start + self._k], key=lambda t: t.age_key)
+        # Columns tell of most groups that a rule keeps apart that it does; they are never late.
+        for start in np.flatnonzero(self._early(rows[order, 1:]) <= now).tolist():
+            places = order[start * self._k : (start + 1) * self._k].tolist()
+            group = sorted([tickets[place] for place in places], key=lambda t: t.age_key)
             seating = self._objective.seat(group, now=now)
             if seating is not None and seating.ready_at <= now:
                 groups.append(Grouping(tuple(ticket.id for ticket in group)))
                 for ticket in group:
-                    del self._pool[ticket.id]
+                    del self._pool[ticket.id], self._rows[ticket.id]
         return tuple(groups)
+
+    def _early(self, rows: Floats) -> Floats:
+        """Return of each group of neighbours from when on its pairs may play, or earlier.
+
+        Args:
+            rows: Those of the rules, neighbours beside each other; shape (groups * k, columns).
+        """
+        seats = rows.reshape(-1, self._k, rows.shape[1]).transpose(2, 0, 1)
+        early: Floats = np.full(seats.shape[1], -math.inf)
+        for one, two in combinations(range(self._k), 2):
+            np.maximum(early, self._pairs.ready_at(seats[:, :, one], seats[:, :, two]), out=early)
+        return early

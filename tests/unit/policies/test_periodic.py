@@ -1,11 +1,14 @@
 """`periodic`: collect, sort along one criterion, cut."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenmatch.cost.objective import Objective
 from evenmatch.errors import ConfigError
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Criterion, Queue, Scale
@@ -286,3 +289,26 @@ def test_criterion_that_compares_no_numbers_is_none_to_sort_by() -> None:
     decision = enter(at_work, ticket("t4", 1800, at=4, sequence=4))
 
     assert groups(decision) == [("t2", "t3"), ("t1", "t4")]
+
+
+def test_flush_judges_only_groups_that_the_rules_may_allow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged: list[int] = []
+    seat = Objective.seat
+
+    def counted(self: Objective, tickets: Sequence[Ticket], *args: Any, **more: Any) -> Any:
+        judged.append(len(tickets))
+        return seat(self, tickets, *args, **more)
+
+    monkeypatch.setattr(Objective, "seat", counted)
+    apart = rule(limit=1.0)
+    at_work = Periodic(rounds_of=1).matcher(queue(criteria=(RATING,), rules=(apart,)), seed=1)
+    for number in range(1, 201):
+        enter(at_work, ticket(f"t{number}", 10.0 * number, at=1.0, sequence=number))
+        assert at_work.decide(1.0).matches == ()
+    assert judged == []
+    enter(at_work, ticket("near", 1010.5, at=2.0, sequence=201))
+    (found,) = enter(at_work, ticket("odd", 9000.0, at=2.0, sequence=202)).matches
+    assert found.tickets == ("t101", "near")
+    assert judged == [2]
