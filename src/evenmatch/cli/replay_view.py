@@ -55,6 +55,11 @@ def _redecided(found: Redecided) -> Iterable[str]:
         yield "all of it is decided the same from the inputs alone"
     else:
         yield from _difference(found.found)
+    for first, last in found.skipped:
+        yield (
+            f"records {first:,} to {last:,} were not compared: they follow a difference, and the "
+            "replay went on after them"
+        )
 
 
 def _difference(found: Found) -> Iterable[str]:
@@ -132,6 +137,7 @@ def redecided_as_json(found: Redecided) -> dict[str, Any]:
         "matches": found.matches,
         "starts": found.starts,
         "same": difference is None,
+        "skipped": found.skipped,
         "difference": difference,
     }
 

@@ -308,6 +308,30 @@ def test_a_difference_after_a_restart_says_that_it_may_be_the_reason(tmp_path: P
     )
 
 
+@pytest.mark.parametrize("has_snapshot", [True, False])
+def test_after_a_difference_a_replay_goes_on_where_the_state_is_known(
+    has_snapshot: bool, tmp_path: Path
+) -> None:
+    rng = random.Random(3)
+    world = a_duel().start()
+    world.hand_in(*some_players(rng, 10, since=world.engine.tables.now + 1))
+    changed = [r.sequence for r in world.records if isinstance(r.events[-1], Matched)][-1]
+    world.hand_in(*some_players(rng, 10, since=world.engine.tables.now + 1))
+    if has_snapshot:
+        world.stop()
+    between = len(world.records)
+    world.start()
+    world.hand_in(*some_players(rng, 20, since=world.engine.tables.now + 1))
+    data = world.write(tmp_path)
+    rewrite(data, [with_quality(world.records[changed - 1], 0.25)])
+    told = redecided(data)
+    assert told.found is not None
+    assert told.found.difference.record.sequence == changed
+    assert told.skipped == [(changed, between)]
+    assert told.records == len(world.records) - (between - changed + 1)
+    assert told.starts[-1] == between + 1
+
+
 def test_a_replay_begins_with_the_oldest_snapshot_where_records_are_deleted(tmp_path: Path) -> None:
     world = a_duel().stop()
     covered = len(world.records)

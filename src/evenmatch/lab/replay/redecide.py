@@ -54,6 +54,8 @@ class Redecided(msgspec.Struct):
         matches: Matches made in them.
         starts: Records before which the server was started again.
         found: The first difference, if there is one.
+        skipped: First and last of the records that were not compared, because they follow a
+            difference: the replay went on from the next snapshot or the next start.
     """
 
     shard: str
@@ -64,6 +66,11 @@ class Redecided(msgspec.Struct):
     matches: int = 0
     starts: list[int] = []
     found: Found | None = None
+    skipped: list[tuple[int, int]] = []
+
+
+class _Senseless(Exception):
+    """A record says what cannot have happened, so nobody knows the state after it."""
 
 
 class _Tried(msgspec.Struct):
@@ -79,7 +86,7 @@ class _Tried(msgspec.Struct):
 
 
 def redecide(source: Source, say: Say) -> Redecided:
-    """Decide all records again, up to the first difference.
+    """Decide all records again; after a difference go on where the journal tells the state.
 
     Args:
         source: The journal.
@@ -101,6 +108,7 @@ class _Again:
         self._source = source
         self._say = say
         self.told = Redecided(source.shard, source.begin)
+        self._counted = source.begin - 1
 
     def run(self) -> Redecided:
         source, told = self._source, self.told
@@ -109,17 +117,51 @@ class _Again:
         for begin, end in _stretches(source):
             if begin > source.begin:
                 told.starts.append(begin)
-            best = self._best(begin, end, tables, choices)
-            if best.difference is not None:
-                reasons = tuple(_reasons(source, begin, best))
-                told.found = Found(best.difference, best.wall, reasons)
+            try:
+                tables, learnt = self._stretch(begin, end, tables, choices)
+            except _Senseless:
+                told.skipped[-1] = told.skipped[-1][0], source.last
                 break
-            # As a snapshot holds them.
-            learnt = msgspec.json.decode(msgspec.json.encode(best.engine.memories()))
-            tables = best.engine.tables
             choices = _unlike(source.memories_before(end + 1), learnt, kept, {})
             kept = choices[0]
         return told
+
+    def _stretch(
+        self, begin: int, end: int, tables: Tables, choices: list[Memories]
+    ) -> tuple[Tables, Memories | None]:
+        """Decide what one process wrote; after a difference, go on from its next snapshot.
+
+        Returns:
+            The state at the end, and what the matchers knew then, if they came as far.
+        """
+        source, told, first = self._source, self.told, begin
+        while True:
+            best = self._best(first, end, tables, choices)
+            if best.difference is None:
+                # As a snapshot holds them.
+                learnt = msgspec.json.decode(msgspec.json.encode(best.engine.memories()))
+                return best.engine.tables, learnt
+            if told.found is None:
+                reasons = tuple(_reasons(source, begin, best))
+                told.found = Found(best.difference, best.wall, reasons)
+            missed = best.difference.record.sequence
+            again = source.beginning_within(missed, end)
+            told.skipped.append((missed, end if again is None else again.tables.sequence))
+            if again is None:
+                return self._folded(first, end, tables), None
+            first, choices = again.tables.sequence + 1, [again.memories]
+            tables = again.tables.shallow_copy()
+
+    def _folded(self, begin: int, end: int, tables: Tables) -> Tables:
+        """Return the state after records, whatever would be decided now."""
+        engine = new_engine(self._source.shard)
+        engine.tables = tables.shallow_copy()
+        for entry in self._source.entries(begin, end):
+            try:
+                engine.apply(entry.record)
+            except (AssertionError, LookupError) as error:
+                raise _Senseless from error
+        return engine.tables
 
     def _best(self, begin: int, end: int, tables: Tables, choices: list[Memories]) -> _Tried:
         """Return the best of a stretch's tries: one without a difference, or with the latest."""
@@ -144,8 +186,9 @@ class _Again:
     def _count(self, record: Record) -> None:
         """Count a record that is decided the same, unless an earlier try came as far."""
         source, told = self._source, self.told
-        if record.sequence - source.begin < told.records:
+        if record.sequence <= self._counted:
             return
+        self._counted = record.sequence
         told.records += 1
         told.inputs[kind_of(record)] += 1
         told.tickets += sum(type(event) is Accepted for event in record.events)

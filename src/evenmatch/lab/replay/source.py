@@ -76,6 +76,15 @@ class Source:
             "holds what came of them: restore a copy of the journal"
         )
 
+    def beginning_within(self, sequence: int, end: int) -> Beginning | None:
+        """Return the first snapshot from a record on, before another one; None if none is kept."""
+        for at, state in self._snapshots.items():
+            if sequence <= at < end:
+                after = (entry.record for entry in self.entries(at + 1, end))
+                found = beginning(decode_snapshot(state), after)
+                return found if found.tables.sequence < end else None
+        return None
+
     @property
     def tables(self) -> Tables:
         """Return the state in which a replay begins, as a copy."""
