@@ -14,11 +14,19 @@ from time import perf_counter
 
 from tests.attack.descriptors import descriptors
 from tests.attack.files import files
+from tests.attack.inputs import config, repair, restart
 from tests.attack.overload import overload
 from tests.attack.report import Row, table
 
 Attack = Callable[[Path, float], list[Row]]
-ATTACKS: dict[str, Attack] = {"overload": overload, "descriptors": descriptors, "files": files}
+ATTACKS: dict[str, Attack] = {
+    "overload": overload,
+    "descriptors": descriptors,
+    "files": files,
+    "repair": repair,
+    "config": config,
+    "restart": restart,
+}
 SECONDS = 8.0
 
 
