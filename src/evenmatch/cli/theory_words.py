@@ -20,9 +20,9 @@ _BY_FORMULA: Mapping[str, Mapping[str, str]] = {
         "brackets": "brackets per criterion that multi_queue_cost is for",
     },
     "floor": {
-        "cost_per_match": "no policy without foreknowledge costs less, per match",
+        "cost_per_match": "no policy without foreknowledge costs less, per match (proved)",
         "cost_per_player": "the same per player, half of it",
-        "error_per_match": "by which the true floor may be lower, estimated",
+        "error_per_match": "at most so much above it lies what a known policy costs",
     },
     "wu": {
         "greedy_cost": "of matching who comes first, per player",
