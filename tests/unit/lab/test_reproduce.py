@@ -14,7 +14,6 @@ import pytest
 from evenmatch import simulate
 from evenmatch.errors import ConfigError
 from evenmatch.lab.reproduce import ahead, formulas, runs, table3
-from evenmatch.lab.reproduce.exact import greedy_cost_exact
 from evenmatch.lab.reproduce.folder import write_folder
 from evenmatch.lab.reproduce.measure import Task, mean_of_ratios, measure, ratio
 from evenmatch.lab.reproduce.paper import Reproduction, parts_of, reproduce
@@ -58,24 +57,6 @@ def test_ramp_by_index_has_intervals_that_shrink_with_the_index() -> None:
     steps = np.diff(World(rate=1.0).draw(7)[0])
     rates = 6.0 * (np.arange(1, 1000) + 0.5) / 1000
     assert np.diff(times) == pytest.approx(steps / rates)
-
-
-@pytest.mark.parametrize(("k", "rate"), [(2, 1.0), (4, 1.0), (10, 3.0)])
-def test_exact_cost_of_greedy_equals_a_simulation(k: int, rate: float) -> None:
-    rng = np.random.default_rng(3)
-    count = 40_000
-    times = np.cumsum(rng.exponential(1.0 / rate, (count, k - 1)), axis=1)
-    coming = times <= 5.0
-    end = np.where(coming.all(axis=1), times[:, -1], 5.0)
-    waits = end + np.where(coming, end[:, None] - times, 5.0).sum(axis=1)
-    values = rng.random((count, k))
-    spread = np.where(coming.all(axis=1), np.ptp(values, axis=1), 1.0)
-    costs = k * spread + waits / 5.0
-    # Four standard errors: wrong once in 16,000 seeds.
-    allowed = 4.0 * costs.std() / np.sqrt(count)
-    assert greedy_cost_exact(k=k, rate=rate, wait_max=5.0) == pytest.approx(
-        costs.mean(), abs=allowed
-    )
 
 
 @pytest.mark.parametrize("spec", ["price", "greedy", "multi_queue:brackets=4"])
@@ -247,7 +228,7 @@ def test_printed_averages_lie_between_the_readings(table3_rows: list[Row]) -> No
 def test_every_row_has_the_promised_keys_and_its_command(table3_rows: list[Row]) -> None:
     for row in table3_rows:
         assert list(msgspec.to_builtins(row)) == ROW_KEYS
-        assert row.command == "evenmatch reproduce schlup --only schlup.table3 --quick --seed 0"
+        assert row.command == f"evenmatch reproduce schlup --only {row.id} --quick --seed 0"
 
 
 @pytest.fixture(scope="module")
