@@ -78,6 +78,11 @@ class Roster(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return tuple([seats - size for seats, size in zip(self.seats, sizes, strict=True)])
 
 
+def keeps_roster(queue: Queue) -> bool:
+    """Return whether matches of a queue keep a roster, so that they may be filled or void."""
+    return bool(queue.backfill or queue.allocation)
+
+
 def begin_roster(tables: Tables, match: Match, queue: Queue, tickets: Mapping[str, Ticket]) -> None:
     """Keep the roster of a new match where its queue asks for it, or let a match be filled.
 
@@ -100,7 +105,7 @@ def begin_roster(tables: Tables, match: Match, queue: Queue, tickets: Mapping[st
             fills=(*base.fills, match.id),
             open=None,
         )
-    elif match.extends is None and (queue.backfill or queue.allocation):
+    elif match.extends is None and keeps_roster(queue):
         tables.rosters[match.id] = Roster(
             match.queue,
             queue.format.players,
