@@ -13,7 +13,7 @@ import pytest
 
 from evenmatch import simulate
 from evenmatch.errors import ConfigError
-from evenmatch.lab.reproduce import ahead, formulas, runs, table3
+from evenmatch.lab.reproduce import ahead, curves, formulas, runs, table3
 from evenmatch.lab.reproduce.folder import write_folder
 from evenmatch.lab.reproduce.measure import Task, mean_of_ratios, measure, ratio
 from evenmatch.lab.reproduce.paper import Reproduction, parts_of, reproduce
@@ -31,6 +31,59 @@ ROW_KEYS += ["simulated", "half_width", "verdict", "scenario", "command"]
 def here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """Do the work in this process."""
     return [function(item) for item in items]
+
+
+@pytest.fixture(scope="module")
+def curve_findings() -> Findings:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(curves, "seeds", lambda effort, **_: range(3))
+        ids = ["schlup.figure2", "schlup.figure3"]
+        return reproduce("schlup", QUICK, ids, here).findings
+
+
+def test_figures_split_costs_into_criteria_and_time(curve_findings: Findings) -> None:
+    whole = {}
+    parts: dict[tuple[object, ...], list[float]] = {}
+    for row in curve_findings.rows:
+        if "parameter" not in row.params:
+            continue
+        key = tuple(row.params[name] for name in ("rate", "algorithm", "parameter"))
+        assert row.simulated is not None
+        if "figure" in row.params:
+            parts.setdefault(key, []).append(row.simulated)
+        else:
+            whole[key] = row.simulated
+    assert whole.keys() == parts.keys()
+    for key, (criteria, time) in parts.items():
+        assert criteria + time == pytest.approx(whole[key])
+    assert whole[(10.0, "A_DW", 0)] == whole[(10.0, "A_G", 0)] == whole[(10.0, "A_G", 10)]
+    assert whole[(10.0, "A_MQ", 1)] == whole[(10.0, "A_PM", 1)] == whole[(10.0, "A_G", 0)]
+    # Formula (2) has the two parts of A_G: 2/3 for the criteria, and 1 / (a wait_max) for time.
+    assert parts[(10.0, "A_G", 0)] == pytest.approx([2 / 3, 1 / 50], rel=0.06)
+
+
+def test_larger_parameter_trades_criteria_for_time(curve_findings: Findings) -> None:
+    trades = [row for row in curve_findings.rows if "what" in row.params]
+    assert len(trades) == 9
+    for row in trades:
+        if row.params["rate"] >= 10.0:
+            assert row.simulated is not None
+            assert row.printed is not None
+            assert row.simulated >= row.printed - 1
+
+
+def test_figures_have_a_line_for_greedy_and_a_plot_of_the_parts(curve_findings: Findings) -> None:
+    plots = {plot.name: plot for plot in curve_findings.plots}
+    assert plots.keys() == {
+        f"{name}{tail}"
+        for name in ("figure2-a10", "figure2-a13", "figure3-a1")
+        for tail in ("", "-parts")
+    }
+    lines = {line.name: line for line in plots["figure2-a10"].lines}
+    assert lines["A_G"].xs == (0.0, 10.0)
+    assert lines["A_DW"].xs[0] == 0.0
+    split = {line.name for line in plots["figure2-a10-parts"].lines}
+    assert {"A_G, time cost", "A_DW, criteria cost"} <= split
 
 
 # What is drawn, and what is measured
