@@ -187,13 +187,16 @@ def closed(tables: Tables, given: Input, event: Closed) -> None:
 def voided(tables: Tables, given: Input, event: Voided) -> None:
     """Fold that a match is void: its tickets wait again, as old as they were.
 
-    Who met whom in it stays remembered where queues ask for it.
+    It counts for no `pair_limit`. Who met whom in it stays remembered for `rematch`.
     """
     del given
     del tables.rosters[event.match]
     changed = tables.sequence + 1
     for match_id in (event.match, *event.fills):
         tables.finish(match_id)
+        match = tables.matches[match_id].match
+        for played in tables.played.values():
+            played.take_back(match)
         tables.matches[match_id] = replace(
             tables.matches[match_id], void=event.reason, voided=changed
         )
