@@ -140,7 +140,9 @@ class Exchange:
         self.token = token
         is_tls = parts.scheme == "https"
         self.tls = (tls or ssl.create_default_context()) if is_tls else None
+        # As in a URL: a host header that has an IPv6 address without brackets means another host.
         self._host = parts.hostname
+        self._authority = f"[{self._host}]" if ":" in self._host else self._host
         self._port = parts.port or (HTTPS_PORT if is_tls else 80)
         self._idle: list[Connection] = []
         self._turn = asyncio.Semaphore(connections_max)
@@ -194,8 +196,15 @@ class Exchange:
                 raise ServerUnreachable(f"no answer from {self.url}: {reason}") from None
 
     def encoded(self, request: Request, more: dict[str, str] | None = None) -> bytes:
-        """Return a request as it goes over a connection."""
-        lines = [f"{request.method} {request.path} HTTP/1.1", f"Host: {self._host}:{self._port}"]
+        """Return a request as it goes over a connection.
+
+        Raises:
+            ConfigError: A header would end its line and begin another one.
+        """
+        lines = [
+            f"{request.method} {request.path} HTTP/1.1",
+            f"Host: {self._authority}:{self._port}",
+        ]
         if request.body:
             lines += ["Content-Type: application/json", f"Content-Length: {len(request.body)}"]
         elif request.method in ("POST", "PUT", "PATCH"):
@@ -203,6 +212,9 @@ class Exchange:
         if request.key is not None:
             lines.append(f"Idempotency-Key: {request.key}")
         lines += [f"{name}: {value}" for name, value in {**self.credential, **(more or {})}.items()]
+        for line in lines:
+            if not line.isprintable():
+                raise ConfigError(f"a header is one line of printable text, got {line[:80]!r}")
         return "\r\n".join(lines).encode() + b"\r\n\r\n" + request.body
 
     @property

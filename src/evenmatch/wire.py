@@ -202,6 +202,8 @@ class CellWait(msgspec.Struct, frozen=True, gc=False):
 class QueueStats(msgspec.Struct, frozen=True, gc=False):
     """How a queue does: now, in the last minute of engine time, and since the server started.
 
+    A match that was called off is taken out of all figures again.
+
     `estimate` and `cells` say how long tickets will wait that come now; null and empty while too
     little is known.
     """

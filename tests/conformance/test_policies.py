@@ -47,6 +47,8 @@ SPECS = [
     "periodic:rounds_of=2",
     "periodic:rounds_of=5,sort=rating",
     "closest_random",
+    "sweep",
+    "sweep:every=3.3,limit=60,rate=5,limit_max=200",
     "closest_random:every=3,limit=100",
     "closest_random:every=3.3,limit=200,candidates=2",
     "adaptive_brackets",

@@ -8,7 +8,9 @@ import pytest
 
 from evenmatch.client import AsyncClient, Client, Retry, ServerRefused, ServerUnreachable
 from evenmatch.errors import ConfigError
+from evenmatch.exchange import Exchange, Request
 from evenmatch.model.ticket import Player
+from evenmatch.server.app import Hosts
 from evenmatch.wire import CreateTicket
 
 CREATED = (201, b'{"id":"s0-1","state":"waiting","queues":["duel"],"enqueued_at":1.0}')
@@ -202,3 +204,29 @@ def test_client_without_a_loop_says_the_same() -> None:
         assert not client.healthz()
         with pytest.raises(ServerUnreachable):
             client.get("s0-1")
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://[::1]:8080", "[::1]:8080"),
+        ("https://[2001:db8::7]", "[2001:db8::7]:443"),
+        ("http://127.0.0.1:8080/", "127.0.0.1:8080"),
+    ],
+)
+def test_host_header_says_an_address_as_the_url_does(url: str, host: str) -> None:
+    lines = Exchange(url).encoded(Request("GET", "/health")).decode().split("\r\n")
+    assert f"Host: {host}" in lines
+    is_here = "::1" in url or "127" in url
+    assert Hosts(()).admit(host.encode()) == is_here
+
+
+@pytest.mark.parametrize("key", ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\x00b", "a\x85b"])
+def test_idempotency_key_cannot_begin_another_header(key: str) -> None:
+    async def scene(client: AsyncClient) -> None:
+        with pytest.raises(ConfigError, match="a header is one line of printable text"):
+            await client.create(ADA, key=key)
+
+    script = Script(CREATED)
+    play(script, scene)
+    assert not script.asked, "nothing was sent"

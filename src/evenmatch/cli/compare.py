@@ -40,8 +40,8 @@ def compare(
 ) -> None:
     """Play a scenario under several policies that meet the same arrivals.
 
-    Where theory knows it, the floor is added: the least that any policy without foreknowledge
-    costs (one queue of duels, one uniform criterion, a constant rate).
+    Where theory knows one, the floor is added: a proved cost that no policy without foreknowledge
+    can undercut (one queue of duels, one uniform criterion, a constant rate).
 
     For example:
 

@@ -36,8 +36,9 @@ def export(
 ) -> None:
     """Write the arrivals of a server as a file that simulate plays, and its matches beside it.
 
-    The server may run meanwhile. What keep_days let go is not there any more. Nobody but you may
-    read the files, since players are in them: chmod those that you want to share.
+    The server may run meanwhile. What keep_days let go is not there any more; matches that were
+    called off are left out. Nobody but you may read the files, since players are in them: chmod
+    those that you want to share.
 
     For example:
 
@@ -68,7 +69,7 @@ def export(
     try:
         _write(out, columns)
         with beside.open("w", encoding="utf-8") as file:
-            for match in trace.matches:
+            for match in trace.matches.values():
                 file.write(json.dumps(match_row(match)) + "\n")
     except OSError as error:
         raise ConfigError(f"{error.filename} cannot be written: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +14,7 @@ from evenmatch.cli.options import Whole
 from evenmatch.cli.output import console, print_json
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.reproduce.paper import Reproduction
+from evenmatch.lab.reproduce.paper import Failure, Reproduction
 from evenmatch.lab.reproduce.row import Effort
 
 SEED_MAX = 2**62
@@ -28,8 +29,10 @@ def reproduce(
     out: Path | None = None,
     seed: Whole = 0,
     only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
-) -> None:
+) -> int:
     """Do a paper again: each of its statements beside what is computed and simulated.
+
+    Parts that fail are named on standard error; the others are printed, and the exit code is 1.
 
     For example:
 
@@ -62,6 +65,15 @@ def reproduce(
         print_json(done.as_json())
     else:
         _print(done, out)
+    return _tell_failures(done.failures)
+
+
+def _tell_failures(failures: Sequence[Failure]) -> int:
+    """Say which rows are missing and why; return the exit code."""
+    for each in failures:
+        print(each.trace, end="", file=sys.stderr)
+        print(f"evenmatch: {', '.join(each.ids)} failed: {each.error}", file=sys.stderr)
+    return 1 if failures else 0
 
 
 def _check_folder(out: Path) -> None:

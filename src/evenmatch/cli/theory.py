@@ -66,8 +66,8 @@ def theory(
             `two_v_two` with parties, `sides`, `zones`, and duels on any `graph` of classes, with
             `graph_laws` for quantiles. Rules: who gains by `flexibility`, where to set
             `zone_cuts`. Stability: `team_stability`, `role_stability`. Skill against waiting:
-            `wu`, `skill_mdp`, `recommend_window`. Costs per match: `schlup`, and `floor`, the
-            least that any policy without foreknowledge pays.
+            `wu`, `skill_mdp`, `recommend_window`. Costs per match: `schlup`, and `floor`,
+            below which no policy without foreknowledge comes.
         settings: Texts key=value; an unknown key is answered with those that are allowed.
             Lists are a,b,c; `file=F.json` names a file where a model needs more than a line.
         as_json: Print one JSON object and nothing else.

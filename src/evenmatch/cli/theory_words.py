@@ -9,9 +9,10 @@ from evenmatch.cli.theory_text import MEANINGS
 _BY_FORMULA: Mapping[str, Mapping[str, str]] = {
     "schlup": {
         "greedy_cost": "criteria and waiting, per match, where who fits is matched at once",
-        "periodic_cost": "the same in rounds of rounds_of matches, sorted",
+        "greedy_cost_exact": "the same with bots at the deadline, exact",
+        "periodic_cost": "as greedy_cost, in rounds of rounds_of matches, sorted",
         "n_opt": "tickets per round that cost least",
-        "multi_queue_cost": "the same in brackets by criterion",
+        "multi_queue_cost": "as greedy_cost, in brackets by criterion",
         "r_opt": "brackets per criterion that cost least",
         "bot_probability": "that a match has a bot, as too few came in time",
         "bot_probability_bracket": "the same in one of the brackets",
@@ -20,9 +21,9 @@ _BY_FORMULA: Mapping[str, Mapping[str, str]] = {
         "brackets": "brackets per criterion that multi_queue_cost is for",
     },
     "floor": {
-        "cost_per_match": "no policy without foreknowledge costs less, per match",
+        "cost_per_match": "no policy without foreknowledge costs less, per match (proved)",
         "cost_per_player": "the same per player, half of it",
-        "error_per_match": "by which the true floor may be lower, estimated",
+        "error_per_match": "at most so much above it lies what a known policy costs",
     },
     "wu": {
         "greedy_cost": "of matching who comes first, per player",

@@ -2,8 +2,9 @@
 
 What a player remembers is an attribute of the ticket (`meetings` unless the queue names another):
 a map from player id to how many matches the two have had within the last `within` seconds. The
-engine fills it in when the ticket is accepted. Of two memories that differ the larger counts, so
-nobody evades the rule by forgetting.
+engine fills it in when the ticket is accepted, and anew while it waits whenever a match is so long
+ago that it counts no more. Of two memories that differ the larger counts, so nobody evades the
+rule by forgetting.
 
 The gap between two players is the number of matches that they would have had with this one, so the
 limit is what one reads: with `limit = 2` a third match is refused.

@@ -15,8 +15,8 @@ from evenmatch.engine.pool import Pool
 from evenmatch.errors import PolicyError
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Format
-from evenmatch.model.ticket import Ticket, attribute_of
-from evenmatch.policies.base import Grouping, Policy
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Grouping
 
 by_age = attrgetter("enqueued_at", "sequence")
 NOWHERE = Venue()
@@ -117,17 +117,8 @@ def describe(
         latency_delta=venue.delta,
         hosts=venue.hosts,
         off_side=None if form.insisted == form.sides else off_side(form.sides, seating.teams),
-        wide=is_wide(pool.policy, seating.teams),
+        wide=pool.is_wide(seating.teams),
     )
-
-
-def is_wide(policy: Policy, teams: Teams) -> bool:
-    """Return whether a policy calls a duel wide, by what it knows as `is_wide`."""
-    says = getattr(policy, "is_wide", None)
-    if says is None or [len(team) for team in teams] != [1, 1]:
-        return False
-    ratings = [attribute_of(t, t.players[0], "rating") for (t,) in teams]
-    return all(isinstance(each, float | int) for each in ratings) and bool(says(*ratings))
 
 
 def off_side(sides: tuple[str, ...], teams: Teams) -> tuple[str, ...] | None:

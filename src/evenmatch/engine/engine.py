@@ -31,6 +31,7 @@ from evenmatch.engine.lookup import find_match, find_ticket
 from evenmatch.engine.outcomes import Outcomes
 from evenmatch.engine.pool import Pool, in_turn, order_of_queues
 from evenmatch.engine.records import Record, changes_state
+from evenmatch.engine.recounts import Recounts
 from evenmatch.engine.rosters import Roster
 from evenmatch.engine.rows import KeptMatch, TicketView
 from evenmatch.engine.tables import Tables
@@ -98,6 +99,7 @@ class Engine:
         self._wakeup: float | None = None
         # The instant whose deadlines were left to the advance after this one.
         self._put_off_at = -math.inf
+        self._recounts = Recounts(self._house)
         self._steps: dict[type, Callable[..., None]] = {
             Accept: self._acceptance.accept,
             Advance: self._advance,
@@ -140,7 +142,9 @@ class Engine:
         """Return the instant of the next timer or deadline; inf if nothing is due ever."""
         if self._wakeup is None:
             house = self._house
-            self._wakeup = min(house.next_due(), max(self._outcomes.next(), house.now))
+            self._wakeup = min(
+                house.next_due(), max(self._outcomes.next(), house.now), self._recounts.next()
+            )
         return self._wakeup
 
     @property
@@ -170,6 +174,7 @@ class Engine:
             return Record(0, given, events)
         record = Record(house.tables.sequence + 1, given, events)
         house.tables.seal(record)
+        self._recounts.hear(events)
         assert house.tables.counts_add_up(), "I3: a ticket was lost or counted twice"
         return record
 
@@ -209,6 +214,7 @@ class Engine:
             self._outcomes.watch(kept)
         self._acceptance.resume()
         self._backfill.resume()
+        self._recounts.resume()
         for pool in self.pools.values():
             pool.wake_at = house.now
 
@@ -309,10 +315,11 @@ class Engine:
     def _advance(self, given: Advance) -> None:
         house, now = self._house, given.now
         house.release_due()
+        recounted = self._recounts.fire(now)
         self._acceptance.fire(now)
         self._backfill.fire(now)
         overdue = house.deadlines.take_due(now)
-        names = {entry[4] for entry in overdue} | house.dirty.keys()
+        names = {entry[4] for entry in overdue} | house.dirty.keys() | recounted
         due = [name for name, pool in house.pools.items() if pool.wake_at <= now or name in names]
         house.decide(due, fired=True)
         if self._put_off_at < now and any(type(event) is JobAsked for event in house.events):

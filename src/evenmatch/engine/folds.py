@@ -82,13 +82,14 @@ def _left_queue(tables: Tables, given: Input, event: LeftQueue) -> None:
 
 
 def _updated(tables: Tables, given: Input, event: Updated) -> None:
-    assert isinstance(given, Update)
     row = tables.waiting[event.ticket]
-    ticket = refreshed(row.ticket, given, event.percentiles)
+    # Without an update, matches have become too old to count for a limit.
+    ticket = row.ticket
+    if isinstance(given, Update):
+        ticket = refreshed(ticket, given, event.percentiles)
     queues = [tables.queues[name] for name in row.queues]
     if played := tables.played.get(queues[0].group):
-        # Newer facts do not undo what was counted when the ticket came.
-        players = with_counts(ticket, ticket.players, queues, played, ticket.enqueued_at)
+        players = with_counts(ticket, ticket.players, queues, played, given.now)
         ticket = replace(ticket, players=players)
     tables.waiting[event.ticket] = replace(row, ticket=ticket, changed=tables.sequence + 1)
 

@@ -1,6 +1,7 @@
 """What one world did for its tickets: a fold of records into sums that can be compared.
 
-The live world, a shadow's, and those of a replay are counted by the same code.
+The live world, a shadow's, and those of a replay are counted by the same code. A match that is
+called off is taken out of the sums again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from evenmatch.engine.recall import Recall, remove_last
 from evenmatch.engine.records import Record
 from evenmatch.engine.rows import Waiting
 from evenmatch.model.events import (
@@ -24,6 +26,7 @@ from evenmatch.model.events import (
 )
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
+from evenmatch.model.queue import Queue
 
 
 class _Known(msgspec.Struct, frozen=True, gc=False):
@@ -60,21 +63,30 @@ class Sums(msgspec.Struct):
     expired: int = 0
 
 
+class _Counted(msgspec.Struct, frozen=True, gc=False):
+    """What a match added to the sums of its queue: the match, and (wait, players) of tickets."""
+
+    match: Match
+    waits: tuple[tuple[float, int], ...]
+
+
 class Ledger:
     """The sums of all queues of one world.
 
     Args:
         rows: The tickets that wait at the start.
-        first_queue: Where a ticket waits that names no queue.
+        queues: As they are configured at the start.
         waits_most: Players whose waits are kept, the last ones; None keeps all.
     """
 
     def __init__(
-        self, rows: Iterable[Waiting], first_queue: str, *, waits_most: int | None = None
+        self, rows: Iterable[Waiting], queues: Iterable[Queue], *, waits_most: int | None = None
     ) -> None:
+        configured = list(queues)
         self._queues: dict[str, Sums] = {}
         self._known: dict[str, _Known] = {}
-        self._first_queue = first_queue
+        self._recall: Recall[_Counted] = Recall(configured)
+        self._first_queue = configured[0].name if configured else ""
         self._waits_most = waits_most
         for row in rows:
             ticket = row.ticket
@@ -108,12 +120,17 @@ class Ledger:
         elif isinstance(event, LeftQueue):
             self._leave_queue(event.ticket, event.queue)
         elif isinstance(event, Voided):
+            for counted in self._recall.take_back(event):
+                self._take_back(counted)
             for ticket in event.tickets:
                 known = _Known(ticket.queues, ticket.enqueued_at, ticket.size)
                 self._enter(ticket.id, known)
         elif isinstance(event, Configured):
             assert isinstance(record.input, Configure)
             self._first_queue = record.input.queues[0].name
+            self._recall.configure(record.input.queues)
+        else:
+            self._recall.settle(event)
 
     def _match(self, match: Match) -> None:
         sums = self.of(match.queue)
@@ -122,6 +139,7 @@ class Ledger:
         if match.quality is not None:
             sums.rated += 1
             sums.quality += match.quality
+        waits = []
         for ticket_id in match.tickets:
             known = self._known.get(ticket_id)
             if known is None:
@@ -131,6 +149,21 @@ class Ledger:
             sums.players += known.size
             sums.wait += wait * known.size
             sums.waits.extend([wait] * known.size)
+            waits.append((wait, known.size))
+        self._recall.keep(match, _Counted(match, tuple(waits)))
+
+    def _take_back(self, counted: _Counted) -> None:
+        match, sums = counted.match, self.of(counted.match.queue)
+        sums.matches -= 1
+        sums.bots -= match.bots
+        if match.quality is not None:
+            sums.rated -= 1
+            sums.quality -= match.quality
+        for wait, size in counted.waits:
+            sums.players -= size
+            sums.wait -= wait * size
+            for _ in range(size):
+                remove_last(sums.waits, wait)
 
     def _enter(self, ticket_id: str, known: _Known) -> None:
         self._known[ticket_id] = known

@@ -1,12 +1,14 @@
 """Who played with whom, and when: kept where a queue limits how often two players meet.
 
 A match is one row, and each player has the numbers of his rows, so that noting a match of k players
-costs O(k). The counts that a ticket carries are worked out once, when it is accepted: nobody can
-play in a match of the group while he waits, so they are never too low later.
+costs O(k). The counts that a ticket carries are worked out when it is accepted, and again whenever
+one of them falls because a match is so long ago that it counts no more (`recounts`): nobody can
+play in a match of the group while they wait, so they never rise.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -23,6 +25,8 @@ SEATS_MOST = 1_000_000
 """Players of kept matches of a group, counted once a match; beyond, the oldest are forgotten."""
 MATCHES_MOST = 200
 """Matches that are kept of one player; beyond, his oldest are forgotten."""
+SAID = " as said"
+"""Behind a rule's attribute: what the caller said, where the engine's counts were added to it."""
 FORGOTTEN_AT_ONCE = 8
 """Rows that are dropped for one that is added: old ones go faster than new ones come."""
 
@@ -65,16 +69,30 @@ class Played(msgspec.Struct):
                 break
             self._forget_first()
 
+    def take_back(self, match: Match) -> None:
+        """Count a match no more that was called off; its row stays, without players."""
+        players = [player for team in match.players for player in team]
+        for number in self.of.get(players[0], ()):
+            row = self.rows[str(number)]
+            if row.at == match.at and sorted(_players(row)) == sorted(players):
+                self.rows[str(number)] = Row(row.at, ())
+                self.seats -= len(players)
+                for player in players:
+                    left = tuple([other for other in self.of[player] if other != number])
+                    self._keep(player, left)
+
+    def _keep(self, player: str, numbers: tuple[int, ...]) -> None:
+        if numbers:
+            self.of[player] = numbers
+        else:
+            del self.of[player]
+
     def _forget_first(self) -> None:
         number, row = self.first, self.rows.pop(str(self.first))
         self.first += 1
         for player in _players(row):
             self.seats -= 1
-            left = tuple([other for other in self.of[player] if other != number])
-            if left:
-                self.of[player] = left
-            else:
-                del self.of[player]
+            self._keep(player, tuple([each for each in self.of[player] if each != number]))
 
     def counts(self, player: str, rule: Rule, now: float) -> dict[str, float]:
         """Return how many matches a player has had with others, as a `pair_limit` counts them.
@@ -90,6 +108,11 @@ class Played(msgspec.Struct):
             for other in _met(row, player, rule.pairs or "all"):
                 found[other] = found.get(other, 0.0) + 1.0
         return found
+
+    def falls_at(self, player: str, rule: Rule, now: float) -> float:
+        """Return when the next match of a player counts no more; inf if none does now."""
+        ends = (self.rows[str(number)].at + rule.within for number in self.of.get(player, ()))
+        return min((at for at in ends if at > now), default=math.inf)
 
 
 class _Live(Protocol):
@@ -130,15 +153,35 @@ def with_counts(
     """Return the players of a new ticket with how often they met whom.
 
     Only those are named whom a limit concerns: a pair that has not reached it yet is not refused.
-    What the caller says adds to that; of two numbers the larger counts.
+    What the caller says adds to that; of two numbers the larger counts. Players who carry counts
+    already get them anew.
     """
+    rules = _rules_of(queues)
+    return tuple([_with(new, player, rules, known, now) for player in players])
+
+
+def falls_at(ticket: Ticket, queues: Sequence[Queue], known: Played, now: float) -> float:
+    """Return when a count that a ticket carries may fall next; inf if it carries none."""
+    return min(
+        (
+            known.falls_at(player.id, rule, now)
+            for rule in _rules_of(queues)
+            for player in ticket.players
+            if rule.attribute + SAID in player.attributes
+        ),
+        default=math.inf,
+    )
+
+
+def _rules_of(queues: Sequence[Queue]) -> list[Rule]:
+    """Return the limits of some queues, the strictest for each attribute."""
     rules: dict[str, Rule] = {}
     for queue in queues:
         for rule in queue.pair_limits:
             least = rules.setdefault(rule.attribute, rule)
             if rule.limit < least.limit:
                 rules[rule.attribute] = rule
-    return tuple([_with(new, player, list(rules.values()), known, now) for player in players])
+    return list(rules.values())
 
 
 def forget_unlimited(played: dict[str, Played], queues: Iterable[Queue]) -> None:
@@ -170,19 +213,23 @@ def memory_conflict(queues: Iterable[Queue]) -> str | None:
 def _with(
     new: NewTicket | Ticket, player: Player, rules: list[Rule], known: Played, now: float
 ) -> Player:
-    if player.id not in known.of:
-        return player
     attributes: dict[str, Value] = dict(player.attributes)
     for rule in rules:
         counts = known.counts(player.id, rule, now)
         reached = {other: count for other, count in counts.items() if count >= rule.limit}
-        if not reached:
-            continue
-        said = attribute_of(new, player, rule.attribute)
+        carried = attributes.pop(rule.attribute + SAID, None)
+        said = carried if carried is not None else attribute_of(new, player, rule.attribute)
         own = dict(said) if isinstance(said, dict) else {}
-        for other, count in reached.items():
-            own[other] = max(count, own.get(other, 0.0))
-        attributes[rule.attribute] = own
+        if reached:
+            attributes[rule.attribute + SAID] = dict(own)
+            for other, count in reached.items():
+                own[other] = max(count, own.get(other, 0.0))
+        elif carried is None:
+            continue
+        if own:
+            attributes[rule.attribute] = own
+        else:
+            del attributes[rule.attribute]
     if attributes == player.attributes:
         return player
     return msgspec.structs.replace(player, attributes=attributes)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from operator import attrgetter
+from typing import Any
 
 import msgspec
 
+from evenmatch.cost.divider import Teams
 from evenmatch.cost.least_cost import LeastCost
 from evenmatch.cost.objective import Objective, Seating
 from evenmatch.cost.pair_table import PairTable
@@ -17,7 +19,7 @@ from evenmatch.engine.jobs import JobSlot, RunningJob
 from evenmatch.engine.waiting_columns import WaitingColumns
 from evenmatch.errors import PolicyError
 from evenmatch.model.queue import Queue
-from evenmatch.model.ticket import Ticket
+from evenmatch.model.ticket import Ticket, attribute_of
 from evenmatch.policies.base import (
     NOTHING,
     Decision,
@@ -214,6 +216,33 @@ class Pool:
             return dict(starts())
         except (Exception, SystemExit):  # noqa: BLE001 - a policy may be anybody's code
             return {}
+
+    def promise(self, ticket_id: str, now: float) -> Any:
+        """Return when the matcher says a ticket's next round begins; None if it does not say.
+
+        As with `starts`, failing in it is no reason to stop its matches.
+        """
+        if self.fault is not None:
+            return None
+        try:
+            promise = getattr(self.matcher, "promise", None)
+            return promise(ticket_id, now) if callable(promise) else None
+        except (Exception, SystemExit):  # noqa: BLE001 - a policy may be anybody's code
+            return None
+
+    def is_wide(self, teams: Teams) -> bool:
+        """Return whether the policy calls a duel wide; False once it has failed."""
+        if self.fault is not None or [len(team) for team in teams] != [1, 1]:
+            return False
+        ratings = [attribute_of(t, t.players[0], "rating") for (t,) in teams]
+        if not all(isinstance(each, float | int) for each in ratings):
+            return False
+        try:
+            says = getattr(self.policy, "is_wide", None)
+            return says is not None and bool(says(*ratings))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - see _fail
+            self._fail("is_wide", error)
+            return False
 
     def _fail(self, verb: str, error: BaseException) -> None:
         """Stop asking the policy.

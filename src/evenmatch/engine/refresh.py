@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from evenmatch.engine.played import SAID
 from evenmatch.errors import InvalidTicket
 from evenmatch.model.events import Placed
 from evenmatch.model.inputs import Update
@@ -41,9 +42,12 @@ def refreshed(ticket: Ticket, given: Update, percentiles: dict[str, Placed]) -> 
 
 
 def _renewed_player(old: Player, new: Player) -> Player:
+    # What is said anew takes the place of what was said, and of the counts that came on top.
+    newer = {f"{name}{SAID}" for name in new.attributes}
+    kept = {name: value for name, value in old.attributes.items() if name not in newer}
     return replace(
         old,
         rating=old.rating if new.rating is None else new.rating,
-        attributes={**old.attributes, **new.attributes},
+        attributes={**kept, **new.attributes},
         roles=new.roles or old.roles,
     )

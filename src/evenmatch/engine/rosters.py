@@ -78,6 +78,11 @@ class Roster(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return tuple([seats - size for seats, size in zip(self.seats, sizes, strict=True)])
 
 
+def keeps_roster(queue: Queue) -> bool:
+    """Return whether matches of a queue keep a roster, so that they may be filled or void."""
+    return bool(queue.backfill or queue.allocation)
+
+
 def begin_roster(tables: Tables, match: Match, queue: Queue, tickets: Mapping[str, Ticket]) -> None:
     """Keep the roster of a new match where its queue asks for it, or let a match be filled.
 
@@ -100,7 +105,7 @@ def begin_roster(tables: Tables, match: Match, queue: Queue, tickets: Mapping[st
             fills=(*base.fills, match.id),
             open=None,
         )
-    elif match.extends is None and (queue.backfill or queue.allocation):
+    elif match.extends is None and keeps_roster(queue):
         tables.rosters[match.id] = Roster(
             match.queue,
             queue.format.players,
@@ -182,13 +187,16 @@ def closed(tables: Tables, given: Input, event: Closed) -> None:
 def voided(tables: Tables, given: Input, event: Voided) -> None:
     """Fold that a match is void: its tickets wait again, as old as they were.
 
-    Who met whom in it stays remembered where queues ask for it.
+    It counts for no `pair_limit`. Who met whom in it stays remembered for `rematch`.
     """
     del given
     del tables.rosters[event.match]
     changed = tables.sequence + 1
     for match_id in (event.match, *event.fills):
         tables.finish(match_id)
+        match = tables.matches[match_id].match
+        for played in tables.played.values():
+            played.take_back(match)
         tables.matches[match_id] = replace(
             tables.matches[match_id], void=event.reason, voided=changed
         )

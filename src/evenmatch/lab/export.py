@@ -24,7 +24,7 @@ from evenmatch.journals.reading import (
 )
 from evenmatch.lab.anonymise import Disguise
 from evenmatch.lab.rounding import Rounding
-from evenmatch.model.events import Accepted, Cancelled, Event, Matched
+from evenmatch.model.events import Accepted, Cancelled, Event, Matched, Voided
 from evenmatch.model.inputs import Configure, Enqueue, Input
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
@@ -51,10 +51,13 @@ class Arrived(msgspec.Struct):
 
 
 class Trace(msgspec.Struct):
-    """What a journal still holds: tickets in the order of acceptance, matches, and the queues."""
+    """What a journal still holds: tickets in the order of acceptance, matches, and the queues.
+
+    Matches that were called off are not among them.
+    """
 
     arrived: dict[str, Arrived] = {}
-    matches: list[Match] = []
+    matches: dict[str, Match] = {}
     queues: tuple[Queue, ...] = ()
 
 
@@ -102,7 +105,10 @@ def _take(trace: Trace, given: Input, events: Iterable[Event]) -> None:
             if ticket is not None:
                 ticket.leaves_at = given.now
         elif isinstance(event, Matched):
-            trace.matches.append(event.match)
+            trace.matches[event.match.id] = event.match
+        elif isinstance(event, Voided):
+            for match_id in (event.match, *event.fills):
+                trace.matches.pop(match_id, None)
 
 
 def anonymised(trace: Trace) -> Trace:
@@ -121,7 +127,7 @@ def anonymised(trace: Trace) -> Trace:
     ]
     return Trace(
         {each.id: each for each in hidden},
-        [disguise.match(match) for match in trace.matches],
+        {made.id: made for made in map(disguise.match, trace.matches.values())},
         trace.queues,
     )
 

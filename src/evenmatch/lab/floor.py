@@ -6,11 +6,7 @@ from functools import lru_cache
 
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals, Scenario
-from evenmatch.theory.floor import floor
-
-COMERS_MIN = 5.0
-"""Fewest tickets expected within `wait_max` for which bots at the deadline are left out: with
-fewer, a bot may come cheaper than to wait for the next player, which the theory has to."""
+from evenmatch.theory.floor import floor, least_cost
 
 
 def floor_of(scenario: Scenario) -> dict[str, float] | None:
@@ -18,7 +14,7 @@ def floor_of(scenario: Scenario) -> dict[str, float] | None:
 
     It applies to one queue of duels with one criterion that compares a uniform attribute, at a
     constant Poisson rate, where nobody gives up: tickets are kept, or play with bots at a deadline
-    that few reach. Rules only raise the cost, so they may be there.
+    and pay more for it than the floor. Rules only raise the cost, so they may be there.
 
     Args:
         scenario: With the arrivals that are simulated.
@@ -30,10 +26,19 @@ def floor_of(scenario: Scenario) -> dict[str, float] | None:
     if len(scenario.queues) != 1 or arrivals is None:
         return None
     (queue,) = scenario.queues
-    if not _is_constant(arrivals) or not _is_endured(queue, arrivals):
+    if not _is_constant(arrivals) or not _is_endured(queue):
         return None
     weight = _weight(queue, arrivals)
-    return None if weight is None else _floor(arrivals.total_rate, weight, 1.0 / queue.price)
+    if weight is None:
+        return None
+    rate, wait_max = arrivals.total_rate, 1.0 / queue.price
+    if queue.wait_max is not None and queue.on_deadline == "bots":
+        # A match with a bot costs the criterion's weight and the bot's wait beside the player's
+        # own. Where that is more than the floor, such matches can't bring the mean below it.
+        alone = weight + queue.wait_max * queue.price
+        if alone < least_cost(rate=rate, weight=weight, wait_max=wait_max):
+            return None
+    return _floor(rate, weight, wait_max)
 
 
 @lru_cache(maxsize=16)
@@ -45,13 +50,11 @@ def _is_constant(arrivals: Arrivals) -> bool:
     return arrivals.process == "poisson" and not arrivals.classes and arrivals.patience is None
 
 
-def _is_endured(queue: Queue, arrivals: Arrivals) -> bool:
-    """Return whether everybody waits for a match, and a bot is no cheap way out."""
+def _is_endured(queue: Queue) -> bool:
+    """Return whether everybody waits for a match, be it with a bot."""
     if not queue.price > 0.0 or queue.exclusive_match:
         return False
-    if queue.wait_max is None or queue.on_deadline == "keep":
-        return True
-    return queue.on_deadline == "bots" and arrivals.total_rate * queue.wait_max >= COMERS_MIN
+    return queue.wait_max is None or queue.on_deadline in ("keep", "bots")
 
 
 def _weight(queue: Queue, arrivals: Arrivals) -> float | None:

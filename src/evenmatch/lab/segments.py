@@ -67,11 +67,15 @@ def _piece(queue: Queue, arrivals: Sequence[Arrival], policy: str | Policy) -> P
     first = math.floor(arrivals[0].at)
     last = arrivals[-1].at - first
     world = Scenario((queue,), until=last)
-    # `by` makes the run keep its tickets.
-    run = simulate(world, arrivals=arrivals, policy=policy, by="size")
-    history = run.history
+    # Under its row's number, so that the run's tickets are found again.
+    named = [
+        Arrival(each.at, msgspec.structs.replace(each.ticket, id=str(row)))
+        for row, each in enumerate(arrivals)
+    ]
+    history = simulate(world, arrivals=named, policy=policy).history
     accepted = [
-        Arrival(at, ticket) for at, ticket in zip(history.enqueued_at, history.tickets, strict=True)
+        Arrival(at, named[int(row)].ticket)
+        for row, at in zip(history.ids, history.enqueued_at, strict=True)
     ]
     left = [place for place, state in enumerate(history.states) if state == WAITING]
     cost = math.fsum(match.cost for match in history.matches)

@@ -68,7 +68,11 @@ class Matched(_Event, frozen=True):
 
 
 class Updated(_Event, frozen=True, omit_defaults=True):
-    """The waiting ticket of the input has other attributes now, and these places by percentile."""
+    """A waiting ticket has other attributes now, and these places by percentile.
+
+    It is the ticket of the input; or, at an advance, one whose players met so long ago that it
+    counts no more for a `pair_limit`.
+    """
 
     ticket: str
     percentiles: dict[str, Placed] = {}

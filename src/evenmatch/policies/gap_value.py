@@ -66,7 +66,7 @@ class GapValue(SteppedPolicy, frozen=True, kw_only=True):
 
     Source:
         The value function is fitted to the exact dynamic programme for Schlup's setting; see
-        `theory floor`. Local lengths, silence and rules are ours.
+        `theory.floor.cost_on_grid`. Local lengths, silence and rules are ours.
 
     Complexity:
         O(n) for each arrival and match, O(128) for each arrival.

@@ -7,6 +7,7 @@ import msgspec
 from evenmatch.model.queue import Queue
 from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.parts.balance import Balance
+from evenmatch.policies.parts.even_kinds import PLAYERS_MAX
 from evenmatch.policies.parts.imbalance import FixedLimit, ImbalanceMatcher
 
 
@@ -21,6 +22,10 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
     On skill that is a real number no two teams are ever exactly even, and nobody plays before the
     deadline: choose `imbalance_threshold` there, or give the criterion a `step`.
 
+    Teams of more than seven are even if every kind of ticket, players of equal skill alone or in
+    parties alike, comes in pairs, one in each team. Of two skills all even teams are such; of more,
+    teams that are even by other sums are not looked for.
+
     When to use:
         Skill of a few types, where an uneven match costs more than the wait for an even one:
         `theory wu` says from which price on that is so. `imbalance_threshold` with `delta` 0 is
@@ -31,8 +36,8 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
 
     Complexity:
         O(log n) for each arrival to a duel. Of teams every set of the longest waiting 24 is
-        looked at for two against two, of 15 for three against three, and of 12 to 14 for larger
-        teams; there are no more than 7 against 7.
+        looked at for two against two, of 15 for three against three, and of 12 to 14 up to seven
+        against seven. For larger teams O(kinds) for each arrival, and O(n kinds) for each match.
     """
 
     held_back = "patient waits until teams can be exactly even"
@@ -47,4 +52,5 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
             ConfigError: The queue has another format, rules, or no criterion to be even in.
         """
         del seed
-        return ImbalanceMatcher(Balance(queue, "patient"), FixedLimit(0.0), memory or {})
+        balance = Balance(queue, "patient", team_max=PLAYERS_MAX)
+        return ImbalanceMatcher(balance, FixedLimit(0.0), memory or {})

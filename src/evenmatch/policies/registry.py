@@ -36,6 +36,7 @@ POLICIES: dict[str, str] = {
     "price": "Price",
     "rolling": "Rolling",
     "rounds": "Rounds",
+    "sweep": "Sweep",
     "threshold": "Threshold",
     "virtual_rating": "VirtualRating",
     "weighted": "Weighted",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from typing import Literal
 
@@ -30,7 +31,11 @@ SKIPS = Bounds(1, 1_000_000, "between 1 and 1,000,000 rounds")
 WAITING_WORTH = 0.01
 """Quality that a match gains by seating a player who sat out a round, for each round."""
 URGENT = 1.0
-"""The same once they have sat out as many rounds as they may."""
+"""The same once they have sat out as many rounds as they may, or have waited for `SOON`."""
+SOON = 0.25
+"""Share of `wait_max` after which a player is seated before others in a round."""
+AGAIN = 0.1
+"""Share of `wait_max` after which a round is tried again for players whom the last did not seat."""
 
 
 class Promise(msgspec.Struct, frozen=True):
@@ -50,8 +55,13 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
 
     With `every` rounds begin so many seconds after the first entry, and again and again: everybody
     can be told to the second when. With `players` a round begins when so many players wait, and
-    with `wait_max` that many seconds after the first of them came, whichever is first. Who finds no
-    seat has better chances in the next round, and after `skips` rounds goes before all others.
+    with `wait_max` when somebody has waited that long, whichever is first. Players who find no seat
+    have better chances in the next round, and after `skips` rounds go before all others.
+
+    With `wait_max` players wait longer only where nobody can play with them: too few wait, or rules
+    forbid it. Players who have waited for a quarter of `wait_max` are seated before the others, so
+    that a next round for those who are left comes later. For players beyond `wait_max` a round
+    begins as soon as enough wait, or a tenth of `wait_max` after the last one if it had enough.
 
     When to use:
         Where players shall see an exact countdown, or matches are to start together. `rolling`
@@ -61,7 +71,7 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         every: Seconds between rounds; 120 if nothing else is given.
         players: Players who make a round begin.
-        wait_max: Seconds from the first entry after which a round begins anyhow.
+        wait_max: Seconds of the longest wait after which a round begins anyhow.
         parts: Independent searches; the best of their results counts.
         effort: Evaluations a player in each part.
         solver: `anneal`, or the source's own `descent`.
@@ -125,6 +135,10 @@ class RoundsMatcher:
         is_fixed = chosen.players is None and chosen.wait_max is None
         self._clock = RoundClock(chosen.every or EVERY, memory) if is_fixed else None
         self._began_at: float | None = memory.get("began_at")
+        # Enqueued at, sequence: of the waiting, and of some who have left.
+        self._ages: list[tuple[float, int]] = []
+        # Whether those whom the last round left were too few for a match.
+        self._is_short: bool = memory.get("is_short", False)
         self._number: int = memory.get("number", 0)
         self._is_running = False
         # A job that was lost with its process is asked for again.
@@ -146,6 +160,7 @@ class RoundsMatcher:
         if isinstance(entry, OpenMatch):
             return
         self._roster.enter(entry)
+        heapq.heappush(self._ages, (entry.enqueued_at, entry.sequence))
         self._roster.write_some(WRITTEN)
         self.evaluations += 1
         # Who waited here before a restart is no news.
@@ -155,8 +170,6 @@ class RoundsMatcher:
             self._rate.note(now)
         if self._clock is not None:
             self._clock.start(now)
-        elif self._began_at is None:
-            self._began_at = now
 
     def leave(self, entry_id: str, now: float) -> None:
         """Forget a ticket."""
@@ -202,6 +215,9 @@ class RoundsMatcher:
         for sequence in tickets:
             if sequence in self._asked and sequence not in seated:
                 self._sat_out[sequence] = self._sat_out.get(sequence, 0) + 1
+        left = sum(tickets[each].size for each in self._asked if each in tickets)
+        left -= sum(tickets[each].size for each in seated)
+        self._is_short = left < self._queue.format.k_min
         return self.decide(now)
 
     def memory(self) -> Memory:
@@ -215,6 +231,7 @@ class RoundsMatcher:
             "newest": self._newest,
             "asked": list(self._asked),
             "has_news": self._has_news,
+            "is_short": self._is_short,
             "arrivals": self._rate.memory(),
             "planned": [list(each) for each in self._planned],
             "go_on_at": self._go_on_at if self._go_on_at > -math.inf else None,
@@ -282,13 +299,29 @@ class RoundsMatcher:
             return now
         if self._clock is not None:
             return self._clock.round_at
-        if self._began_at is None or self._is_running:
+        oldest = self._oldest()
+        if oldest is None or self._is_running or self._planned:
             return math.inf
-        wanted = self._chosen.players
-        if wanted is not None and self._has_news and self._roster.players >= wanted:
+        waiting, wanted = self._roster.players, self._chosen.players
+        if wanted is not None and self._has_news and waiting >= wanted:
             return now
         assert self._chosen.wait_max is not None
-        return self._began_at + round_up(self._chosen.wait_max)
+        due = oldest + round_up(self._chosen.wait_max)
+        if self._began_at is None or due > self._began_at:
+            return due
+        # A round was there for them, and did not seat them.
+        if waiting < self._queue.format.k_min:
+            return math.inf
+        if self._is_short and self._has_news:
+            return now
+        return self._began_at + round_up(AGAIN * self._chosen.wait_max)
+
+    def _oldest(self) -> float | None:
+        """Return when the longest waiting ticket was enqueued; None if nobody waits."""
+        ages, tickets = self._ages, self._roster.tickets
+        while ages and ages[0][1] not in tickets:
+            heapq.heappop(ages)
+        return ages[0][0] if ages else None
 
     def _rest(self) -> None:
         """Let the clock stand while nobody waits."""
@@ -306,11 +339,16 @@ class RoundsMatcher:
         tickets = self._roster.by_age()
         count = len(tickets)
         self.evaluations += count
+        longest = self._chosen.wait_max
+        soon = math.inf if longest is None else SOON * longest
         worths = []
         for place, ticket in enumerate(tickets):
             sat_out = self._sat_out.get(ticket.sequence, 0)
             worth = WAITING_WORTH * (sat_out + (count - place) / count)
-            worths.append(worth + (URGENT if sat_out >= self._chosen.skips else 0.0))
+            worth += URGENT if sat_out >= self._chosen.skips else 0.0
+            waited = now - ticket.enqueued_at
+            # The longer the more, so that of several it is the oldest who is seated.
+            worths.append(worth + (URGENT * (waited / soon) if waited >= soon else 0.0))
         make = self._roster.later(tickets, now, worths)
         seed = seed_of(self._seed, self._queue.name, self._number)
         return SearchJob(self._number, make, tickets, self._effort, seed=seed)

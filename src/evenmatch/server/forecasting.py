@@ -160,12 +160,11 @@ def _makes_matches(engine: Engine, queue: str) -> bool:
 
 def _round_at(engine: Engine, queue: str, ticket_id: str, now: float) -> float | None:
     """Return when the next round of a queue begins, if its policy knows that to the second."""
-    promise = getattr(engine.pools[queue].matcher, "promise", None)
-    found = None if promise is None else promise(ticket_id, now)
-    if found is None or found.latest != found.expected or not math.isfinite(found.latest):
+    found = engine.pools[queue].promise(ticket_id, now)
+    latest, expected = getattr(found, "latest", None), getattr(found, "expected", None)
+    if not isinstance(latest, float) or latest != expected or not math.isfinite(latest):
         return None
-    at: float = found.latest
-    return at
+    return latest
 
 
 def _ends_after(engine: Engine, row: Waiting, now: float) -> float:

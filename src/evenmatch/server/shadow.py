@@ -21,13 +21,13 @@ class Shadow:
 
     def __init__(self, start: Tables) -> None:
         self.since = self.now = start.now
-        first = next(iter(start.queues))
-        self.live = Ledger(start.waiting.values(), first, waits_most=WAITS_MOST)
+        queues = tuple(start.queues.values())
+        self.live = Ledger(start.waiting.values(), queues, waits_most=WAITS_MOST)
         self._queues = dict(start.queues)
         self._world = World(start, resolve, self._count)
         self.engine = self._world.engine
         rows = self.engine.tables.waiting.values()
-        self.mine = Ledger(rows, first, waits_most=WAITS_MOST)
+        self.mine = Ledger(rows, queues, waits_most=WAITS_MOST)
 
     @property
     def merged(self) -> int:

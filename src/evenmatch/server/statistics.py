@@ -9,6 +9,7 @@ import msgspec
 
 from evenmatch.engine.counters import Counters
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.recall import Recall, remove_last
 from evenmatch.engine.records import Record
 from evenmatch.model.events import (
     Accepted,
@@ -33,11 +34,10 @@ from evenmatch.model.events import (
 from evenmatch.model.inputs import Configure, Enqueue
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
+from evenmatch.server.minute_rate import Rate
 from evenmatch.wire import QueueStats, WaitStats
 from evenmatch.wire_matches import MatchState
 
-RATE_SECONDS = 60.0
-"""Rates are counted over this much engine time."""
 WAITS_MOST = 1_000
 """Waits are those of this many players at the most, the last ones."""
 
@@ -46,29 +46,6 @@ SEVERAL = 3
 
 Observe = Callable[[str, float], None]
 """Takes the queue and the wait of each matched player."""
-
-
-class Rate:
-    """How many events the last minute of engine time had."""
-
-    def __init__(self) -> None:
-        self._seconds: deque[tuple[int, int]] = deque(maxlen=int(RATE_SECONDS))
-        self._second = 0
-        self._count = 0
-
-    def add(self, now: float) -> None:
-        """Count an event at an instant; instants never fall."""
-        second = int(now)
-        if second != self._second:
-            self._seconds.append((self._second, self._count))
-            self._second, self._count = second, 0
-        self._count += 1
-
-    def per_minute(self, now: float) -> float:
-        """Return the events of the last minute; its first second counts by the part inside."""
-        since = now - RATE_SECONDS
-        seconds = (*self._seconds, (self._second, self._count))
-        return sum(count * min(max(second + 1 - since, 0.0), 1.0) for second, count in seconds)
 
 
 class _Figures(msgspec.Struct):
@@ -104,11 +81,24 @@ class _Known(msgspec.Struct, frozen=True, gc=False):
     is_proposed: bool = False
 
 
+class _Counted(msgspec.Struct, frozen=True, gc=False):
+    """What a match added to the figures of its queue: its instant, and (wait, players) of tickets.
+
+    A fill added its own.
+    """
+
+    queue: str
+    at: float
+    waits: tuple[tuple[float, int], ...]
+
+
 class Statistics:
     """The figures of all queues, and the totals of the shard, as far as they are durable.
 
-    `totals` and `sequence` are what the engine's counters were after the last durable record,
-    `players` those of the waiting tickets.
+    Matches that are called off are taken out of a queue's figures. The totals go up only, as
+    metrics must: they have the matches made, and those `voided`. `totals` and
+    `sequence` are what the engine's counters were after the last durable record, `players` those
+    of the waiting tickets.
 
     Args:
         observe: Told of each matched player's wait.
@@ -118,6 +108,7 @@ class Statistics:
         self._observe = observe
         self._queues: dict[str, _Figures] = {}
         self._waiting: dict[str, _Known] = {}
+        self._recall: Recall[_Counted] = Recall()
         self._first_queue = ""
         self.totals = Counters()
         self.sequence = 0
@@ -241,10 +232,14 @@ class Statistics:
             assert isinstance(record.input, Configure)
             self._configure(record.input.queues)
             self._first_queue = record.input.queues[0].name
+        else:
+            self._recall.settle(event)
 
     def _configure(self, queues: Iterable[Queue]) -> None:
         """Take queues as they are configured now; none of them stands still for what was."""
-        for queue in queues:
+        configured = list(queues)
+        self._recall.configure(configured)
+        for queue in configured:
             figures = self._figures(queue.name)
             figures.k, figures.still_since = queue.format.k, self._now
 
@@ -252,6 +247,14 @@ class Statistics:
         """Let the tickets of a match that was called off wait again."""
         self.totals.voided += 1 + len(event.fills)
         self.totals.returned += len(event.tickets)
+        for counted in self._recall.take_back(event):
+            figures = self._figures(counted.queue)
+            figures.matches -= 1
+            figures.match_rate.take_back(counted.at)
+            for wait, size in counted.waits:
+                figures.matched -= size
+                for _ in range(size):
+                    remove_last(figures.waits, wait)
         for ticket in event.tickets:
             self._enter(ticket.id, _Known(ticket.queues, ticket.enqueued_at, ticket.size))
 
@@ -314,16 +317,19 @@ class Statistics:
         totals.bots += match.bots
         figures.matches += 1
         figures.match_rate.add(match.at)
+        waits = []
         for ticket_id in match.tickets:
             known = self._leave(ticket_id)
             if known is None:
                 continue
             wait = match.at - known.enqueued_at
             figures.matched += known.size
+            waits.append((wait, known.size))
             for _ in range(known.size):
                 figures.waits.append(wait)
                 if self._observe is not None:
                     self._observe(match.queue, wait)
+        self._recall.keep(match, _Counted(match.queue, match.at, tuple(waits)))
 
     def _enter(self, ticket_id: str, known: _Known) -> None:
         self._waiting[ticket_id] = known

@@ -17,10 +17,12 @@ from collections.abc import Sequence
 import msgspec
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.recall import Recall
 from evenmatch.engine.records import Record
 from evenmatch.forecast.student import student_t
-from evenmatch.model.events import Accepted, Cancelled, Event, Expired, Matched
+from evenmatch.model.events import Accepted, Cancelled, Event, Expired, Matched, Voided
 from evenmatch.model.inputs import Configure, Enqueue
+from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.switchback import Switchback
 from evenmatch.server.turns import arm_of, block_at
@@ -49,6 +51,13 @@ class _Known(msgspec.Struct, frozen=True, gc=False):
     blocks: tuple[tuple[str, int], ...]
 
 
+class _Counted(msgspec.Struct, frozen=True):
+    """A match and those of its tickets that count for blocks, each with its blocks' sums."""
+
+    match: Match
+    tickets: tuple[tuple[str, _Known, tuple[_Block, ...]], ...]
+
+
 class Switchbacks:
     """Hears of durable records; counts for every queue whose policies take turns."""
 
@@ -57,6 +66,7 @@ class Switchbacks:
         self._blocks: dict[str, dict[int, _Block]] = {}
         self._since: dict[str, float] = {}
         self._known: dict[str, _Known] = {}
+        self._recall: Recall[_Counted] = Recall()
         self._first_queue = ""
 
     def reset(self, engine: Engine) -> None:
@@ -98,6 +108,7 @@ class Switchbacks:
         return list(range(max(first, oldest), present // count))
 
     def _configure(self, queues: Sequence[Queue], now: float) -> None:
+        self._recall.configure(queues)
         turns = {queue.name: queue.switchback for queue in queues if queue.switchback is not None}
         for name, each in turns.items():
             if self._turns.get(name) != each:
@@ -122,13 +133,16 @@ class Switchbacks:
             new, now = record.input.tickets[event.item], record.input.now
             self._enter(event.ticket, new.queues or (self._first_queue,), len(new.players), now)
         elif isinstance(event, Matched):
-            for ticket_id in event.match.tickets:
-                self._match(ticket_id, event.match.queue, event.match.at, event.match.quality)
+            self._match(event.match)
+        elif isinstance(event, Voided):
+            self._void(event)
         elif isinstance(event, Expired):
             for block in self._leave(event.ticket):
                 block.expired += 1
         elif isinstance(event, Cancelled):
             self._known.pop(event.ticket, None)
+        else:
+            self._recall.settle(event)
 
     def _enter(self, ticket_id: str, queues: tuple[str, ...], size: int, now: float) -> None:
         found = []
@@ -143,16 +157,30 @@ class Switchbacks:
         if found:
             self._known[ticket_id] = _Known(now, size, tuple(found))
 
-    def _match(self, ticket_id: str, queue: str, at: float, quality: float | None) -> None:
-        known = self._known.pop(ticket_id, None)
-        for name, number in () if known is None else known.blocks:
-            if name == queue and known is not None:
-                block = self._block(name, number)
-                block.players += known.size
-                block.wait += (at - known.enqueued_at) * known.size
-                if quality is not None:
-                    block.rated += known.size
-                    block.quality += quality * known.size
+    def _match(self, match: Match) -> None:
+        tickets = []
+        for ticket_id in match.tickets:
+            known = self._known.pop(ticket_id, None)
+            if known is not None:
+                blocks = tuple([self._block(*at) for at in known.blocks])
+                tickets.append((ticket_id, known, blocks))
+                _add(match, known, blocks, 1)
+        self._recall.keep(match, _Counted(match, tuple(tickets)))
+
+    def _void(self, event: Voided) -> None:
+        """Take a match back that was called off; its tickets count for their blocks again."""
+        sizes = {ticket.id: ticket.size for ticket in event.tickets}
+        for counted in self._recall.take_back(event):
+            for ticket_id, known, blocks in counted.tickets:
+                _add(counted.match, known, blocks, -1)
+                kept = tuple(
+                    (name, number)
+                    for (name, number), block in zip(known.blocks, blocks, strict=True)
+                    if self._blocks[name].get(number) is block
+                )
+                if ticket_id in sizes and kept:
+                    # Without those of its players who have left the match.
+                    self._known[ticket_id] = _Known(known.enqueued_at, sizes[ticket_id], kept)
 
     def _leave(self, ticket_id: str) -> list[_Block]:
         known = self._known.pop(ticket_id, None)
@@ -168,6 +196,18 @@ class Switchbacks:
             if len(blocks) > BLOCKS_MAX:
                 del blocks[min(blocks)]
         return block
+
+
+def _add(match: Match, known: _Known, blocks: Sequence[_Block], sign: int) -> None:
+    """Add a matched ticket to the sums of its block in the match's queue, or take it away."""
+    players = sign * known.size
+    for (name, _), block in zip(known.blocks, blocks, strict=True):
+        if name == match.queue:
+            block.players += players
+            block.wait += (match.at - known.enqueued_at) * players
+            if match.quality is not None:
+                block.rated += players
+                block.quality += match.quality * players
 
 
 class _Arm:

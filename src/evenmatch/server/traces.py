@@ -1,8 +1,9 @@
 """Traces of tickets for OpenTelemetry: from the create to the match and its assignment.
 
 A trace is a ticket's life: the span `ticket` from its create to its end, in it `ready_check` where
-there was one, and `assign` from the match to its place. Spans are made from durable records, when
-they end, and carry ids and queues, never players. How many tickets are traced is the business of
+there was one, and `assign` from the match to its place. A match that is called off ends no trace:
+where that may happen, spans are made once it cannot any more. They are made from durable records
+and carry ids and queues, never players. How many tickets are traced is the business of
 the standard's sampler (OTEL_TRACES_SAMPLER).
 """
 
@@ -21,18 +22,23 @@ from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 
 import evenmatch
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.recall import Recall
 from evenmatch.engine.records import Record
 from evenmatch.model.events import (
     Accepted,
     Assigned,
     Cancelled,
+    Configured,
     Dissolved,
     Event,
     Expired,
     Matched,
     Proposed,
     Repaired,
+    Voided,
 )
+from evenmatch.model.inputs import Configure
+from evenmatch.model.match import Match
 
 Kept = TypeVar("Kept")
 
@@ -55,6 +61,15 @@ class _Ticket(msgspec.Struct):
     proposed: int | None = None
 
 
+class _Ended(msgspec.Struct, frozen=True):
+    """A match and when it was made, with those of its tickets that were seen to come."""
+
+    match: str
+    queue: str
+    at: int
+    tickets: tuple[tuple[str, _Ticket], ...]
+
+
 class TicketTraces:
     """Hears of durable records and makes the spans of tickets.
 
@@ -68,9 +83,11 @@ class TicketTraces:
         self._wall = wall
         self._tickets: dict[str, _Ticket] = {}
         self._matches: dict[str, list[Span]] = {}
+        self._recall: Recall[_Ended] = Recall()
 
     def reset(self, engine: Engine) -> None:
         """Forget tickets that are not live; those that came before a start have no trace."""
+        self._recall.configure(engine.tables.queues.values())
         waiting = engine.tables.waiting
         self._tickets = {at: row for at, row in self._tickets.items() if at in waiting}
 
@@ -78,19 +95,19 @@ class TicketTraces:
         """Take note of a durable record."""
         now = self._wall()
         for event in record.events:
+            if isinstance(event, Configured) and isinstance(record.input, Configure):
+                self._recall.configure(record.input.queues)
             self._hear(event, now)
 
     def _hear(self, event: Event, now: int) -> None:
+        for ended in self._recall.settle(event):
+            self._end_match(ended)
         if isinstance(event, Accepted):
             _keep(self._tickets, event.ticket, _Ticket(now))
         elif isinstance(event, Matched):
-            spans = [
-                self._end(
-                    ticket, now, state="matched", match=event.match.id, queue=event.match.queue
-                )
-                for ticket in event.match.tickets
-            ]
-            _keep(self._matches, event.match.id, [span for span in spans if span is not None])
+            self._match(event.match, now)
+        elif isinstance(event, Voided):
+            self._void(event)
         elif isinstance(event, Proposed | Repaired):
             tickets = event.match.tickets if isinstance(event, Proposed) else event.joined
             for ticket in tickets:
@@ -106,11 +123,32 @@ class TicketTraces:
         elif isinstance(event, Assigned):
             self._assign(event.match, now)
 
-    def _end(self, ticket: str, now: int, **facts: str) -> Span | None:
+    def _match(self, match: Match, now: int) -> None:
+        known = [(ticket, self._tickets.pop(ticket, None)) for ticket in match.tickets]
+        seen = tuple([(ticket, each) for ticket, each in known if each is not None])
+        for ended in self._recall.keep(match, _Ended(match.id, match.queue, now, seen)):
+            self._end_match(ended)
+
+    def _void(self, event: Voided) -> None:
+        """Let the tickets of a match that was called off wait on, in the same trace."""
+        for ended in self._recall.take_back(event):
+            for ticket, known in ended.tickets:
+                known.proposed = None
+                _keep(self._tickets, ticket, known)
+
+    def _end_match(self, ended: _Ended) -> None:
+        """End the spans of a match that is not called off any more."""
+        facts = {"state": "matched", "match": ended.match, "queue": ended.queue}
+        spans = [self._span(*each, ended.at, facts) for each in ended.tickets]
+        _keep(self._matches, ended.match, spans)
+
+    def _end(self, ticket: str, now: int, **facts: str) -> None:
         """End the span of a ticket that was seen to come."""
         known = self._tickets.pop(ticket, None)
-        if known is None:
-            return None
+        if known is not None:
+            self._span(ticket, known, now, facts)
+
+    def _span(self, ticket: str, known: _Ticket, now: int, facts: dict[str, str]) -> Span:
         named = {"evenmatch.ticket": ticket, **{f"evenmatch.{key}": facts[key] for key in facts}}
         span = self._tracer.start_span("ticket", start_time=known.created, attributes=named)
         if known.proposed is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
@@ -192,7 +193,10 @@ class WorldDraws:
         """Return points: a party's own, and around them those of friends."""
         skill, chance = self._world.skill, self._chance
         lots = chance["beginners"].random((len(sizes), 2))
-        grown = skill.median * np.exp(skill.spread * chance["skill"].normal(size=len(sizes)))
+        # A party's own points vary less, so that its members are as spread as who comes alone.
+        shared = math.sqrt(max(0.0, skill.spread**2 - skill.friends**2))
+        spreads = np.where(sizes == 1, skill.spread, shared)
+        grown = skill.median * np.exp(spreads * chance["skill"].normal(size=len(sizes)))
         points = np.where(lots[:, 0] < skill.beginners, lots[:, 1] * skill.beginner_max, grown)
         around = np.exp(skill.friends * chance["friends"].normal(size=len(party)))
         own = points[party] * np.where(sizes[party] == 1, 1.0, around)

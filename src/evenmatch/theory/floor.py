@@ -1,19 +1,32 @@
 """The floor: what any policy must pay that does not know who comes next.
 
 Duels with one criterion, uniform on [0, 1]; Poisson arrivals; a match costs `weight` times the
-difference, a second of waiting costs 1/wait_max, and nobody is ever timed out. Waiting that is
-spent is spent, and silence carries no news, so a good policy decides at arrivals only, by where
-the waiting players stand. With [0, 1] cut into m cells, each empty or occupied, that is a Markov
-decision process of 2^m states, solved exactly by relative value iteration.
+difference, and a second of waiting costs 1/wait_max. The floor is proved; it holds for every
+policy without foreknowledge, whatever its state, its clock or its chance:
 
-A policy that sees cells only, and matches two players of one cell at once, could really be used,
-and the mean distances between and within cells are exact; so each grid's value is attained, and
-the true floor is at or below it. Distances on a grid are multiples of its width, which suits some
-grids better than others: the least of several is taken. The error that is left falls about with
-the square of the width; grids with half as many cells show how much it is.
+1. Let n players wait when somebody arrives. The waiting that a policy has to pay between two
+   arrivals is `hold` times n on average, hold = 1/(rate * wait_max): to a policy that does not
+   know the next arrival, its instant is that of a Poisson process.
+2. Of each match one player came later than the other, who waited already. Whatever the n places
+   are, they cover at most 2 n d of [0, 1] up to a distance d, and the newcomer's place is uniform.
+   So if the newcomer is the later one with probability p, he adds at least weight * p^2 / (4 n)
+   to the mean distance: that of the nearest newcomers.
+3. hold * n + weight * p^2 / (4 n) >= p * s for every n >= 1 and p in [0, 1], with
+   s = sqrt(weight * hold), and s = hold + weight/4 where hold > weight/4 (then n = 1 is the
+   least). With n = 0 nobody can be the later one: p = 0.
+4. Summed over all arrivals, p is the number of matches; so a match costs at least s on average,
+   also in a sequence that ends, and also if some players are never matched.
+
+Two ways to play show how far the least can be above it. Brackets of equal width without deadline
+cost weight/(3 r) + r * hold a match. With [0, 1] cut into m cells, each empty or occupied, the
+best policy that sees cells only, and matches two players of one cell at once, is a Markov decision
+process of 2^m states, solved by relative value iteration; mean distances between and within cells
+are exact, so its value is attained. Distances on a grid are multiples of its width, which suits
+some grids better than others: the least of several is taken.
 
 Source:
-    Puterman, Markov Decision Processes (1994), section 8.5: relative value iteration, bounds.
+    Puterman, Markov Decision Processes (1994), section 8.5: relative value iteration, bounds. The
+    proof of the floor is ours.
 """
 
 from __future__ import annotations
@@ -27,24 +40,25 @@ from evenmatch.errors import ConfigError
 from evenmatch.theory.rates import check_expected
 
 Floats = NDArray[np.float64]
-FINE, COARSE = (14, 16, 18), (7, 8, 9)
-"""Numbers of cells of the grids, and of those with half as many."""
+GRIDS = (14, 16, 18)
+"""Numbers of cells of the grids."""
 TOLERANCE = 1e-5
 """Relative distance of the bounds of value iteration at which it stops."""
 ITERATIONS_MAX = 20_000
 
 
 def floor(*, rate: float, weight: float, wait_max: float) -> dict[str, float]:
-    """Return the least long-run cost of any policy without foreknowledge.
+    """Return what no policy without foreknowledge can undercut on average; see the module.
 
     Args:
         rate: Tickets per second, > 0.
         weight: Cost of a criterion difference of 1, > 0.
-        wait_max: Seconds of waiting that cost 1, > 0; nobody is timed out.
+        wait_max: Seconds of waiting that cost 1, > 0.
 
     Returns:
-        `cost_per_match` and `cost_per_player`, half of it; `error_per_match`, an estimate of how
-        much lower the true floor is.
+        `cost_per_match` and `cost_per_player`, half of it: proved lower bounds.
+        `error_per_match`: by how much the least may be above `cost_per_match`, since a policy
+        with that cost is known.
 
     Raises:
         ConfigError: A number is out of range.
@@ -52,21 +66,50 @@ def floor(*, rate: float, weight: float, wait_max: float) -> dict[str, float]:
     Complexity:
         O(cells^2 * 2^cells) per iteration; about 5 s in all.
     """
+    least = least_cost(rate=rate, weight=weight, wait_max=wait_max)
+    hold = 1.0 / (rate * wait_max)
+    known = min(
+        cost_of_brackets(weight=weight, hold=hold),
+        *(2.0 * cost_on_grid(cells, weight=weight, hold=hold) for cells in GRIDS),
+    )
+    return {
+        "cost_per_match": least,
+        "cost_per_player": least / 2.0,
+        "error_per_match": max(0.0, known - least),
+    }
+
+
+def least_cost(*, rate: float, weight: float, wait_max: float) -> float:
+    """Return a proved lower bound of the mean cost per match, without foreknowledge.
+
+    Args:
+        rate: Tickets per second, > 0.
+        weight: Cost of a criterion difference of 1, > 0.
+        wait_max: Seconds of waiting that cost 1, > 0.
+
+    Raises:
+        ConfigError: A number is out of range.
+
+    >>> round(least_cost(rate=10, weight=2, wait_max=5), 3)
+    0.2
+    """
     for name, value in (("rate", rate), ("weight", weight), ("wait_max", wait_max)):
         if not (0.0 < value < math.inf):
             raise ConfigError(f"{name} must be > 0 and finite, got {value:g}")
     check_expected(rate, wait_max)
     hold = 1.0 / (rate * wait_max)
-    fine, coarse = (
-        min(2.0 * cost_on_grid(cells, weight=weight, hold=hold) for cells in grids)
-        for grids in (FINE, COARSE)
-    )
-    # At half the width, an error that falls with the square has lost three parts of four.
-    return {
-        "cost_per_match": fine,
-        "cost_per_player": fine / 2.0,
-        "error_per_match": max(0.0, coarse - fine) / 3.0,
-    }
+    return math.sqrt(weight * hold) if hold <= weight / 4.0 else hold + weight / 4.0
+
+
+def cost_of_brackets(*, weight: float, hold: float) -> float:
+    """Return the cost per match of the best number of brackets, each with its own queue.
+
+    >>> round(cost_of_brackets(weight=2.0, hold=1 / 50), 4)
+    0.2311
+    """
+    best = math.sqrt(weight / (3.0 * hold))
+    counts = (max(1, math.floor(best)), math.floor(best) + 1)
+    return min(weight / (3.0 * count) + count * hold for count in counts)
 
 
 def cost_on_grid(cells: int, *, weight: float, hold: float) -> float:

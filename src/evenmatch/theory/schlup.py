@@ -2,7 +2,8 @@
 
 Players arrive by a Poisson process; their criteria are uniform on [0, 1] and independent; a match
 has k players; weights are k/D for each of D criteria and a second of waiting costs 1/wait_max, so
-a player's criteria and his wait cost at most 1 each. Costs are **per match**, and ignore bots.
+a player's criteria and their wait cost at most 1 each. Costs are **per match**; all but
+`greedy_cost_exact` ignore bots.
 
 `printed=True` gives the paper's own version wherever it differs.
 
@@ -42,6 +43,58 @@ def greedy_cost(*, k: int, rate: float, wait_max: float) -> float:
     return k * (k - 1) / (k + 1) + k * (k - 1) / (2 * rate * wait_max)
 
 
+def greedy_cost_exact(*, k: int, rate: float, wait_max: float) -> float:
+    """Return the expected cost of one match when the first k players play, bots included.
+
+    With N more arrivals in the first player's `wait_max`, Poisson of mean rate * wait_max:
+
+    - N >= k - 1: the criteria cost k (k-1)/(k+1). The last comes after S, Gamma(k-1), and the
+      k - 2 between are uniform before it, so the waits are k S / 2 on the mean, and
+      E[S; N >= k-1] = (k-1)/rate * P(N >= k).
+    - N = m <= k - 2: the first waits `wait_max`, m others half of it, and k - 1 - m bots count
+      as if they had waited it; the criteria cost their weights, k in all.
+
+    Args:
+        k: Players of a match, >= 2.
+        rate: Tickets per second, > 0.
+        wait_max: Deadline in seconds, > 0.
+
+    Returns:
+        Criteria and time cost per match, for any number of criteria; at most 2k.
+
+    Complexity:
+        O(k).
+
+    >>> round(greedy_cost_exact(k=2, rate=1, wait_max=5), 4)
+    0.881
+    >>> round(greedy_cost_exact(k=2, rate=0.01, wait_max=5), 3)
+    3.862
+    """
+    mean = rate * wait_max
+    chance = [_chance(more, mean) for more in range(k)]
+    full = max(0.0, 1.0 - math.fsum(chance[: k - 1]))
+    in_time = full * k * (k - 1) / (k + 1) + k * (k - 1) / 2.0 * (_tail(k, mean) / mean)
+    with_bots = math.fsum(chance[m] * (2.0 * k - m / 2.0) for m in range(k - 1))
+    return in_time + with_bots
+
+
+def _chance(count: int, mean: float) -> float:
+    """Return the probability of a Poisson variable; in logarithms, so that nothing overflows."""
+    return math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
+
+
+def _tail(k: int, mean: float) -> float:
+    """Return P(N >= k) of a Poisson variable, with a small relative error also where it is tiny."""
+    if mean >= k:
+        return max(0.0, 1.0 - math.fsum(_chance(count, mean) for count in range(k)))
+    total, term, count = 0.0, _chance(k, mean), k
+    while term > 1e-17 * total:
+        total += term
+        count += 1
+        term *= mean / count
+    return total
+
+
 def bot_probability(*, k: int, rate: float, wait_max: float, printed: bool = False) -> float:
     """Return the probability that a match has a bot because too few players came in time.
 
@@ -65,24 +118,30 @@ def bot_probability(*, k: int, rate: float, wait_max: float, printed: bool = Fal
     """
     mean = rate * wait_max
     first, last = (1, k - 1) if printed else (0, k - 2)
-    # In logarithms, so that neither a power nor a factorial leaves the range of floats.
-    terms = (x * math.log(mean) - mean - math.lgamma(x + 1) for x in range(first, last + 1))
-    return min(1.0, math.fsum(map(math.exp, terms)))
+    return min(1.0, math.fsum(_chance(x, mean) for x in range(first, last + 1)))
 
 
 def error_bound(*, k: int, rate: float, wait_max: float, printed: bool = False) -> float:
-    """Return the largest relative error of `greedy_cost` that bots can cause.
+    """Return a bound of the relative error of `greedy_cost` that bots cause, at any rate.
 
     Source:
         Schlup, eq. (4).
 
     Differs from the paper:
-        A match costs at most 2k, so the error is at most 2k Prob, relative to the cost; the
-        printed square of the cost does not follow. The probability is that of eq. (3), corrected.
+        The printed square of the cost does not follow, and the probability is that of eq. (3),
+        corrected. And the error has two sides: matches with bots cost from 3k/2 + 1 to 2k each,
+        but (2) counts for them the criteria of full matches, and waits for players who do not
+        come in time: Prob k (k-1)/(k+1) + P(N <= k-1) k (k-1)/(2 rate wait_max). The error is the
+        difference; with few players (2) is too high by nearly all of it, while 2k Prob / cost
+        falls to 0. At k = 2 the bound is the error.
     """
     cost = greedy_cost(k=k, rate=rate, wait_max=wait_max)
     chance = bot_probability(k=k, rate=rate, wait_max=wait_max, printed=printed)
-    return 2 * k * chance / (cost**2 if printed else cost)
+    if printed:
+        return 2 * k * chance / cost**2
+    fewer = min(1.0, chance + _chance(k - 1, rate * wait_max))
+    counted = chance * k * (k - 1) / (k + 1) + fewer * k * (k - 1) / (2 * rate * wait_max)
+    return max(2 * k * chance - counted, counted - (1.5 * k + 1) * chance) / cost
 
 
 def periodic_cost(n: float, *, k: int, rate: float, wait_max: float) -> float:
@@ -239,6 +298,7 @@ def schlup(
     sorts = criteria == 1 or printed
     return {
         "greedy_cost": greedy_cost(k=k, rate=rate, wait_max=wait_max),
+        "greedy_cost_exact": greedy_cost_exact(k=k, rate=rate, wait_max=wait_max),
         "periodic_cost": periodic(x) if sorts else None,
         "n_opt": best_n if sorts else None,
         "multi_queue_cost": multi(r),

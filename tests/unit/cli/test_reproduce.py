@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 
 from evenmatch.cli.main import BAD_INPUT, main
+from evenmatch.lab.reproduce import paper
+from evenmatch.lab.reproduce.row import Findings, Part
 
 
 def test_json_is_one_object_with_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,3 +76,29 @@ def test_rows_left_out_are_not_in_the_tables_either(capsys: pytest.CaptureFixtur
     out = capsys.readouterr().out
     assert "galactron.root" in out
     assert "galactron.factors" not in out
+
+
+def test_part_that_fails_is_named_and_loses_no_other(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise ZeroDivisionError("planted")
+
+    broken = Part(("gamedev.broken",), fails, ["a task"], lambda _: Findings())
+    unfinished = Part(("gamedev.unfinished",), str, ["a task"], fails)
+    real = paper.PAPERS["gamedev"]
+    monkeypatch.setitem(paper.PAPERS, "gamedev", lambda effort: [broken, *real(effort), unfinished])
+    monkeypatch.setattr("evenmatch.lab.study.os.cpu_count", lambda: 1)
+    options = ["--only", "gamedev.points", "--only", "gamedev.broken"]
+    options += ["--only", "gamedev.unfinished", "--quick", "--json", "--out", str(tmp_path)]
+    assert main(["reproduce", "gamedev", *options]) == 1
+    screen = capsys.readouterr()
+    found = json.loads(screen.out)
+    assert {row["id"] for row in found["rows"]} == {"gamedev.points"}
+    assert found["failures"] == [
+        {"ids": [f"gamedev.{name}"], "error": "ZeroDivisionError: planted"}
+        for name in ("broken", "unfinished")
+    ]
+    sentence = "gamedev.broken failed: ZeroDivisionError: planted"
+    assert f"evenmatch: {sentence}\n" in screen.err
+    assert sentence in (tmp_path / "report.html").read_text(encoding="utf-8")

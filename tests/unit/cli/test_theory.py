@@ -68,8 +68,7 @@ def test_every_formula_can_be_loaded(name: str) -> None:
 def test_a_name_alone_lists_all_its_keys_and_an_example_that_works(
     name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evenmatch.theory.floor.FINE", (4,))
-    monkeypatch.setattr("evenmatch.theory.floor.COARSE", (2,))
+    monkeypatch.setattr("evenmatch.theory.floor.GRIDS", (4,))
     theory(name)
     told = capsys.readouterr().out
     for key in inspect.signature(formula_of(name)).parameters:

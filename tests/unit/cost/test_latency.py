@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from evenmatch.cost.divisions import Room, divisions, tabulated
 from evenmatch.cost.kinds import comparison_of
-from evenmatch.cost.latency import Latency, cost_of_ms, costs_of_ms, joint_region, ping, ping_table
+from evenmatch.cost.latency import (
+    Latency,
+    are_measured,
+    cost_of_ms,
+    costs_of_ms,
+    joint_region,
+    ping,
+    ping_table,
+)
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.rules import Rules
 from evenmatch.model.queue import Criterion, Expansion, Format, Pairs, Queue, Rule
@@ -49,6 +57,30 @@ def test_measured_ping_counts_before_regions_and_the_larger_of_two() -> None:
     assert ping(one, two, {"eu": 1.0, "b": 50.0}, {"eu": 1.0}) == 50.0
     assert ping(one, two, {"eu": 1.0}, {"eu": 1.0, "a": 50.0}) == 50.0
     assert ping(one, two, {"b": 50.0}, {"a": 60.0}) == 60.0
+
+
+BOTH, ONE, OTHER, NONE = (True, True), (True, False), (False, True), (False, False)
+
+
+@pytest.mark.parametrize("measured", [BOTH, ONE, OTHER, NONE])
+def test_ping_that_one_side_has_measured_is_measured(measured: tuple[bool, bool]) -> None:
+    # Both know x, which is a player of another match, or a region if nobody was measured.
+    one, two = ({name: 50.0} if known else {} for name, known in zip("ba", measured, strict=True))
+    teams = ((solo("a", x=30.0, **one),), (solo("b", x=40.0, **two),))
+    assert are_measured(teams, "latency") == any(measured)
+    assert criterion().gap(teams) == (50.0 if any(measured) else 70.0)
+    queue = Queue(criteria=(Criterion("latency", "latency"),))
+    venue = Objective(queue).venues.of(teams)
+    assert venue.region == (None if any(measured) else "x")
+
+
+def test_everybody_is_measured_only_if_every_two_are() -> None:
+    teams = (
+        (solo("a", x=1.0, c=10.0), solo("b", x=1.0, d=10.0)),
+        (solo("c", x=1.0, b=10.0), solo("d", x=1.0, a=10.0)),
+    )
+    assert not are_measured(teams, "latency"), "a and b, and c and d, know nothing of each other"
+    assert are_measured((teams[0][:1], teams[1][:1]), "latency")
 
 
 def test_two_without_a_common_region_cannot_be_joined_and_cost_1() -> None:

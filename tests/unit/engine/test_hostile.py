@@ -16,7 +16,9 @@ from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue
 from evenmatch.model.queue import Format, Queue, Rule
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Decision, Grouping, NoJobs, policy
+from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.registry import parse_policy
+from evenmatch.server import forecasting
 from evenmatch.testing import new_ticket, queue
 
 
@@ -92,6 +94,36 @@ def test_memory_that_fails_is_a_fault_and_not_a_crash() -> None:
 
     assert at_work.memories() == {"main": {}}
     assert "failed in memory" in str(at_work.faults[0])
+
+
+def test_policy_that_fails_in_calling_a_match_wide_stops_after_the_match() -> None:
+    class Unsure(Greedy, frozen=True):
+        def is_wide(self, first: float, second: float) -> bool:
+            raise ZeroDivisionError("wide?")
+
+    at_work = engine(queue(), main=Unsure())
+    at_work.step(one(1.0, "a"))
+    record = at_work.step(one(2.0, "b"))
+
+    (match,) = [event.match for event in record.events if isinstance(event, Matched)]
+    assert not match.wide
+    assert at_work.tables.counts_add_up()
+    assert not at_work.tables.waiting
+    assert "failed in is_wide: ZeroDivisionError: wide?" in str(at_work.faults[0])
+    assert at_work.step(one(3.0, "c")).sequence, "tickets are still taken"
+
+
+def test_promise_that_fails_is_none() -> None:
+    class Promises(Says):
+        def promise(self, ticket_id: str, now: float) -> Any:
+            raise KeyError(ticket_id)
+
+    at_work = engine(queue(), main=Promises(Decision()))
+    at_work.step(one(1.0, "a"))
+
+    assert at_work.pools["main"].promise("s0-1", 2.0) is None
+    assert forecasting._round_at(at_work, "main", "s0-1", 2.0) is None
+    assert not at_work.faults, "that is no reason to make no matches"
 
 
 def test_policy_that_is_gone_does_not_stop_recovery() -> None:

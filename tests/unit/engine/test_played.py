@@ -9,7 +9,7 @@ from evenmatch.engine.played import Played, Row, forget_unlimited, with_counts
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, take
 from evenmatch.errors import ConfigError
 from evenmatch.model.events import Refused
-from evenmatch.model.inputs import Advance, Configure, Enqueue, Update
+from evenmatch.model.inputs import Advance, Configure, Enqueue, Update, Void
 from evenmatch.model.queue import Pairs, Queue, Rule
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, player, queue
@@ -70,7 +70,11 @@ def test_caller_may_add_meetings_but_not_take_them_away() -> None:
     new = new_ticket("t", player("a", meetings={"b": 1.0, "z": 7.0}))
     (found,) = with_counts(new, new.players, [limited()], played, 2.0)
 
-    assert found.attributes == {"meetings": {"b": 2.0, "z": 7.0}}
+    assert found.attributes["meetings"] == {"b": 2.0, "z": 7.0}
+    (later,) = with_counts(new, (found,), [limited()], played, 100.5)
+    assert later.attributes["meetings"] == {"b": 1.0, "z": 7.0}
+    (later,) = with_counts(new, (found,), [limited()], played, 200.0)
+    assert later == new.players[0], "nothing is left of the engine's counts"
 
 
 def test_rows_older_than_the_window_are_forgotten_as_new_ones_come() -> None:
@@ -149,6 +153,76 @@ def test_they_meet_again_when_the_window_has_passed() -> None:
     assert pairs_made(later) == [(0.0, "ab"), (100.0, "ab")]
 
 
+@pytest.mark.parametrize("policy", ["greedy", "window:limit=100", "weighted"])
+def test_two_who_wait_meet_again_once_their_match_is_too_old(policy: str) -> None:
+    engine = world(msgspec.structs.replace(limited(within=100.0), policy=policy))
+    enter(engine, "ab", 0.0)
+    enter(engine, "a", 50.0)
+    enter(engine, "b", 60.0)
+    assert len(pairs_made(engine)) == 1
+    assert engine.next_wakeup <= 100.0
+    enter(engine, "", 130.0)
+
+    assert pairs_made(engine) == [(0.0, "ab"), (100.0, "ab")]
+
+
+def test_match_that_was_called_off_counts_for_no_limit() -> None:
+    engine = world(msgspec.structs.replace(limited(within=100.0), backfill="manual"))
+    enter(engine, "ab", 0.0)
+    engine.step(Void(5.0, "s0-m1", "no server"))
+    assert not engine.tables.played["default"].of
+    enter(engine, "", 50.0)
+
+    assert [pair for _, pair in pairs_made(engine)] == ["ab", "ab"]
+    assert engine.tables.played["default"].seats == 2
+
+
+def test_of_several_matches_each_counts_until_it_is_too_old() -> None:
+    engine = world(limited(most=2.0, within=100.0))
+    for at in (0.0, 10.0):
+        enter(engine, "ab", at)
+    enter(engine, "ab", 20.0)
+    assert len(pairs_made(engine)) == 2
+    enter(engine, "", 99.0)
+    assert len(pairs_made(engine)) == 2
+    enter(engine, "", 101.0)
+    assert pairs_made(engine)[2:] == [(100.0, "ab")]
+
+
+def test_what_the_caller_said_stays_when_a_match_is_too_old() -> None:
+    engine = world(limited(within=100.0))
+    enter(engine, "ab", 0.0)
+    said = new_ticket("t", player("a", meetings={"b": 1.0, "z": 3.0}))
+    engine.step(Enqueue(50.0, (said,)))
+    enter(engine, "b", 60.0)
+    enter(engine, "", 200.0)
+
+    assert len(pairs_made(engine)) == 1
+    first, second = [row.ticket.players[0].attributes for row in engine.tables.waiting.values()]
+    assert first == {"meetings": {"b": 1.0, "z": 3.0}}
+    assert not second
+
+
+@pytest.mark.parametrize("killed_at", [70.0, 100.0])
+def test_restart_looks_at_once_at_matches_that_are_too_old_by_then(killed_at: float) -> None:
+    engine, records = world(limited(within=100.0)), []
+    for name, at in (("a", 0.0), ("b", 0.0), ("a", 50.0), ("b", 60.0)):
+        records.append(engine.step(Enqueue(at, (new_ticket(name, 1500),))))
+    while engine.next_wakeup < killed_at:
+        records.append(engine.step(Advance(engine.next_wakeup)))
+    again = Engine(lambda each: parse_policy(each.policy))
+    again.step(Configure(0.0, (limited(within=100.0),)))
+    for record in records:
+        if record.sequence:
+            again.apply(record)
+    assert again.tables.waiting == engine.tables.waiting
+    again.resume(300.0)
+    while again.next_wakeup <= 300.0 and len(pairs_made(again)) == 1:
+        again.step(Advance(again.next_wakeup))
+
+    assert pairs_made(again) == [(0.0, "ab"), (300.0, "ab")]
+
+
 def test_snapshot_holds_what_was_played() -> None:
     engine = world(limited(within=100.0))
     enter(engine, "ab", 0.0)
@@ -192,5 +266,5 @@ def test_newer_facts_of_a_ticket_do_not_undo_what_was_counted() -> None:
     enter(engine, "b", 7.0)
 
     (row, _) = engine.tables.waiting.values()
-    assert row.ticket.players[0].attributes == {"meetings": {"z": 1.0, "b": 1.0}}
+    assert row.ticket.players[0].attributes["meetings"] == {"z": 1.0, "b": 1.0}
     assert pairs_made(engine) == [(0.0, "ab")]

@@ -1,5 +1,7 @@
 """Where the floor is printed, and where theory knows none."""
 
+import math
+
 import pytest
 
 from evenmatch.config import parse_scenario
@@ -24,7 +26,8 @@ def test_floor_of_a_plain_scenario_is_that_of_the_theory() -> None:
     found = floor_of(parse_scenario(PLAIN))
     # `theory floor rate=3 weight=2 wait_max=5`; its own tests tell how it was checked.
     assert found is not None
-    assert found["cost_per_match"] == pytest.approx(0.39056, abs=1e-4)
+    assert found["cost_per_match"] == pytest.approx(math.sqrt(2.0 / 15.0))
+    assert found["cost_per_match"] + found["error_per_match"] == pytest.approx(0.39056, abs=1e-4)
     assert found["cost_per_player"] == found["cost_per_match"] / 2.0
 
 
@@ -50,7 +53,7 @@ def test_weight_is_that_of_the_range_and_the_price_a_wait(
     ("old", "new"),
     [
         ('"bots"', '"expire"'),
-        ("rate = 3.0", "rate = 0.9"),
+        ("rate = 3.0", "rate = 0.06"),
         ("rate = 3.0", 'process = "ramp"\nrate = 0.0\nto = 6.0'),
         ("rate = 3.0", "rate = 3.0\npatience = 2.0"),
         ('"uniform"', '"normal"\nmean = 0.5\ndeviation = 0.1'),

@@ -13,8 +13,7 @@ import pytest
 
 from evenmatch import simulate
 from evenmatch.errors import ConfigError
-from evenmatch.lab.reproduce import ahead, formulas, runs, table3
-from evenmatch.lab.reproduce.exact import greedy_cost_exact
+from evenmatch.lab.reproduce import ahead, curves, formulas, runs, table3
 from evenmatch.lab.reproduce.folder import write_folder
 from evenmatch.lab.reproduce.measure import Task, mean_of_ratios, measure, ratio
 from evenmatch.lab.reproduce.paper import Reproduction, parts_of, reproduce
@@ -32,6 +31,59 @@ ROW_KEYS += ["simulated", "half_width", "verdict", "scenario", "command"]
 def here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """Do the work in this process."""
     return [function(item) for item in items]
+
+
+@pytest.fixture(scope="module")
+def curve_findings() -> Findings:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(curves, "seeds", lambda effort, **_: range(3))
+        ids = ["schlup.figure2", "schlup.figure3"]
+        return reproduce("schlup", QUICK, ids, here).findings
+
+
+def test_figures_split_costs_into_criteria_and_time(curve_findings: Findings) -> None:
+    whole = {}
+    parts: dict[tuple[object, ...], list[float]] = {}
+    for row in curve_findings.rows:
+        if "parameter" not in row.params:
+            continue
+        key = tuple(row.params[name] for name in ("rate", "algorithm", "parameter"))
+        assert row.simulated is not None
+        if "figure" in row.params:
+            parts.setdefault(key, []).append(row.simulated)
+        else:
+            whole[key] = row.simulated
+    assert whole.keys() == parts.keys()
+    for key, (criteria, time) in parts.items():
+        assert criteria + time == pytest.approx(whole[key])
+    assert whole[(10.0, "A_DW", 0)] == whole[(10.0, "A_G", 0)] == whole[(10.0, "A_G", 10)]
+    assert whole[(10.0, "A_MQ", 1)] == whole[(10.0, "A_PM", 1)] == whole[(10.0, "A_G", 0)]
+    # Formula (2) has the two parts of A_G: 2/3 for the criteria, and 1 / (a wait_max) for time.
+    assert parts[(10.0, "A_G", 0)] == pytest.approx([2 / 3, 1 / 50], rel=0.06)
+
+
+def test_larger_parameter_trades_criteria_for_time(curve_findings: Findings) -> None:
+    trades = [row for row in curve_findings.rows if "what" in row.params]
+    assert len(trades) == 9
+    for row in trades:
+        if row.params["rate"] >= 10.0:
+            assert row.simulated is not None
+            assert row.printed is not None
+            assert row.simulated >= row.printed - 1
+
+
+def test_figures_have_a_line_for_greedy_and_a_plot_of_the_parts(curve_findings: Findings) -> None:
+    plots = {plot.name: plot for plot in curve_findings.plots}
+    assert plots.keys() == {
+        f"{name}{tail}"
+        for name in ("figure2-a10", "figure2-a13", "figure3-a1")
+        for tail in ("", "-parts")
+    }
+    lines = {line.name: line for line in plots["figure2-a10"].lines}
+    assert lines["A_G"].xs == (0.0, 10.0)
+    assert lines["A_DW"].xs[0] == 0.0
+    split = {line.name for line in plots["figure2-a10-parts"].lines}
+    assert {"A_G, time cost", "A_DW, criteria cost"} <= split
 
 
 # What is drawn, and what is measured
@@ -58,24 +110,6 @@ def test_ramp_by_index_has_intervals_that_shrink_with_the_index() -> None:
     steps = np.diff(World(rate=1.0).draw(7)[0])
     rates = 6.0 * (np.arange(1, 1000) + 0.5) / 1000
     assert np.diff(times) == pytest.approx(steps / rates)
-
-
-@pytest.mark.parametrize(("k", "rate"), [(2, 1.0), (4, 1.0), (10, 3.0)])
-def test_exact_cost_of_greedy_equals_a_simulation(k: int, rate: float) -> None:
-    rng = np.random.default_rng(3)
-    count = 40_000
-    times = np.cumsum(rng.exponential(1.0 / rate, (count, k - 1)), axis=1)
-    coming = times <= 5.0
-    end = np.where(coming.all(axis=1), times[:, -1], 5.0)
-    waits = end + np.where(coming, end[:, None] - times, 5.0).sum(axis=1)
-    values = rng.random((count, k))
-    spread = np.where(coming.all(axis=1), np.ptp(values, axis=1), 1.0)
-    costs = k * spread + waits / 5.0
-    # Four standard errors: wrong once in 16,000 seeds.
-    allowed = 4.0 * costs.std() / np.sqrt(count)
-    assert greedy_cost_exact(k=k, rate=rate, wait_max=5.0) == pytest.approx(
-        costs.mean(), abs=allowed
-    )
 
 
 @pytest.mark.parametrize("spec", ["price", "greedy", "multi_queue:brackets=4"])
@@ -171,11 +205,12 @@ OPTIMUM |= {"r0-20": 0.1528}
 
 @pytest.fixture(scope="module")
 def table3_rows() -> list[Row]:
-    """Return the quick rows, of half as many sequences and without the floor, which is slow."""
+    """Return the quick rows, of half as many sequences."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table3, "seeds", lambda effort, **_: range(effort.seed, effort.seed + 8))
-        patch.setattr(table3, "floor", lambda **_: {"cost_per_match": 0.4})
-        return list(reproduce("schlup", QUICK, ["schlup.table3"], here).findings.rows)
+        return list(
+            reproduce("schlup", QUICK, ["schlup.table3", "schlup.floor"], here).findings.rows
+        )
 
 
 def one(rows: Sequence[Row], **params: str) -> Row:
@@ -224,6 +259,19 @@ def test_default_policy_needs_no_tuning_to_come_near_the_floor(table3_rows: list
     assert row.simulated - row.half_width <= 1.35
 
 
+@pytest.mark.parametrize("setting", ["c1", "c3", "c10"])
+def test_no_algorithm_of_the_table_is_below_the_floor(table3_rows: list[Row], setting: str) -> None:
+    floor = one(table3_rows, setting=setting, figure="times OPT").simulated
+    assert floor is not None
+    ratios = [
+        (row.simulated or 0.0) + 2.0 * (row.half_width or 0.0)
+        for row in table3_rows
+        if row.params.get("setting") == setting and row.params.get("algorithm") not in (None, "OPT")
+    ]
+    assert len(ratios) == len(table3.ALGORITHMS)
+    assert floor <= min(ratios) <= 1.35 * floor
+
+
 def test_printed_averages_lie_between_the_readings(table3_rows: list[Row]) -> None:
     verdicts = {row.verdict for row in table3_rows if row.params.get("algorithm") == "A_G"}
     assert verdicts <= {None, "holds", "holds with conditions"}
@@ -233,7 +281,7 @@ def test_printed_averages_lie_between_the_readings(table3_rows: list[Row]) -> No
 def test_every_row_has_the_promised_keys_and_its_command(table3_rows: list[Row]) -> None:
     for row in table3_rows:
         assert list(msgspec.to_builtins(row)) == ROW_KEYS
-        assert row.command == "evenmatch reproduce schlup --only schlup.table3 --quick --seed 0"
+        assert row.command == f"evenmatch reproduce schlup --only {row.id} --quick --seed 0"
 
 
 @pytest.fixture(scope="module")

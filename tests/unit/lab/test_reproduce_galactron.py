@@ -149,3 +149,15 @@ def test_quick_streams_meet_the_same_players_under_every_policy() -> None:
 def test_rounds_begin_at_the_moments_that_were_told() -> None:
     found = streams.moments(0)
     assert found["off the countdown"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_retries_become_fewer_with_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(descents, "TIMED", 0.02)
+    found = [descents.measure_speed(descents.Timed(players, 1)) for players in (24, 54, 102)]
+    # Counted, not timed: what a retry costs grows faster than the pool.
+    costs = [each["evaluations of a descent"] or 0.0 for each in found]
+    assert costs[1] > 2.0 * costs[0]
+    assert costs[2] > 2.0 * costs[1]
+    assert all(each[descents.DESCENTS] for each in found)
+    rows = descents._told_of_speed([*found, found[-1]]).rows
+    assert {row.params.get("players") for row in rows} == {*descents.SIZES, None}

@@ -4,8 +4,10 @@ import random
 
 import pytest
 
+from evenmatch import simulate
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.scenario import Scenario
 from evenmatch.policies.base import Matcher
 from evenmatch.policies.patient import Patient
 from evenmatch.policies.registry import parse_policy
@@ -51,17 +53,33 @@ def test_different_skills_make_even_teams_where_their_sums_agree() -> None:
     assert found == [("0", "2", "3", "4")]
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 20, 50])
 def test_of_two_types_at_most_two_teams_wait(n: int) -> None:
     rng = random.Random(n)
     matcher = Patient().matcher(teams_of(n), seed=0)
     waiting = 0
-    for number in range(300):
+    for number in range(100 * n):
         at = float(number)
         skill = float(rng.random() < 0.3)
         matcher.enter(ticket(str(number), skill, at=at, sequence=number + 1), at)
         waiting += 1 - 2 * n * len(matcher.decide(at).matches)
         assert 0 <= waiting <= 2 * n
+
+
+@pytest.mark.parametrize("n", [8, 20])
+def test_large_teams_of_two_types_are_even(n: int) -> None:
+    queue = teams_of(n, policy="patient")
+    rng = random.Random(n)
+    tickets = [
+        ticket(str(at), float(rng.random() < 0.3), at=float(at), sequence=at + 1)
+        for at in range(20 * n)
+    ]
+    run = simulate(Scenario((queue,)), arrivals=tickets)
+    assert run.summary["matches"] >= 8
+    skills = {each.id: each.players[0].rating.mean for each in tickets if each.players[0].rating}
+    for match in run.matches:
+        first, second = (sum(skills[name] for name in team) for team in match["teams"])
+        assert first == second
 
 
 def test_on_skill_that_is_never_equal_nobody_plays() -> None:
@@ -108,7 +126,7 @@ def test_who_left_is_not_counted_on() -> None:
         (Queue(format=Format((1, 1, 1))), "is for two full teams of one size"),
         (Queue(format=Format((1, 4))), "has 1 against 4"),
         (Queue(format=Format((3, 3), players_min=(2, 2))), "has 3 against 3 at most"),
-        (Queue(format=Format((8, 8))), "teams of at most 7 players"),
+        (Queue(format=Format((51, 51))), "teams of at most 50 players"),
         (teams_of(1, rules=(Rule("spread", "rating", 50.0),)), "has rules: choose price or window"),
         (teams_of(2, rules=(Rule("spread", "rating", 50.0),)), "choose rolling or greedy"),
         (Queue(format=Format(sides=("A", "B"))), "has sides"),

@@ -6,9 +6,12 @@ import time
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
+from evenmatch import simulate
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
+from evenmatch.model.scenario import Arrivals, Distribution, Scenario
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Matcher
 from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher
@@ -98,6 +101,43 @@ def test_round_begins_when_enough_players_wait() -> None:
     enter(matcher, crowd(2, at=20.0, first=7), 20.0)
     assert matcher.decide(20.0).wake_at == 20.0
     assert started(matcher, 20.0) == 2
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_round_begins_before_anybody_waits_longer_than_it_allows(seed: int) -> None:
+    form, level = Format((3, 3)), Criterion("mean_gap", "rating", scale=Scale(min=0.0, max=3000.0))
+    drawn = Distribution("normal", mean=1500.0, deviation=300.0)
+    world = Scenario(
+        (Queue("q", form, (level,), policy="rounds:wait_max=300,effort=50"),),
+        Arrivals("poisson", rate=5.0 / 60.0, count=480, attributes={"rating": drawn}),
+        seed=seed,
+    )
+    waits = [each["wait"] for each in simulate(world).tickets if each["state"] == "matched"]
+    assert len(waits) > 470
+    assert max(waits) <= 300.001
+    assert max(waits) > 299.0, "nobody is hurried"
+
+
+def test_round_for_those_left_over_begins_once_there_are_enough() -> None:
+    matcher = matcher_of("rounds:wait_max=60,effort=50")
+    enter(matcher, crowd(5))
+    assert len(solved(matcher, 60.0).matches) == 1
+    assert matcher.decide(61.0).wake_at == math.inf, "one player alone has nobody to play with"
+    enter(matcher, crowd(2, at=70.0, first=10), 70.0)
+    assert matcher.decide(70.0).wake_at == math.inf
+    enter(matcher, crowd(1, at=80.0, first=20), 80.0)
+    assert matcher.decide(80.0).wake_at == 80.0
+    assert len(solved(matcher, 80.0).matches) == 1
+
+
+def test_round_that_rules_left_players_over_from_is_tried_again_but_not_at_once() -> None:
+    near = Rule("spread", "rating", 50.0)
+    matcher = matcher_of("rounds:wait_max=60,effort=50", replace(TEAMS, rules=(near,)))
+    far = [ticket(f"far{at}", 100.0 * at, sequence=at + 1) for at in range(6)]
+    enter(matcher, far)
+    assert not solved(matcher, 60.0).matches
+    enter(matcher, crowd(1, at=61.0, first=20), 61.0)
+    assert matcher.decide(61.0).wake_at == 66.0
 
 
 def test_who_sat_out_a_round_plays_the_next() -> None:

@@ -20,7 +20,7 @@ class World:
     def __init__(self, *queues: Queue) -> None:
         self.engine = Engine(resolve)
         self.engine.step(Configure(0.0, queues))
-        self.ledger = Ledger((), queues[0].name)
+        self.ledger = Ledger((), queues)
 
     def step(self, given: Input) -> None:
         while (at := self.engine.next_wakeup) < given.now:

@@ -18,7 +18,7 @@ from evenmatch.model.ticket import Player
 from evenmatch.model.world import Connect, LastMile, RoleMix, Skill, World
 from evenmatch.sim.arrivals import arrivals_of
 from evenmatch.sim.stream import Arrival
-from evenmatch.sim.world import Geography
+from evenmatch.sim.world import Geography, WorldDraws
 from evenmatch.sim.world_model import shipped_model
 from tests.shared import shared_file
 
@@ -131,8 +131,8 @@ def test_networks_have_their_shares() -> None:
 def test_skill_is_lognormal_with_beginners_below() -> None:
     points = values(made(World(1.0, skill=Skill(beginners=0.0)), 20_000), "rating")
     logs = np.log(np.asarray(points, dtype=np.float64) / 8000.0)
-    assert abs(logs.mean()) < 4.0 * 0.295 / math.sqrt(20_000)
-    assert logs.std() == pytest.approx(0.295, rel=4.0 / math.sqrt(2.0 * 20_000))
+    assert abs(logs.mean()) < 4.0 * 0.301 / math.sqrt(20_000)
+    assert logs.std() == pytest.approx(0.301, rel=4.0 / math.sqrt(2.0 * 20_000))
     beginners = values(made(World(1.0, skill=Skill(beginners=1.0)), 5000), "rating")
     assert max(beginners) < 6000.0  # type: ignore[type-var]
 
@@ -147,7 +147,20 @@ def test_friends_are_alike_and_strangers_are_not() -> None:
     friends = (logs[:, 0] - logs[:, 1]).std()
     strangers = (logs[1:, 0] - logs[:-1, 1]).std()
     assert friends == pytest.approx(0.1 * math.sqrt(2.0), rel=0.05)
-    assert strangers == pytest.approx(math.hypot(0.295, 0.1) * math.sqrt(2.0), rel=0.05)
+    # Parties vary as much as players who come alone.
+    assert strangers == pytest.approx(0.301 * math.sqrt(2.0), rel=0.05)
+
+
+def test_few_players_are_above_eighteen_thousand_as_in_the_blog() -> None:
+    # Three in a thousand, alone and in parties; drawn by parties of two on average at most.
+    world = World(1.0, hour=19.0, party_shares=(0.5, 0.3, 0.2))
+    draws = WorldDraws(world, Geography(world), np.random.SeedSequence(3))
+    found = draws.crowd(np.full(200_000, 19.0))
+    sizes = np.repeat(found.sizes, found.sizes)
+    for chosen in (sizes == 1, sizes > 1, sizes > 0):
+        ratings = found.rating[chosen]
+        error = math.sqrt(2.0 * 0.003 / len(ratings))
+        assert float((ratings > 18_000.0).mean()) == pytest.approx(0.003, abs=3.0 * error)
 
 
 def test_players_are_nearest_to_the_servers_of_their_region() -> None:

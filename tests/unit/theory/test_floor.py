@@ -1,8 +1,13 @@
+import math
+
 import numpy as np
 import pytest
 
 from evenmatch.errors import ConfigError
-from evenmatch.theory.floor import cost_on_grid, floor
+from evenmatch.model.queue import Criterion, Queue
+from evenmatch.policies.registry import parse_policy
+from evenmatch.sim.compiled import play
+from evenmatch.theory.floor import cost_of_brackets, cost_on_grid, floor, least_cost
 
 RATE, WEIGHT, WAIT_MAX = 3.0, 2.0, 5.0
 HOLD = 1.0 / (RATE * WAIT_MAX)
@@ -59,11 +64,61 @@ def test_value_iteration_equals_policy_iteration(cells: int) -> None:
     assert found == pytest.approx(by_policy_iteration(cells), rel=2e-5)
 
 
-def test_floor_is_near_the_reference() -> None:
+def test_what_is_known_to_be_possible_is_near_the_reference() -> None:
     found = floor(rate=RATE, weight=WEIGHT, wait_max=WAIT_MAX)
-    assert found["cost_per_match"] == pytest.approx(1.290 * OPT, rel=0.01)
+    known = found["cost_per_match"] + found["error_per_match"]
+    assert known == pytest.approx(1.290 * OPT, rel=0.01)
     assert found["cost_per_player"] == found["cost_per_match"] / 2
-    assert 0.0 < found["error_per_match"] < 0.01
+    assert found["cost_per_match"] == pytest.approx(math.sqrt(WEIGHT * HOLD))
+
+
+POLICIES = ("greedy", "price", "gap_value", "delay_greedy", "multi_queue:brackets=4")
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0])
+@pytest.mark.parametrize("weight", [0.2, 2.0, 10.0])
+def test_no_policy_costs_less_than_the_floor(rate: float, weight: float) -> None:
+    criterion = Criterion("spread", "c0", weight)
+    queue = Queue("pairs", criteria=(criterion,), wait_price=1.0 / WAIT_MAX)
+    least = least_cost(rate=rate, weight=weight, wait_max=WAIT_MAX)
+    hold = 1.0 / (rate * WAIT_MAX)
+    assert least <= 2 * cost_on_grid(6, weight=weight, hold=hold)
+    assert least <= cost_of_brackets(weight=weight, hold=hold)
+    rng = np.random.default_rng(int(10 * rate))
+    times, places = np.cumsum(rng.exponential(1 / rate, 20_000)), rng.random((1, 20_000))
+    for spec in POLICIES:
+        costs = play(queue, parse_policy(spec), times, places).costs
+        assert costs.mean() > least - 4.0 * costs.std() / math.sqrt(len(costs)), spec
+
+
+@pytest.mark.parametrize(("rate", "known"), [(10.0, 0.2102), (30.0, 0.1206), (100.0, 0.0660)])
+def test_floor_is_a_few_percent_below_what_price_reaches(rate: float, known: float) -> None:
+    least = least_cost(rate=rate, weight=WEIGHT, wait_max=WAIT_MAX)
+    assert 0.94 * known < least < known
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.24, 0.26, 1.0, 30.0])
+def test_each_arrival_pays_its_share_of_the_floor(share: float) -> None:
+    # Step 3 of the proof, at every pool and every probability.
+    hold = share * WEIGHT
+    least = least_cost(rate=1.0 / hold, weight=WEIGHT, wait_max=1.0)
+    players, chance = np.meshgrid(np.arange(1, 200), np.linspace(0, 1, 1001))
+    paid = hold * players + WEIGHT * chance**2 / (4 * players)
+    assert (paid >= chance * least - 1e-12).all()
+    assert np.isclose(paid, chance * least, rtol=0.03)[1:].any(), "it is not given away"
+
+
+def test_places_nearest_to_a_newcomer_are_no_nearer_than_the_proof_says() -> None:
+    # Step 2: the mean distance of the nearest newcomers, for pools of any shape.
+    rng = np.random.default_rng(1)
+    newcomers = (np.arange(20_000) + 0.5) / 20_000
+    for count in (1, 2, 3, 7):
+        even = (np.arange(count) + 0.5) / count
+        for pool in (even, rng.random(count), np.sort(rng.random(count)) ** 2):
+            gaps = np.sort(np.abs(newcomers[:, None] - pool).min(axis=1))
+            for chance in (0.1, 0.5, 1.0):
+                taken = gaps[: int(chance * len(gaps))].sum() / len(gaps)
+                assert taken >= chance**2 / (4 * count) - 1e-4
 
 
 def test_finer_grids_pay_less_up_to_the_lattice() -> None:

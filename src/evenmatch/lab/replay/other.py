@@ -65,13 +65,12 @@ def with_other_policy(source: Source, spec: str, say: Say, *, queue: str | None 
     tables = source.tables
     under = partial(_under, spec, queue)
     tables.queues = {name: under(each) for name, each in tables.queues.items()}
-    first = next(iter(tables.queues), "")
-    journal = Ledger(tables.waiting.values(), first)
+    journal = Ledger(tables.waiting.values(), tables.queues.values())
     names, since, now, count = dict.fromkeys(tables.queues), tables.now, tables.now, 0
     try:
         world = World(extract(tables), resolve, lambda record: other.hear(record))
         # Not all who waited in a proposal have a place in that world.
-        other = Ledger(world.engine.tables.waiting.values(), first)
+        other = Ledger(world.engine.tables.waiting.values(), tables.queues.values())
         for entry in source.entries(source.begin):
             record = entry.record
             journal.hear(record)

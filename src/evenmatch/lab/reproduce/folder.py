@@ -85,7 +85,9 @@ def _lines_beside(findings: Findings) -> list[tuple[str, ...]]:
 
 def _sentence(done: Reproduction) -> str:
     rows = done.findings.rows
-    return f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}. {told_of(rows)}"
+    told = f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}. {told_of(rows)}"
+    failed = [f" {', '.join(each.ids)} failed: {each.error}." for each in done.failures]
+    return told + "".join(failed)
 
 
 def _csv_of_rows(rows: Sequence[Row]) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from evenmatch.lab.reproduce.exact import greedy_cost_exact
 from evenmatch.lab.reproduce.measure import Estimate, Measured, Task, measure, ratio
 from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row, Verdict, judged
 from evenmatch.lab.reproduce.sums import cost_per_match, seeds
@@ -104,7 +103,7 @@ def _greedy() -> list[Statement]:
     for k, rate in GREEDY:
         world = World(rate=rate, k=k)
         setting = world.setting
-        cost, true = schlup.greedy_cost(**setting), greedy_cost_exact(**setting)
+        cost, true = schlup.greedy_cost(**setting), schlup.greedy_cost_exact(**setting)
         chance = schlup.bot_probability(**setting)
         found += [
             Statement(id="schlup.2", world=world, printed=cost, exact=true),

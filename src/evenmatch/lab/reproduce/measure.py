@@ -45,6 +45,7 @@ class Measured(msgspec.Struct, frozen=True):
 
     Args:
         costs: Of all matches, by policy.
+        criteria: The part of the costs that is not waiting, by policy.
         matches: How many, by policy.
         with_bots: How many of them have a bot, by policy.
         mixed: How many of them have a bot or players of several brackets, by policy; 0 for
@@ -53,6 +54,7 @@ class Measured(msgspec.Struct, frozen=True):
     """
 
     costs: dict[str, float]
+    criteria: dict[str, float]
     matches: dict[str, int]
     with_bots: dict[str, int]
     mixed: dict[str, int]
@@ -68,13 +70,14 @@ def measure(task: Task) -> Measured:
     times, values = task.world.draw(task.seed)
     seen = np.ceil(times / task.tick) * task.tick if task.tick else times
     unseen = float((seen - times).sum()) / WAIT_MAX
-    measured = Measured({}, {}, {}, {}, None)
+    measured = Measured({}, {}, {}, {}, {}, None)
     for spec in task.policies:
         policy = parse_policy(spec)
         outcome = play(queue, policy, seen, values)
         counted = outcome.at < times[-1] if task.is_steady else np.ones(len(outcome.at), bool)
         has_bot = outcome.bots > 0
         measured.costs[spec] = float(outcome.costs[counted].sum()) + unseen
+        measured.criteria[spec] = float(outcome.criteria[counted].sum())
         measured.matches[spec] = int(counted.sum())
         measured.with_bots[spec] = int((has_bot & counted).sum())
         is_mixed = has_bot | _spans_brackets(outcome.tickets, values, policy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -40,6 +41,20 @@ Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Calls a function with each of the items and returns the results in their order."""
 
 
+class Failure(msgspec.Struct, frozen=True):
+    """A part that came to nothing.
+
+    Args:
+        ids: The rows that are missing for it.
+        error: What went wrong, in a line.
+        trace: Where, as Python prints it.
+    """
+
+    ids: tuple[str, ...]
+    error: str
+    trace: str
+
+
 class Reproduction(msgspec.Struct, frozen=True):
     """A paper done again.
 
@@ -47,20 +62,27 @@ class Reproduction(msgspec.Struct, frozen=True):
         paper: Its short name.
         effort: How much work was spent.
         findings: All parts together; every row has its command.
+        failures: Parts without findings.
     """
 
     paper: str
     effort: Effort
     findings: Findings
+    failures: tuple[Failure, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
-        return {
+        """Return what `--json` prints; `failures` only if there are some."""
+        found: dict[str, Any] = {
             "paper": self.paper,
             "seed": self.effort.seed,
             "quick": self.effort.quick,
             "rows": [msgspec.to_builtins(row) for row in self.findings.rows],
         }
+        if self.failures:
+            found["failures"] = [
+                {"ids": list(each.ids), "error": each.error} for each in self.failures
+            ]
+        return found
 
 
 def _galactron(effort: Effort) -> list[Part]:
@@ -116,7 +138,7 @@ def reproduce(
     only: Sequence[str] = (),
     map_: Map = map_all,
 ) -> Reproduction:
-    """Do a paper again.
+    """Do a paper again. A part that fails is named, and does not lose the others.
 
     Args:
         paper: One of `PAPERS`.
@@ -130,16 +152,43 @@ def reproduce(
     parts = parts_of(paper, effort, only)
     work = [(part.work, task) for part in parts for task in part.tasks]
     results = map_(_do, work)
-    found, start = [], 0
+    found: list[Findings] = []
+    failures: list[Failure] = []
+    start = 0
     for part in parts:
-        found.append(part.finish(results[start : start + len(part.tasks)]))
+        done = _finish(part, results[start : start + len(part.tasks)])
+        if isinstance(done, Failure):
+            failures.append(done)
+        else:
+            found.append(done)
         start += len(part.tasks)
-    return Reproduction(paper, effort, _together(found, paper, effort, only))
+    return Reproduction(paper, effort, _together(found, paper, effort, only), tuple(failures))
 
 
 def _do(work: tuple[Callable[[Any], Any], Any]) -> Any:
+    """Return what a task came to; a `Failure` if it raised, so that other parts go on."""
     function, task = work
-    return function(task)
+    try:
+        return function(task)
+    except Exception as error:  # noqa: BLE001 - the outermost loop of the work: it is reported, not hidden.
+        return _failure(error)
+
+
+def _finish(part: Part, results: Sequence[Any]) -> Findings | Failure:
+    """Return the findings of a part, or what kept it from having any."""
+    for each in results:
+        if isinstance(each, Failure):
+            return msgspec.structs.replace(each, ids=part.ids)
+    try:
+        return part.finish(results)
+    except Exception as error:  # noqa: BLE001 - as in `_do`.
+        return msgspec.structs.replace(_failure(error), ids=part.ids)
+
+
+def _failure(error: Exception) -> Failure:
+    return Failure(
+        (), f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error))
+    )
 
 
 def _together(

@@ -29,12 +29,14 @@ class Played:
         at: When each match was made, seconds.
         bots: Of each match.
         costs: Of each match.
+        criteria: The part of each match's cost that is not waiting.
     """
 
     tickets: Ints
     at: Floats
     bots: Ints
     costs: Floats
+    criteria: Floats
 
 
 def arrivals_of(queue: Queue, times: Floats, values: Floats) -> list[Arrival]:
@@ -68,7 +70,7 @@ def play(queue: Queue, policy: Policy, times: Floats, values: Floats, *, seed: i
     """
     if not why_not(queue, policy):
         found = compiled.play(queue, policy, times, values)
-        return Played(found.tickets, found.at, found.bots, found.costs)
+        return Played(found.tickets, found.at, found.bots, found.costs, found.criteria)
     run = simulate(
         Scenario((queue,)), arrivals=arrivals_of(queue, times, values), policy=policy, seed=seed
     )
@@ -76,9 +78,9 @@ def play(queue: Queue, policy: Policy, times: Floats, values: Floats, *, seed: i
     tickets: Ints = np.full((len(matches), queue.format.k), -1, dtype=np.int64)
     for row, match in enumerate(matches):
         tickets[row, : len(match.tickets)] = [int(name) for name in match.tickets]
-    return Played(
-        tickets,
-        np.asarray([match.at for match in matches]) + run.history.offset,
-        np.asarray([match.bots for match in matches], dtype=np.int64),
-        np.asarray([match.cost for match in matches]),
-    )
+    at = np.asarray([match.at for match in matches]) + run.history.offset
+    bots: Ints = np.asarray([match.bots for match in matches], dtype=np.int64)
+    costs = np.asarray([match.cost for match in matches])
+    waits = np.where(tickets < 0, 0.0, at[:, None] - times[tickets]).sum(axis=1)
+    waits += bots * (queue.wait_max or 0.0)
+    return Played(tickets, at, bots, costs, costs - queue.price * waits)

@@ -13,6 +13,14 @@ def cost_per_match(measured: Sequence[Measured], policy: str) -> Estimate:
     return ratio([m.costs[policy] for m in measured], [m.matches[policy] for m in measured])
 
 
+def parts_per_match(measured: Sequence[Measured], policy: str) -> dict[str, Estimate]:
+    """Return the criteria cost and the time cost of a match, by their names in a row."""
+    matches = [m.matches[policy] for m in measured]
+    criteria = [m.criteria[policy] for m in measured]
+    time = [m.costs[policy] - m.criteria[policy] for m in measured]
+    return {"criteria cost": ratio(criteria, matches), "time cost": ratio(time, matches)}
+
+
 def cost_over_optimum(measured: Sequence[Measured], policy: str) -> Estimate:
     """Return what a policy costs, times the optimum in hindsight."""
     return ratio([m.costs[policy] for m in measured], optima(measured))

@@ -51,13 +51,14 @@ class Balance:
     Args:
         queue: As configured.
         policy: The policy's name for messages.
+        team_max: Most players of a team.
 
     Raises:
         ConfigError: The queue has another format, rules, sides or roles, or no such criterion.
     """
 
-    def __init__(self, queue: Queue, policy: str) -> None:
-        _check_format(queue, policy)
+    def __init__(self, queue: Queue, policy: str, *, team_max: int = TEAM_MAX) -> None:
+        _check_format(queue, policy, team_max)
         self.players = queue.format.players[0]
         self._queue = queue.name
         place = _place(queue, policy)
@@ -98,7 +99,7 @@ class Balance:
         return scale_gaps(self._criterion.scale, gaps)
 
 
-def _check_format(queue: Queue, policy: str) -> None:
+def _check_format(queue: Queue, policy: str, team_max: int) -> None:
     form = queue.format
     players = form.players
     if len(players) != 2 or players[0] != players[1] or form.is_variable:
@@ -107,9 +108,9 @@ def _check_format(queue: Queue, policy: str) -> None:
             f"policy {policy} is for two full teams of one size; queue {queue.name} has {shape}: "
             f"choose greedy, or rolling for teams"
         )
-    if players[0] > TEAM_MAX:
+    if players[0] > team_max:
         raise ConfigError(
-            f"policy {policy} is for teams of at most {TEAM_MAX} players; queue {queue.name} has "
+            f"policy {policy} is for teams of at most {team_max} players; queue {queue.name} has "
             f"{players[0]}: choose rolling"
         )
     which = "rules" if queue.rules else "sides" if form.sides else "roles" if form.roles else ""

@@ -63,7 +63,7 @@ class Pool(Protocol):
 
 
 def pool_of(balance: Balance) -> Pool:
-    """Return an empty pool for the format."""
+    """Return an empty pool for a format of at most `balance.TEAM_MAX` players a team."""
     return PairPool(balance) if balance.players == 1 else TeamPool(balance)
 
 

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Memory, NoJobs
-from evenmatch.policies.parts.balance import Balance, Entry
-from evenmatch.policies.parts.even_sets import pool_of
+from evenmatch.policies.parts.balance import TEAM_MAX, Balance, Entry
+from evenmatch.policies.parts.even_kinds import KindPool
+from evenmatch.policies.parts.even_sets import Pool, pool_of
 
 
 class Limit(Protocol):
@@ -56,7 +57,8 @@ class ImbalanceMatcher(NoJobs):
     def __init__(self, balance: Balance, limit: Limit, memory: Memory) -> None:
         self._balance = balance
         self._limit = limit
-        self._pool = pool_of(balance)
+        is_large = balance.players > TEAM_MAX
+        self._pool: Pool = KindPool(balance.players) if is_large else pool_of(balance)
         self._asked: dict[str, Entry] = {}
         self._new: dict[str, Entry] = {}
         self._newest: int = memory.get("newest", 0)

@@ -200,7 +200,7 @@ def _cap_rows(seed: int) -> list[Row]:
             printed=0.3,
             simulated=found.value,
             half_width=found.half_width,
-            verdict=judged(0.3, truth=found.value, half_width=0.1),
+            verdict=judged(0.3, truth=found.value, half_width=found.half_width),
         ),
     ]
 

@@ -1,0 +1,174 @@
+"""`sweep`: a walk along the axis of ratings; whoever leaves it takes the best partner there."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+import msgspec
+
+from evenmatch.cost.rules import Rules
+from evenmatch.cost.valid_values import LIMITS, SECONDS
+from evenmatch.cost.values import number
+from evenmatch.model.match import OpenMatch
+from evenmatch.model.queue import Expansion, Queue, Rule
+from evenmatch.model.ticket import Ticket
+from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
+from evenmatch.policies.parts.clock import RoundClock
+from evenmatch.policies.parts.rated import RATING, check_duel, check_number
+
+NEAREST_MAX = 32
+"""Tickets on the axis that one ticket is tried with when it leaves, the nearest."""
+
+Key = tuple[float, float, int]
+"""A ticket's place on the axis: rating, `enqueued_at`, sequence."""
+
+
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """Every `every` seconds, sweep over the ranges that tickets accept and pair at their ends.
+
+    Each ticket accepts ratings up to `limit` points away, `rate` points more for each second of
+    its wait, and never more than `limit_max`. A round walks along the axis of ratings: a ticket is
+    on it from the lower end of its range to the upper end. As it leaves, it takes the nearest of
+    those on the axis whose range reaches it too. So the lowest choose first, and who has waited
+    long, with a wide range, chooses late.
+
+    When to use:
+        To see what the thread's rule does. `window` with `every` makes the same kind of matches in
+        the order of waits, and serves those who wait longest first.
+
+    Args:
+        every: Seconds between rounds, counted from the first entry.
+        limit: Largest difference of ratings that is accepted at once, points.
+        rate: Points by which the limit grows in a second.
+        limit_max: The limit never exceeds it.
+
+    Source:
+        "Matching players in an online 1vs1 game", the answer on sweep-and-prune; its numbers are
+        those of the widening limit in the thread.
+
+    Complexity:
+        A round sorts the waiting tickets, and tries each with at most `NEAREST_MAX` others.
+    """
+
+    in_rounds = True
+    fills = False
+    evaluations_max = (0, NEAREST_MAX + 1)
+
+    every: float = 1.0
+    limit: float = 150.0
+    rate: float = 2.0
+    limit_max: float = 500.0
+
+    def rules(self, queue: Queue) -> tuple[Rule, ...]:
+        """Return the rule that the limit is short for."""
+        del queue
+        for name in ("limit", "rate", "limit_max"):
+            check_number(f"sweep: {name}", getattr(self, name), LIMITS)
+        most = max(self.limit, self.limit_max)
+        expand = Expansion(rate=self.rate, max=most) if self.rate else None
+        return (Rule("spread", RATING, self.limit, expand=expand),)
+
+    def matcher(self, queue: Queue, *, seed: int, memory: Memory | None = None) -> Matcher:
+        """Return a matcher for a queue of duels."""
+        del seed
+        check_duel("sweep", queue)
+        check_number("sweep: every", self.every, SECONDS)
+        full = msgspec.structs.replace(queue, rules=queue.rules + self.rules(queue))
+        return SweepMatcher(full, self, RoundClock(self.every, memory or {}))
+
+
+class SweepMatcher(NoJobs):
+    """The waiting tickets, and the clock."""
+
+    def __init__(self, queue: Queue, chosen: Sweep, clock: RoundClock) -> None:
+        self._rules = Rules(queue)
+        self._chosen = chosen
+        self._clock = clock
+        self._tickets: dict[str, Ticket] = {}
+        self.evaluations = 0
+
+    def enter(self, entry: Ticket | OpenMatch, now: float) -> None:
+        """Take a ticket in, and start the clock if it stands."""
+        if not isinstance(entry, OpenMatch):
+            self._tickets[entry.id] = entry
+            self._clock.start(now)
+
+    def leave(self, entry_id: str, now: float) -> None:
+        """Forget a ticket."""
+        del now
+        self._tickets.pop(entry_id, None)
+        if not self._tickets:
+            self._clock.stop()
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        """Hold a round if one is due."""
+        if not self._clock.is_due(now, fired):
+            return Decision(wake_at=self._clock.round_at)
+        groups = self._sweep(now)
+        for group in groups:
+            for ticket_id in group.tickets:
+                del self._tickets[ticket_id]
+        if self._tickets:
+            self._clock.move_on(now)
+        else:
+            self._clock.stop()
+        return Decision(tuple(groups), self._clock.round_at)
+
+    def memory(self) -> Memory:
+        """Return the beat."""
+        return self._clock.memory()
+
+    def _sweep(self, now: float) -> list[Grouping]:
+        """Return the pairs of one walk along the axis."""
+        by_key = {_key(ticket): ticket for ticket in self._tickets.values()}
+        reach = {key: self._reach(ticket, now) for key, ticket in by_key.items()}
+        starts = sorted(by_key, key=lambda key: (key[0] - reach[key], key))
+        ends = sorted(by_key, key=lambda key: (key[0] + reach[key], key))
+        on_axis: list[Key] = []
+        groups, gone, begun = [], set(), 0
+        for key in ends:
+            self.evaluations += 1
+            end = key[0] + reach[key]
+            while begun < len(starts) and starts[begun][0] - reach[starts[begun]] <= end:
+                if starts[begun] not in gone:
+                    insort(on_axis, starts[begun])
+                begun += 1
+            if key in gone:
+                continue
+            del on_axis[bisect_left(on_axis, key)]
+            partner = self._best(key, on_axis, by_key, now)
+            if partner is not None:
+                gone.add(partner)
+                del on_axis[bisect_left(on_axis, partner)]
+                together = sorted((by_key[key], by_key[partner]), key=lambda each: each.age_key)
+                groups.append(Grouping(tuple([each.id for each in together])))
+        return groups
+
+    def _reach(self, ticket: Ticket, now: float) -> float:
+        """Return how far from its own rating a ticket accepts others."""
+        chosen = self._chosen
+        widened = chosen.limit + chosen.rate * (now - ticket.enqueued_at)
+        return min(widened, max(chosen.limit, chosen.limit_max))
+
+    def _best(
+        self, key: Key, on_axis: list[Key], by_key: dict[Key, Ticket], now: float
+    ) -> Key | None:
+        """Return the nearest on the axis whom the rules allow, of equally near ones the lower."""
+        above = bisect_left(on_axis, key)
+        below = above - 1
+        for _ in range(NEAREST_MAX):
+            if below < 0 and above >= len(on_axis):
+                return None
+            is_below = below >= 0 and (
+                above >= len(on_axis) or key[0] - on_axis[below][0] <= on_axis[above][0] - key[0]
+            )
+            other = on_axis[below if is_below else above]
+            self.evaluations += 1
+            if self._rules.pair_ready_at(by_key[key], by_key[other]) <= now:
+                return other
+            below, above = (below - 1, above) if is_below else (below, above + 1)
+        return None
+
+
+def _key(ticket: Ticket) -> Key:
+    return (number(ticket, RATING), ticket.enqueued_at, ticket.sequence)
