@@ -268,8 +268,13 @@ async def answer_all(world: World, declining: float, rng: np.random.Generator) -
         match_id, proposal = next(iter(tables.proposals.items()))
         open_ = [each for each in proposal.tickets if each not in proposal.accepted]
         if not open_:
-            # It waits for somebody to take the free seat.
-            await world.enqueue(next(comers))
+            # It waits for somebody to take the free seats; repairs look now and then.
+            assert proposal.open is not None
+            idle = sum(row.match is None for row in tables.waiting.values())
+            if idle < sum(proposal.open.free):
+                await world.enqueue(next(comers))
+            else:
+                await asyncio.sleep(0.002)
             continue
         kind = Decline if rng.random() < declining else Confirm
         await world.runtime.ask(kind(world.runtime.now(), match_id, open_[0]))
