@@ -34,8 +34,13 @@ EXACTLY = 16
 """Looks of one repair at the very instants that may help; later ones keep `LOOK_AGAIN` apart."""
 LOOKS_MOST = 2
 """Looks at all who wait that may come at one instant, beside those that end a repair."""
-LOOK_GAP = 0.02
+LOOK_GAP = 0.04
 """Seconds from one such look to the next in the long run, so that repairs never fill the time."""
+
+OFFERS_MOST = 4
+"""Repairs that are offered a newcomer at once, in turn; the others look at all who wait soon."""
+OFFERED_MOST = 32
+"""The same for all newcomers of one input together."""
 
 
 class Repairs:
@@ -57,6 +62,8 @@ class Repairs:
         self._seen: dict[str, frozenset[str]] = {}
         # When the next look at all who wait is due, had they all kept `LOOK_GAP` apart.
         self._turn_at = -math.inf
+        # How many offers were made: whose turn comes next follows from it.
+        self._offers = 0
         # When each of them looked last.
         self._looked_at: dict[str, float] = {}
         # When each of them looks again, because somebody may fit by then.
@@ -157,17 +164,23 @@ class Repairs:
 
     def _offer(self, name: str, fresh: list[str]) -> None:
         """Offer the free seats of a queue's proposals to tickets that were just let in."""
-        tables = self._house.tables
-        for match_id in list(self._open):
+        tables, now = self._house.tables, self._house.now
+        mine = [each for each in self._open if tables.proposals[each].match.queue == name]
+        first = self._offers % len(mine) if mine else 0
+        most = min(OFFERS_MOST * len(fresh), OFFERED_MOST)
+        for place, match_id in enumerate([*mine[first:], *mine[:first]]):
             proposal = tables.proposals[match_id]
             pool = self.where(proposal)
-            if pool is None or pool.name != name:
+            if pool is None:
                 continue
+            rested = self._looked_at.get(match_id, -math.inf) + GO_ON
+            if place >= most:
+                self._look_soon(proposal, max(rested, self._turn_at, now))
+                continue
+            self._offers += 1
             among = [pool.tickets[key] for key in fresh if key in pool.tickets]
-            now = self._house.now
             if self._vacancy(proposal).free > 1 and self._may_any_help(proposal, pool, among):
                 # It may take somebody who waits already to fill the other seats.
-                rested = self._looked_at.get(match_id, -math.inf) + GO_ON
                 if rested <= now and self._may_look():
                     self._seek_among_all(proposal, pool)
                 else:

@@ -10,7 +10,7 @@ from evenmatch.cost.rules import Rules
 from evenmatch.engine import repairs
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record, decode, encode
-from evenmatch.engine.repairs import LOOK_GAP, LOOKS_MOST
+from evenmatch.engine.repairs import LOOK_GAP, LOOKS_MOST, OFFERS_MOST
 from evenmatch.engine.replacements import ASKED_MOST, CLOSELY_MOST, GO_ON
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, state_hash, take
 from evenmatch.errors import NotInMatch, NotMade, ProposalOver, TooLate, UnknownMatch
@@ -313,6 +313,31 @@ class TestRepair:
         assert len(looks) >= 12
         for first, later in zip(looks, looks[LOOKS_MOST:], strict=False):
             assert later >= first + LOOK_GAP - 1e-6
+
+    def test_newcomer_is_offered_to_few_repairs_at_once_and_to_the_others_soon(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looks: list[int] = []
+        find = repairs.find_replacements
+
+        def count(*given: Any) -> Any:
+            looks.append(len(given[2].tickets))
+            return find(*given)
+
+        house = House(checked(accept=replace(CHECK, repair=30.0, loss_max=1.0)))
+        for pair in range(12):
+            house.enter(1.0, *[f"{name}{pair}" for name in "ab"])
+        for proposal in list(house.engine.tables.proposals.values()):
+            house.hand(Accept(2.0, proposal.match.id, proposal.tickets[0]))
+        house.pass_to(2.0 + CHECK.seconds)
+        assert sum(each.open is not None for each in house.engine.tables.proposals.values()) == 12
+        monkeypatch.setattr(repairs, "find_replacements", count)
+        # One who fits nobody's match: the set with them has just failed.
+        house.enter(18.0, new_ticket("far", 1e6))
+        assert len(looks) <= OFFERS_MOST
+        for number in range(12):
+            house.enter(18.5 + 0.1 * number, f"c{number}")
+        assert all(each.open is None for each in house.engine.tables.proposals.values())
 
     def test_waits_for_a_replacement_to_enter(self) -> None:
         house = House()
