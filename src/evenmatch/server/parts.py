@@ -12,6 +12,7 @@ from evenmatch.journals.base import Journal
 from evenmatch.server.allocation.allocations import Allocations
 from evenmatch.server.allocation.hooks import Hook
 from evenmatch.server.auth.key_quota import KeyQuota
+from evenmatch.server.by_player import PlayerTickets
 from evenmatch.server.controls import Controls
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.live import Live
@@ -56,6 +57,7 @@ class Parts(msgspec.Struct, frozen=True):
     switchbacks: Switchbacks
     allocations: Allocations
     keys: KeyQuota
+    players: PlayerTickets
 
 
 class _Watch:
@@ -94,8 +96,8 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     shadows, switchbacks = Shadows(), Switchbacks()
     allocations = Allocations([Hook(each) for each in plan.settings.allocation])
     heard: list[Listener] = [tickets, statistics, waits, presence, shown, allocations]
-    keys = KeyQuota()
-    heard += [shadows, switchbacks, keys]
+    keys, players = KeyQuota(), PlayerTickets()
+    heard += [shadows, switchbacks, keys, players]
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
@@ -130,4 +132,5 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         switchbacks,
         allocations,
         keys,
+        players,
     )

@@ -130,7 +130,13 @@ class Tick(msgspec.Struct, frozen=True, gc=False):
 
 
 class Factor(msgspec.Struct, frozen=True, gc=False):
-    """What a criterion cost in a match, in [0, 1] where it is scaled, and its share of the cost."""
+    """What a criterion cost in a match.
+
+    Args:
+        name: Kind and attribute of the criterion.
+        cost: What it cost, in [0, 1] where it is scaled; 0 is best.
+        weighted: Its part of the match's cost.
+    """
 
     name: str
     cost: float
@@ -138,7 +144,14 @@ class Factor(msgspec.Struct, frozen=True, gc=False):
 
 
 class PartyShown(msgspec.Struct, frozen=True, gc=False):
-    """A ticket of a match; `wait` and `skill` are null where the server knows them no more."""
+    """A ticket of a match.
+
+    Args:
+        ticket: Its id.
+        players: Ids of its players.
+        wait: Seconds that it waited; null where the server knows it no more.
+        rating: Mean rating of its players; null where the server knows it no more.
+    """
 
     ticket: str
     players: tuple[str, ...]
@@ -150,6 +163,13 @@ class MatchShown(msgspec.Struct, frozen=True, gc=False):
     """How a match came about.
 
     Args:
+        match: Its id.
+        queue: Its queue.
+        policy: The SPEC of the policy that made it.
+        at: When it was made, engine time in seconds.
+        bots: Seats filled by computer players.
+        quality: For people, from 0 to 1; null where no criterion is scaled.
+        waiting: What its players' waits cost; null where that is not known any more.
         record: Number of the journal's record that made it.
         teams: Its tickets.
         cost: `criteria` and `waiting` together.
