@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import msgspec
 
@@ -29,6 +30,7 @@ from evenmatch.server.on_call import OnCall
 from evenmatch.server.presence import Presence
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
+from evenmatch.server.secret_files import read_secret
 from evenmatch.server.shadows import Shadows
 from evenmatch.server.standstill import Standstills
 from evenmatch.server.statistics import Statistics
@@ -76,7 +78,11 @@ class _Watch:
 def _further(plan: Plan) -> list[Listener]:
     """Return the listeners that the settings ask for."""
     settings = plan.settings
-    found: list[Listener] = [TicketLog(settings.log_lines_max)] if settings.log_tickets else []
+    found: list[Listener] = []
+    if settings.log_tickets:
+        name = settings.log_secret_file
+        secret = None if name is None else read_secret(Path(name))
+        found.append(TicketLog(settings.log_lines_max, secret=secret))
     if asks_for_traces(settings.traces, os.environ):
         # Imported here, so that a server without traces needs nothing for them.
         from evenmatch.server.traces import TicketTraces, exporting_to
