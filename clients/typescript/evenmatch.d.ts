@@ -332,6 +332,7 @@ export interface MatchShown {
   waiting: number | null;
   factors: Array<Factor> | null;
   gaps: Array<GapShown>;
+  region?: string | null;
 }
 
 /** A ticket of a match. */
@@ -340,6 +341,8 @@ export interface PartyShown {
   players: Array<string>;
   wait: number | null;
   rating: number | null;
+  roles?: Array<string>;
+  latency_delta?: Array<number>;
 }
 
 /** What a criterion cost in a match. */
