@@ -227,7 +227,9 @@ def python_page() -> str:
         lines += _public("evenmatch.client", name, value)
         methods = [each for each in vars(value).items() if inspect.isfunction(each[1])]
         public = [(key, each) for key, each in methods if not key.startswith("_")]
-        lines += [f"- `{_signature(key, each)}`: {_summary(each)}" for key, each in public] + [""]
+        for key, each in public:
+            lines += [f"### {name}.{key}", "", "```text", _signature(key, each), "```", ""]
+            lines += _described(sections(each))
     return _page(lines)
 
 
@@ -236,7 +238,12 @@ def _public(module: str, name: str, value: Any) -> list[str]:
     lines = [f"## {module}.{name}", "", f"*{_kind(value)} of `{value.__module__}`.*", ""]
     if _kind(value) in ("class", "function"):
         lines += ["```text", _signature(name, value), "```", ""]
-    lines += [_sentences(doc["summary"]), ""]
+    return lines + _described(doc)
+
+
+def _described(doc: dict[str, Any]) -> list[str]:
+    """Return what a docstring says, section by section."""
+    lines = [_sentences(doc["summary"]), ""]
     if doc["args"]:
         lines += [_item(key, text) for key, text in doc["args"].items()] + [""]
     if doc["returns"]:
@@ -341,13 +348,51 @@ def _kind(value: object) -> str:
 
 
 def _signature(name: str, value: Any) -> str:
+    found = inspect.signature(value)
     parameters = [
-        parameter.replace(annotation=inspect.Parameter.empty)
-        for parameter in inspect.signature(value).parameters.values()
+        parameter.replace(annotation=_Spoken.of(parameter.annotation))
+        for parameter in found.parameters.values()
         if not parameter.name.startswith("_") and parameter.name != "self"
     ]
-    text = re.sub(r"<function (\w+) at 0x\w+>", r"\1", str(inspect.Signature(parameters)))
-    return f"{name}{text}"
+    result = inspect.Signature.empty if inspect.isclass(value) else found.return_annotation
+    signature = inspect.Signature(parameters, return_annotation=_Spoken.of(result))
+    text = re.sub(r"<function (\w+) at 0x\w+>", r"\1", str(signature))
+    verb = "async " if inspect.iscoroutinefunction(value) else ""
+    whole = f"{verb}{name}{text}"
+    if len(whole) <= WIDTH or not parameters:
+        return whole
+    # One parameter a line, as the formatter would have it.
+    flat = str(signature.replace(return_annotation=inspect.Signature.empty))
+    inner = [f"    {each}," for each in _shown_parameters(parameters)]
+    end = text.removeprefix(re.sub(r"<function (\w+) at 0x\w+>", r"\1", flat))
+    return "\n".join([f"{verb}{name}(", *inner, f"){end}"])
+
+
+def _shown_parameters(parameters: list[inspect.Parameter]) -> list[str]:
+    found = []
+    for parameter in parameters:
+        is_first = not any(each.startswith("*") for each in found)
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and is_first:
+            found.append("*")
+        found.append(re.sub(r"<function (\w+) at 0x\w+>", r"\1", str(parameter)))
+    return found
+
+
+class _Spoken:
+    """A type as a signature shows it: without modules and quotes."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    @classmethod
+    def of(cls, annotation: Any) -> Any:
+        if annotation is inspect.Parameter.empty:
+            return annotation
+        text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        return cls(re.sub(r"\b[a-z_]\w*\.(?=[A-Za-z_])", "", text))
 
 
 # Help texts
