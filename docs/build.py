@@ -8,6 +8,7 @@ A thing without a description stops the build, so that nothing is left undocumen
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -142,15 +143,19 @@ def http_page() -> str:
     document = openapi_document()
     lines = _head("HTTP", _sentences(document["info"]["description"]))
     lines += [
-        "The server describes the same at `/openapi.json`.",
+        "The server shows the same at `/docs`, as a page to browse and to try things.",
+        "For programs it is at `/openapi.json`.",
+        "The examples were recorded from a server by `docs/http_examples.py`.",
         "Every error is `{error, message, where}`; see [Errors](errors.md).",
         "",
     ]
-    for path, item in document["paths"].items():
-        shared = item.get("parameters", [])
-        for method in ("get", "post", "put", "patch", "delete"):
-            if method in item:
-                lines += _operation(method, path, item[method], shared)
+    for tag in document["tags"]:
+        lines += [f"## {tag['name']}", "", _sentences(tag["description"]), ""]
+        for path, item in document["paths"].items():
+            shared = item.get("parameters", [])
+            for method in ("get", "post", "put", "patch", "delete"):
+                if method in item and tag["name"] in item[method]["tags"]:
+                    lines += _operation(method, path, item[method], shared)
     lines += ["## Types", ""]
     for name, schema in sorted(document["components"]["schemas"].items()):
         lines += _schema(name, schema)
@@ -222,7 +227,9 @@ def python_page() -> str:
         lines += _public("evenmatch.client", name, value)
         methods = [each for each in vars(value).items() if inspect.isfunction(each[1])]
         public = [(key, each) for key, each in methods if not key.startswith("_")]
-        lines += [f"- `{_signature(key, each)}`: {_summary(each)}" for key, each in public] + [""]
+        for key, each in public:
+            lines += [f"### {name}.{key}", "", "```text", _signature(key, each), "```", ""]
+            lines += _described(sections(each))
     return _page(lines)
 
 
@@ -231,7 +238,12 @@ def _public(module: str, name: str, value: Any) -> list[str]:
     lines = [f"## {module}.{name}", "", f"*{_kind(value)} of `{value.__module__}`.*", ""]
     if _kind(value) in ("class", "function"):
         lines += ["```text", _signature(name, value), "```", ""]
-    lines += [_sentences(doc["summary"]), ""]
+    return lines + _described(doc)
+
+
+def _described(doc: dict[str, Any]) -> list[str]:
+    """Return what a docstring says, section by section."""
+    lines = [_sentences(doc["summary"]), ""]
     if doc["args"]:
         lines += [_item(key, text) for key, text in doc["args"].items()] + [""]
     if doc["returns"]:
@@ -336,13 +348,51 @@ def _kind(value: object) -> str:
 
 
 def _signature(name: str, value: Any) -> str:
+    found = inspect.signature(value)
     parameters = [
-        parameter.replace(annotation=inspect.Parameter.empty)
-        for parameter in inspect.signature(value).parameters.values()
+        parameter.replace(annotation=_Spoken.of(parameter.annotation))
+        for parameter in found.parameters.values()
         if not parameter.name.startswith("_") and parameter.name != "self"
     ]
-    text = re.sub(r"<function (\w+) at 0x\w+>", r"\1", str(inspect.Signature(parameters)))
-    return f"{name}{text}"
+    result = inspect.Signature.empty if inspect.isclass(value) else found.return_annotation
+    signature = inspect.Signature(parameters, return_annotation=_Spoken.of(result))
+    text = re.sub(r"<function (\w+) at 0x\w+>", r"\1", str(signature))
+    verb = "async " if inspect.iscoroutinefunction(value) else ""
+    whole = f"{verb}{name}{text}"
+    if len(whole) <= WIDTH or not parameters:
+        return whole
+    # One parameter a line, as the formatter would have it.
+    flat = str(signature.replace(return_annotation=inspect.Signature.empty))
+    inner = [f"    {each}," for each in _shown_parameters(parameters)]
+    end = text.removeprefix(re.sub(r"<function (\w+) at 0x\w+>", r"\1", flat))
+    return "\n".join([f"{verb}{name}(", *inner, f"){end}"])
+
+
+def _shown_parameters(parameters: list[inspect.Parameter]) -> list[str]:
+    found = []
+    for parameter in parameters:
+        is_first = not any(each.startswith("*") for each in found)
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and is_first:
+            found.append("*")
+        found.append(re.sub(r"<function (\w+) at 0x\w+>", r"\1", str(parameter)))
+    return found
+
+
+class _Spoken:
+    """A type as a signature shows it: without modules and quotes."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    @classmethod
+    def of(cls, annotation: Any) -> Any:
+        if annotation is inspect.Parameter.empty:
+            return annotation
+        text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        return cls(re.sub(r"\b[a-z_]\w*\.(?=[A-Za-z_])", "", text))
 
 
 # Help texts
@@ -365,6 +415,10 @@ def _help(arguments: list[str]) -> str:
 
 # HTTP
 
+WIDTH = 96
+"""Characters of a line of JSON."""
+WORDS_MOST = 20
+"""Words that a field may hold, where they are listed with it."""
 _HTTP_CODES = {
     "not_found": "There is nothing at this path.",
     "method_not_allowed": "The method is not for this path.",
@@ -388,7 +442,7 @@ _OTHER_CODES = (
 
 
 def _operation(method: str, path: str, operation: dict[str, Any], shared: list[Any]) -> list[str]:
-    lines = [f"## {method.upper()} {path}", "", f"{operation['summary']}.", ""]
+    lines = [f"### {method.upper()} {path}", "", f"{operation['summary'].rstrip('?')}.", ""]
     parameters = [*shared, *operation.get("parameters", [])]
     if parameters:
         lines += ["| parameter | in | type | meaning |", "|---|---|---|---|"]
@@ -400,11 +454,51 @@ def _operation(method: str, path: str, operation: dict[str, Any], shared: list[A
         lines.append("")
     if "requestBody" in operation:
         lines += [f"Takes {_content(operation['requestBody'])}.", ""]
+        lines += _examples(operation["requestBody"])
     lines += _who(operation["x-rights"])
+    refusals = []
     for status, answer in operation["responses"].items():
-        if status not in ("default", "401", "403", "429"):
-            lines += [f"Answers {status} with {_content(answer)}.", ""]
+        if _content(answer) == "[Problem](#problem)":
+            refusals += [status] if status not in ("401", "403", "429") else []
+        else:
+            lines += [f"Answers {status} with {_content(answer)}.", "", *_examples(answer)]
+    if refusals:
+        lines += [f"Refuses with {', '.join(refusals)} and a [Problem](#problem).", ""]
     return lines
+
+
+def _examples(body: dict[str, Any]) -> list[str]:
+    """Return the examples of what is sent or answered, as blocks."""
+    lines = []
+    for media, content in body.get("content", {}).items():
+        kind = {"application/json": "json", "application/toml": "toml"}.get(media, "text")
+        for name, example in content.get("examples", {}).items():
+            value = example["value"]
+            text = value if isinstance(value, str) and kind != "json" else _json(value)
+            lines += [f"{name[0].upper()}{name[1:]}:", "", f"```{kind}", text.strip(), "```", ""]
+    return lines
+
+
+def _json(value: Any) -> str:
+    """Return JSON that breaks its lines where a person would."""
+    whole = json.dumps(value, ensure_ascii=False)
+    if len(whole) <= WIDTH:
+        return whole
+    return _broken(value, 0)
+
+
+def _broken(value: Any, depth: int) -> str:
+    flat = json.dumps(value, ensure_ascii=False)
+    if len(flat) + 2 * depth <= WIDTH or not isinstance(value, (dict, list)) or not value:
+        return flat
+    pad = "  " * (depth + 1)
+    if isinstance(value, dict):
+        inner = [f"{pad}{json.dumps(key)}: {_broken(each, depth + 1)}"
+                 for key, each in value.items()]  # fmt: skip
+    else:
+        inner = [f"{pad}{_broken(each, depth + 1)}" for each in value]
+    first, last = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    return "\n".join([first, ",\n".join(inner), "  " * depth + last])
 
 
 def _who(rights: list[str]) -> list[str]:
@@ -412,7 +506,7 @@ def _who(rights: list[str]) -> list[str]:
     if "anyone" in rights:
         return ["Anyone may use it.", ""]
     needed = " or ".join(f"`{right}`" for right in rights if right != "own")
-    players = ", or the token of a player, for what is his own" if "own" in rights else ""
+    players = ", or the token of a player, for what is their own" if "own" in rights else ""
     return [f"Needs a key with the right {needed}{players}.", ""]
 
 
@@ -432,6 +526,9 @@ def _type(schema: dict[str, Any]) -> str:
     for key in ("anyOf", "oneOf"):
         if key in schema:
             return " or ".join(dict.fromkeys(_type(each) for each in schema[key]))
+    if "enum" in schema:
+        return "one of the [codes](errors.md)" if len(schema["enum"]) > WORDS_MOST else " or ".join(
+            f"`{word}`" if word else "empty" for word in schema["enum"])  # fmt: skip
     kind = schema.get("type")
     if kind == "array":
         items = schema.get("items") or {}
@@ -442,19 +539,12 @@ def _type(schema: dict[str, Any]) -> str:
 
 
 def _schema(name: str, schema: dict[str, Any]) -> list[str]:
-    doc = inspect.cleandoc(schema.get("description", ""))
-    parts = SECTION.split(doc)
-    lines = [f"### {name}", "", _sentences(_joined(parts[0])), ""]
-    meanings = {}
-    if "Args" in parts:
-        body = inspect.cleandoc(parts[parts.index("Args") + 1])
-        entries = re.findall(r"^(\w+): (.*(?:\n +.*)*)", body, re.M)
-        meanings = {key: _joined(words) for key, words in entries}
+    lines = [f"### {name}", "", _sentences(_joined(schema["description"])), ""]
     lines += ["| field | type | meaning |", "|---|---|---|"]
     required = schema.get("required", [])
     for key, each in schema.get("properties", {}).items():
         mark = "" if key in required else " (optional)"
-        lines.append(f"| `{key}` | {_type(each)}{mark} | {_cell(meanings.get(key, ''))} |")
+        lines.append(f"| `{key}` | {_type(each)}{mark} | {_cell(each['description'])} |")
     return [*lines, ""]
 
 

@@ -149,7 +149,7 @@ def test_every_route_is_documented() -> None:
     text = reference("http.md")
     for path, method in routes:
         if path not in ("/", "/openapi.json"):
-            assert f"\n## {method} {path}\n" in text
+            assert f"\n### {method} {path}\n" in text
 
 
 PUBLIC = [

@@ -1,6 +1,8 @@
 """The public names: sorted, complete, importable, loaded lazily."""
 
 import ast
+import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,3 +66,15 @@ def test_version_is_the_installed_one() -> None:
     from importlib.metadata import version
 
     assert evenmatch.__version__ == version("evenmatch")
+
+
+@pytest.mark.parametrize("client", [evenmatch.AsyncClient, evenmatch.Client])
+def test_everything_that_a_client_takes_and_gives_is_importable(client: type) -> None:
+    spoken = set()
+    for name, method in vars(client).items():
+        if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
+            spoken |= {*" ".join(map(str, inspect.get_annotations(method).values())).split()}
+    words = set(re.findall(r"[A-Z]\w+", " ".join(spoken)))
+    abroad = {"Mapping", "Sequence", "Iterator", "AsyncIterator", "SSLContext", "None", "Chance"}
+    assert len(words) > 15
+    assert words - abroad <= set(evenmatch.__all__)

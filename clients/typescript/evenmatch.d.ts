@@ -11,7 +11,7 @@ export interface CreateTicket {
   attributes?: Record<string, number | string | Array<string> | Record<string, number>>;
 }
 
-/** A person: an id, a rating, named facts, and roles in order of preference. */
+/** A person who wants to play. */
 export interface Player {
   id: string;
   rating?: Rating | null;
@@ -26,10 +26,10 @@ export interface Rating {
   volatility?: number | null;
 }
 
-/** The ticket of a create, new or live already; `enqueued_at` is engine time in seconds. */
+/** The ticket of a create, new or live already. */
 export interface TicketCreated {
   id: string;
-  state: string;
+  state: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
   queues: Array<string>;
   enqueued_at: number;
 }
@@ -38,7 +38,7 @@ export interface TicketCreated {
 export interface ItemCreated {
   status: number;
   id: string;
-  state: string;
+  state: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
   queues: Array<string>;
   enqueued_at: number;
 }
@@ -46,7 +46,7 @@ export interface ItemCreated {
 /** One ticket of an array that was refused; the others are not affected. */
 export interface ItemProblem {
   status: number;
-  error: string;
+  error: "already_waiting" | "body_too_large" | "config_error" | "cooldown" | "draining" | "forbidden" | "forgotten" | "http_error" | "internal" | "invalid_outcome" | "invalid_request" | "invalid_ticket" | "key_reused" | "method_not_allowed" | "no_backfill" | "not_found" | "not_host" | "not_in_match" | "not_made" | "not_supported" | "origin_not_allowed" | "outcome_differs" | "outcome_disputed" | "overloaded" | "paused" | "proposal_over" | "stale_roster" | "stale_version" | "too_late" | "too_many_requests" | "unauthenticated" | "unavailable" | "unknown_match" | "unknown_player" | "unknown_queue" | "unknown_ticket" | "upgrade_required";
   message: string;
   where?: string;
   ticket?: string | null;
@@ -54,12 +54,12 @@ export interface ItemProblem {
   seconds?: number | null;
 }
 
-/** A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds. */
+/** A ticket as its owner sees it. */
 export interface TicketState {
   id: string;
-  state: string;
+  state: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
   wait: number;
-  reason?: string | null;
+  reason?: "player" | "operator" | "silent" | "declined" | "waits_elsewhere" | "deadline" | "queue_changed" | null;
   match?: string | null;
   assignment?: Record<string, string> | null;
   estimate?: Estimate | null;
@@ -75,9 +75,25 @@ export interface Estimate {
   high: number;
 }
 
+/** A ticket in the list of a player's. */
+export interface TicketListed {
+  id: string;
+  state: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
+  wait: number;
+  reason?: string | null;
+  match?: string | null;
+  assignment?: Record<string, string> | null;
+  estimate?: Estimate | null;
+  answer_within?: number;
+  long_wait?: boolean;
+  accepted?: Array<string>;
+  queues: Array<string>;
+  enqueued_at: number;
+}
+
 /** How a cancelled ticket ended. */
 export interface TicketCancelled {
-  state: string;
+  state: "cancelled";
 }
 
 /** The answer of a ticket to a ready-check. */
@@ -86,7 +102,7 @@ export interface AnswerCheck {
   players?: Array<string>;
 }
 
-/** A match: ticket ids and player ids by team; `at` is engine time in seconds. */
+/** Who plays whom. */
 export interface MatchState {
   match: string;
   queue: string;
@@ -104,7 +120,7 @@ export interface MatchState {
   latency_delta?: Array<Array<number>>;
   hosts?: Array<string>;
   off_side?: Array<string>;
-  state?: string;
+  state?: "proposed";
   accepted?: Array<string>;
   left?: Array<string>;
   outcome?: OutcomeState;
@@ -158,12 +174,12 @@ export interface AllocationState {
   match: string;
   queue: string;
   hook: string;
-  state: string;
+  state: "waiting" | "asked" | "told" | "paused" | "dead" | "void";
   attempts: number;
   reason: string | null;
 }
 
-/** What is stored of a player in a ladder; the deviation is as wide as it is now. */
+/** What is stored of a player in a ladder. */
 export interface PlayerRating {
   player: string;
   ladder: string;
@@ -172,13 +188,13 @@ export interface PlayerRating {
   volatility: number | null;
 }
 
-/** Matches in order; ask again with `after` = `next`. */
+/** Matches in order. */
 export interface FeedPage {
   matches: Array<FeedMatch>;
   next: number;
 }
 
-/** A match in the feed; `seq` is the number of the record that made it, or called it off. */
+/** A match in the feed. */
 export interface FeedMatch {
   match: string;
   queue: string;
@@ -196,7 +212,7 @@ export interface FeedMatch {
   latency_delta?: Array<Array<number>>;
   hosts?: Array<string>;
   off_side?: Array<string>;
-  state?: string;
+  state?: "proposed";
   accepted?: Array<string>;
   left?: Array<string>;
   outcome?: OutcomeState;
@@ -205,7 +221,7 @@ export interface FeedMatch {
   seq?: number;
 }
 
-/** A queue's name, seats per team, deadline in seconds and policy. */
+/** A queue, and how many wait in it. */
 export interface QueueState {
   name: string;
   players: Array<number>;
@@ -256,7 +272,7 @@ export interface CellWait {
 /** A shadow policy beside the live one, on the same arrivals. */
 export interface ShadowStats {
   policy: string;
-  state: string;
+  state: "running" | "dropped";
   reason: string | null;
   since: number;
   now: number;
@@ -316,17 +332,20 @@ export interface MatchShown {
   waiting: number | null;
   factors: Array<Factor> | null;
   gaps: Array<GapShown>;
+  region?: string | null;
 }
 
-/** A ticket of a match; `wait` and `skill` are null where the server knows them no more. */
+/** A ticket of a match. */
 export interface PartyShown {
   ticket: string;
   players: Array<string>;
   wait: number | null;
   rating: number | null;
+  roles?: Array<string>;
+  latency_delta?: Array<number>;
 }
 
-/** What a criterion cost in a match, in [0, 1] where it is scaled, and its share of the cost. */
+/** What a criterion cost in a match. */
 export interface Factor {
   name: string;
   cost: number;
@@ -345,12 +364,12 @@ export interface GapShown {
 /** Why a ticket still waits, or how it ended. */
 export interface Explanation {
   ticket: string;
-  state: string;
+  state: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
   at: number;
   wait: number;
   players: number | null;
   match: string | null;
-  reason: string | null;
+  reason: "player" | "operator" | "silent" | "declined" | "waits_elsewhere" | "deadline" | "queue_changed" | null;
   queues: Array<QueuePart>;
   check: Check | null;
   summary: string;
@@ -369,7 +388,7 @@ export interface QueuePart {
   now: Prospect | null;
   later: Prospect | null;
   deadline_at: number | null;
-  at_deadline: string | null;
+  at_deadline: "bots" | "expire" | "keep" | null;
   reason: Reason;
   changes: Array<string>;
   summary: string;
@@ -377,10 +396,10 @@ export interface QueuePart {
 
 /** What one rule makes of the other tickets of the queue, seen from this ticket. */
 export interface Tolerance {
-  rule: string;
+  rule: "spread" | "mean_gap" | "imbalance" | "same" | "rematch" | "latency" | "party_parity" | "host_options" | "overlap" | "avoid" | "pair_limit" | "household_limit" | "fullness" | "role_rank";
   attribute: string;
-  unit: string;
-  accept: string;
+  unit: "difference" | "relative" | "percentile";
+  accept: "both" | "either";
   limit: number;
   next_at: number | null;
   next_limit: number | null;
@@ -420,9 +439,9 @@ export interface Prospect {
   is_exact: boolean;
 }
 
-/** Why no match is made now: a code for programs, a clause, and until when if that is known. */
+/** Why no match is made now. */
 export interface Reason {
-  code: string;
+  code: "paused" | "policy_failed" | "delayed" | "held" | "computing" | "round" | "policy" | "alone" | "seats" | "not_yet" | "never" | "rules" | "not_searched";
   text: string;
   until?: number | null;
 }
@@ -452,13 +471,13 @@ export interface LongWait {
   ticket: string;
   wait: number;
   size: number;
-  code: string;
+  code: "paused" | "policy_failed" | "delayed" | "held" | "computing" | "round" | "policy" | "alone" | "seats" | "not_yet" | "never" | "rules" | "not_searched";
   summary: string;
 }
 
 /** An error. */
 export interface Problem {
-  error: string;
+  error: "already_waiting" | "body_too_large" | "config_error" | "cooldown" | "draining" | "forbidden" | "forgotten" | "http_error" | "internal" | "invalid_outcome" | "invalid_request" | "invalid_ticket" | "key_reused" | "method_not_allowed" | "no_backfill" | "not_found" | "not_host" | "not_in_match" | "not_made" | "not_supported" | "origin_not_allowed" | "outcome_differs" | "outcome_disputed" | "overloaded" | "paused" | "proposal_over" | "stale_roster" | "stale_version" | "too_late" | "too_many_requests" | "unauthenticated" | "unavailable" | "unknown_match" | "unknown_player" | "unknown_queue" | "unknown_ticket" | "upgrade_required";
   message: string;
   where?: string;
   ticket?: string | null;
@@ -482,16 +501,16 @@ export interface FollowTickets {
   after?: number;
 }
 
-/** A ticket's state; `event` is its name, and `sequence` grows with each change of any. */
+/** A ticket's state, as it changes. */
 export interface StreamEvent {
-  event: string;
+  event: "waiting" | "proposed" | "matched" | "assigned" | "cancelled" | "expired";
   sequence: number;
   ticket: TicketState;
 }
 
-/** Something that the stream could not do; `ticket` is null where the message was at fault. */
+/** Something that the stream could not do. */
 export interface StreamProblem {
-  event: string;
+  event: "problem";
   ticket: string | null;
   problem: Problem;
 }
@@ -528,38 +547,38 @@ export interface DrainState {
   seconds_left: number | null;
 }
 
-/** The SPEC of the policy that is to decide. */
+/** Which policy is to decide. */
 export interface SetPolicy {
   policy: string;
 }
 
-/** The SPEC of the shadow policy; null ends the shadow. */
+/** Which policy is to run as a shadow. */
 export interface SetShadow {
   policy: string | null;
 }
 
-/** The shadow policy of a queue, and the number of the configuration. */
+/** The shadow policy of a queue. */
 export interface QueueShadow {
   queue: string;
   policy: string | null;
   version: number;
 }
 
-/** The policy of a queue, and the number of the configuration. */
+/** The policy of a queue. */
 export interface QueuePolicy {
   queue: string;
   policy: string;
   version: number;
 }
 
-/** What a guest gets: who he is here, and what proves it until `expires_at` (Unix time). */
+/** What a guest gets. */
 export interface GuestToken {
   player: string;
   token: string;
   expires_at: number;
 }
 
-/** Entries in order; ask again with `after` = `next`. */
+/** Entries in order. */
 export interface AuditPage {
   entries: Array<AuditEntry>;
   next: number;
@@ -571,7 +590,7 @@ export interface AuditEntry {
   at: number;
   who: string;
   action: string;
-  kind?: string;
+  kind?: "service" | "player" | "local" | "nobody" | "server" | "";
   key?: string;
   target?: string;
   status?: number;
@@ -581,6 +600,8 @@ export interface AuditEntry {
 }
 
 export class Evenmatch extends Connection {
+  /** A player's tickets, newest first: those that wait, and those that ended lately. */
+  getTickets(query?: { player?: string }): Promise<Array<TicketListed>>;
   /** Wait for a match, with one ticket or many. */
   createTickets(body: CreateTicket, options?: { key?: string }): Promise<TicketCreated>;
   createTickets(body: Array<CreateTicket>, options?: { key?: string }): Promise<Array<ItemCreated | ItemProblem>>;

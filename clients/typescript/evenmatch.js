@@ -7,6 +7,10 @@ export { Connection, ServerRefused } from "./runtime.js";
 const id = encodeURIComponent;
 
 export class Evenmatch extends Connection {
+  getTickets(query = {}) {
+    return this.request("GET", "/v1/tickets", { query });
+  }
+
   createTickets(body, { key = crypto.randomUUID() } = {}) {
     return this.request("POST", "/v1/tickets", { body, key });
   }

@@ -22,7 +22,9 @@ EVENTS = {"followTicket": "TicketState"}
 STREAM = "text/event-stream"
 ONCE = {"makeGuest"}
 """Operations that would do something else the second time."""
-LEFT_OUT = {"streamTickets", "getDocument", "getPage", "getPageFile", "gameLift"}
+LEFT_OUT = {"streamTickets", "getDocument", "gameLift"} | {
+    "getPage", "getPageFile", "getApiPage", "getApiPageFile",
+}  # fmt: skip
 """The WebSocket, since `stream` is written by hand, and what programs have no use for."""
 WORDS = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
 

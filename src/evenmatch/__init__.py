@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evenmatch.client import AsyncClient as AsyncClient
     from evenmatch.client import Client as Client
+    from evenmatch.client import Retry as Retry
+    from evenmatch.client import ServerRefused as ServerRefused
+    from evenmatch.client import ServerUnreachable as ServerUnreachable
+    from evenmatch.client import TicketStream as TicketStream
     from evenmatch.engine.engine import Engine as Engine
     from evenmatch.engine.shard import Shard as Shard
     from evenmatch.errors import MatchmakingError as MatchmakingError
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
     from evenmatch.lab.simulate import simulate as simulate
     from evenmatch.lab.solution import Solution as Solution
     from evenmatch.lab.solve import solve as solve
+    from evenmatch.model.explanation import Explanation as Explanation
+    from evenmatch.model.explanation import LongestWaiting as LongestWaiting
     from evenmatch.model.match import Match as Match
     from evenmatch.model.queue import Queue as Queue
     from evenmatch.model.rating import Rating as Rating
@@ -30,6 +36,25 @@ if TYPE_CHECKING:
     from evenmatch.policies.base import policy as policy
     from evenmatch.ratings.rate import rate as rate
     from evenmatch.solvers.split import split_teams as split_teams
+    from evenmatch.wire import CreateTicket as CreateTicket
+    from evenmatch.wire import Estimate as Estimate
+    from evenmatch.wire import ItemCreated as ItemCreated
+    from evenmatch.wire import ItemProblem as ItemProblem
+    from evenmatch.wire import PlayerRating as PlayerRating
+    from evenmatch.wire import Problem as Problem
+    from evenmatch.wire import QueueState as QueueState
+    from evenmatch.wire import QueueStats as QueueStats
+    from evenmatch.wire import TicketCreated as TicketCreated
+    from evenmatch.wire import TicketListed as TicketListed
+    from evenmatch.wire import TicketState as TicketState
+    from evenmatch.wire_live import StreamEvent as StreamEvent
+    from evenmatch.wire_live import StreamProblem as StreamProblem
+    from evenmatch.wire_live import UpdateTicket as UpdateTicket
+    from evenmatch.wire_matches import FeedMatch as FeedMatch
+    from evenmatch.wire_matches import FeedPage as FeedPage
+    from evenmatch.wire_matches import MatchState as MatchState
+    from evenmatch.wire_matches import OutcomeState as OutcomeState
+    from evenmatch.wire_matches import ReportOutcome as ReportOutcome
 
 __version__ = "0.1.0"
 
@@ -38,21 +63,46 @@ __version__ = "0.1.0"
 _PUBLIC: dict[str, str] = {
     "AsyncClient": "evenmatch.client",
     "Client": "evenmatch.client",
+    "CreateTicket": "evenmatch.wire",
     "Decision": "evenmatch.policies.base",
     "Engine": "evenmatch.engine.engine",
+    "Estimate": "evenmatch.wire",
+    "Explanation": "evenmatch.model.explanation",
+    "FeedMatch": "evenmatch.wire_matches",
+    "FeedPage": "evenmatch.wire_matches",
     "Grouping": "evenmatch.policies.base",
+    "ItemCreated": "evenmatch.wire",
+    "ItemProblem": "evenmatch.wire",
+    "LongestWaiting": "evenmatch.model.explanation",
     "Match": "evenmatch.model.match",
+    "MatchState": "evenmatch.wire_matches",
     "MatchmakingError": "evenmatch.errors",
+    "OutcomeState": "evenmatch.wire_matches",
     "Player": "evenmatch.model.ticket",
     "PlayerBase": "evenmatch.lab.advise.base",
+    "PlayerRating": "evenmatch.wire",
     "Policy": "evenmatch.policies.base",
+    "Problem": "evenmatch.wire",
     "Queue": "evenmatch.model.queue",
+    "QueueState": "evenmatch.wire",
+    "QueueStats": "evenmatch.wire",
     "Rating": "evenmatch.model.rating",
+    "ReportOutcome": "evenmatch.wire_matches",
+    "Retry": "evenmatch.client",
     "Run": "evenmatch.lab.simulate",
+    "ServerRefused": "evenmatch.client",
+    "ServerUnreachable": "evenmatch.client",
     "Shard": "evenmatch.engine.shard",
     "Solution": "evenmatch.lab.solution",
     "Split": "evenmatch.lab.advise.base",
+    "StreamEvent": "evenmatch.wire_live",
+    "StreamProblem": "evenmatch.wire_live",
     "Ticket": "evenmatch.model.ticket",
+    "TicketCreated": "evenmatch.wire",
+    "TicketListed": "evenmatch.wire",
+    "TicketState": "evenmatch.wire",
+    "TicketStream": "evenmatch.client",
+    "UpdateTicket": "evenmatch.wire_live",
     "advise": "evenmatch.lab.advise.advice",
     "policy": "evenmatch.policies.base",
     "rate": "evenmatch.ratings.rate",
@@ -64,21 +114,46 @@ _PUBLIC: dict[str, str] = {
 __all__ = [
     "AsyncClient",
     "Client",
+    "CreateTicket",
     "Decision",
     "Engine",
+    "Estimate",
+    "Explanation",
+    "FeedMatch",
+    "FeedPage",
     "Grouping",
+    "ItemCreated",
+    "ItemProblem",
+    "LongestWaiting",
     "Match",
+    "MatchState",
     "MatchmakingError",
+    "OutcomeState",
     "Player",
     "PlayerBase",
+    "PlayerRating",
     "Policy",
+    "Problem",
     "Queue",
+    "QueueState",
+    "QueueStats",
     "Rating",
+    "ReportOutcome",
+    "Retry",
     "Run",
+    "ServerRefused",
+    "ServerUnreachable",
     "Shard",
     "Solution",
     "Split",
+    "StreamEvent",
+    "StreamProblem",
     "Ticket",
+    "TicketCreated",
+    "TicketListed",
+    "TicketState",
+    "TicketStream",
+    "UpdateTicket",
     "advise",
     "policy",
     "rate",

@@ -7,7 +7,7 @@ import secrets
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -22,6 +22,7 @@ from evenmatch.wire import (
     QueueStats,
     TicketCancelled,
     TicketCreated,
+    TicketListed,
     TicketState,
 )
 from evenmatch.wire_live import Explanation, LongestWaiting, UpdateTicket
@@ -110,6 +111,11 @@ class AsyncClient:
                 query += f"&{name}={_id(known)}"
         request = Request("GET", f"/v1/tickets/{_id(ticket)}{query}", wait=wait)
         return await self._exchange.ask(request, TicketState)
+
+    async def tickets(self, player: str) -> list[TicketListed]:
+        """Return a player's tickets, newest first: those that wait, and those that ended lately."""
+        path = f"/v1/tickets?{urlencode({'player': player})}"
+        return await self._ask("GET", path, list[TicketListed])
 
     async def cancel(self, ticket: str) -> str:
         """Take a waiting ticket back, and return its state.

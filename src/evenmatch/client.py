@@ -20,6 +20,7 @@ from evenmatch.wire import (
     QueueState,
     QueueStats,
     TicketCreated,
+    TicketListed,
     TicketState,
 )
 from evenmatch.wire_live import (
@@ -83,6 +84,10 @@ class Client:
     ) -> TicketState:
         """Return a ticket; with `wait`, at its next change of state or match."""
         return self._run(self._client.get(ticket, wait=wait, state=state, match=match))
+
+    def tickets(self, player: str) -> list[TicketListed]:
+        """Return a player's tickets; see `AsyncClient.tickets`."""
+        return self._run(self._client.tickets(player))
 
     def cancel(self, ticket: str) -> str:
         """Take a waiting ticket back, and return its state."""

@@ -39,6 +39,9 @@ MatchmakingError
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class MatchmakingError(Exception):
     """The root of the tree: catch this to catch all that evenmatch raises on purpose."""
@@ -273,3 +276,31 @@ class JournalCorrupt(JournalError):
 
 class JournalUnavailable(JournalError):
     """The storage is locked, full or unreadable; nothing of the batch was stored."""
+
+
+OTHER_NAMES = {"winner": "ranks", "winners": "ranks", "result": "ranks", "scores": "points"}
+"""What is called so elsewhere, and what it is here."""
+
+
+def nearest_name(word: str, allowed: Iterable[str]) -> str | None:
+    """Return the name that was probably meant by one that there is not; None if none is near.
+
+    A name with the same parts in another order counts, and one that has more of them.
+
+    >>> nearest_name("max_wait", ["wait_max", "match_max"]), nearest_name("winner", ["ranks"])
+    ('wait_max', 'ranks')
+    >>> nearest_name("--online", ["--zones", "--players-online"]), nearest_name("colour", ["ranks"])
+    ('--players-online', None)
+    """
+    names = list(allowed)
+    if OTHER_NAMES.get(word) in names:
+        return OTHER_NAMES[word]
+    parts = _parts(word)
+    if parts and (fuller := [name for name in names if parts <= _parts(name)]):
+        return min(fuller, key=len)
+    near = difflib.get_close_matches(word, names, n=1)
+    return near[0] if near else None
+
+
+def _parts(name: str) -> set[str]:
+    return set(name.replace("-", "_").split("_")) - {""}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 from msgspec import inspect
 
-from evenmatch.errors import InvalidTicket, Refusal
+from evenmatch.errors import InvalidTicket, Refusal, nearest_name
 
 _AT = re.compile(r" - at `(?:key in )?\$(.*)`$")
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
@@ -99,8 +98,8 @@ def _faults_of_fields(
         if key in fields:
             yield from _faults(item, fields[key].type, f"{where}/{_escaped(key)}", key)
             continue
-        near = get_close_matches(key[:64], fields, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        near = nearest_name(key[:64], fields)
+        hint = f"; did you mean {near}?" if near else ""
         yield (
             f"{where}/{_escaped(key[:64])}",
             f"{name} has no field {key[:64]!r}; allowed: {', '.join(fields)}{hint}",

@@ -42,7 +42,14 @@ class CreateTicket(
 
 
 class TicketCreated(msgspec.Struct, frozen=True, gc=False):
-    """The ticket of a create, new or live already; `enqueued_at` is engine time in seconds."""
+    """The ticket of a create, new or live already.
+
+    Args:
+        id: Its id, for all further requests.
+        state: Its state: `waiting`, or what became of it at once.
+        queues: The queues that it waits in.
+        enqueued_at: When its wait began, engine time in seconds.
+    """
 
     id: str
     state: str
@@ -51,7 +58,15 @@ class TicketCreated(msgspec.Struct, frozen=True, gc=False):
 
 
 class ItemCreated(msgspec.Struct, frozen=True, gc=False):
-    """One ticket of an array: as if it had been created alone with this HTTP status."""
+    """One ticket of an array: as if it had been created alone with this HTTP status.
+
+    Args:
+        status: 201 if it is new, 200 if its players already waited with it.
+        id: Its id, for all further requests.
+        state: Its state: `waiting`, or what became of it at once.
+        queues: The queues that it waits in.
+        enqueued_at: When its wait began, engine time in seconds.
+    """
 
     status: int
     id: str
@@ -72,7 +87,7 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         next: Where a feed goes on whose older matches are no longer kept.
         roster_version: That of a match which was filled since the caller looked.
         version: That of the configuration in force, which was changed since the caller looked.
-        seconds: After which the same may be asked again, where that is known.
+        seconds: Seconds after which the same may be asked again, where that is known.
     """
 
     error: str
@@ -87,7 +102,17 @@ class Problem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One ticket of an array that was refused; the others are not affected."""
+    """One ticket of an array that was refused; the others are not affected.
+
+    Args:
+        status: The HTTP status that it would have been answered with alone.
+        error: A code that programs may rely on.
+        message: What was given, what is allowed, what to do.
+        where: JSON pointer to the offending part of this ticket, or "".
+        ticket: The live ticket that stands in the way.
+        match: The match that came first.
+        seconds: Seconds after which the same may be asked again, where that is known.
+    """
 
     status: int
     error: str
@@ -101,8 +126,12 @@ class ItemProblem(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 class Estimate(msgspec.Struct, frozen=True, gc=False):
     """How long a waiting ticket will probably wait, seconds from now.
 
-    Half of such tickets wait no longer than `p50`, a tenth no longer than `low`, nine tenths no
-    longer than `high`. All three are equal where the moment is known.
+    All three are equal where the moment is known.
+
+    Args:
+        p50: Half of such tickets wait no longer.
+        low: A tenth of them wait no longer.
+        high: Nine tenths of them wait no longer.
     """
 
     p50: float
@@ -111,15 +140,22 @@ class Estimate(msgspec.Struct, frozen=True, gc=False):
 
 
 class TicketState(msgspec.Struct, frozen=True, gc=False):
-    """A ticket as its owner sees it; `wait` is how long it waited or has waited, seconds.
+    """A ticket as its owner sees it.
 
-    `reason` says why one was cancelled (`player`, `operator`, `silent`, `declined`,
-    `waits_elsewhere`) or expired (`deadline`, `queue_changed`).
-
-    Only while a match waits for acceptance, `accepted` names the ticket's players who have accepted
-    it. Until all of them have, `answer_within` says how many seconds are left for it; `long_wait`
-    is there, and true, if the players may have walked away, since they had waited for long when
-    they were asked: call them louder.
+    Args:
+        id: Its id.
+        state: `waiting`; `proposed` while a match waits for its players' acceptance; `matched`;
+            `assigned` once the match has a server; or how it ended without a match.
+        wait: Seconds that it has waited so far, or waited in all.
+        reason: Why it was cancelled (`player`, `operator`, `silent`, `declined`,
+            `waits_elsewhere`) or expired (`deadline`, `queue_changed`).
+        match: The id of the match that it is in, or is asked about.
+        assignment: Where the match is played, as the game's backend has put it.
+        estimate: How long it will probably wait; null while too little is known.
+        answer_within: Seconds that are left to accept; only until all its players have accepted.
+        long_wait: True if the players may have walked away, since they had waited for long when
+            they were asked: call them louder.
+        accepted: Its players who have accepted; only while the match waits for acceptance.
     """
 
     id: str
@@ -134,14 +170,38 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
     accepted: tuple[str, ...] | UnsetType = UNSET
 
 
+class TicketListed(TicketState, frozen=True, gc=False, kw_only=True):
+    """A ticket in the list of a player's.
+
+    Args:
+        queues: The queues that it waits in, or waited in.
+        enqueued_at: When its wait began, engine time in seconds.
+    """
+
+    queues: tuple[str, ...]
+    enqueued_at: float
+
+
 class TicketCancelled(msgspec.Struct, frozen=True, gc=False):
-    """How a cancelled ticket ended."""
+    """How a cancelled ticket ended.
+
+    Args:
+        state: Always `cancelled`.
+    """
 
     state: str
 
 
 class PlayerRating(msgspec.Struct, frozen=True, gc=False):
-    """What is stored of a player in a ladder; the deviation is as wide as it is now."""
+    """What is stored of a player in a ladder.
+
+    Args:
+        player: The player's id.
+        ladder: The ladder that the rating belongs to; queues may share one.
+        mean: The estimate, in points of the rating system.
+        deviation: Its standard deviation now, in points; it grows while the player is away.
+        volatility: Glicko-2's volatility; null with other systems.
+    """
 
     player: str
     ladder: str
@@ -151,9 +211,14 @@ class PlayerRating(msgspec.Struct, frozen=True, gc=False):
 
 
 class QueueState(msgspec.Struct, frozen=True, gc=False):
-    """A queue's name, seats per team, deadline in seconds and policy.
+    """A queue, and how many wait in it.
 
     Args:
+        name: Its name.
+        players: Seats of each team.
+        wait_max: The longest wait in seconds; null without a deadline.
+        policy: The SPEC of the policy that decides.
+        waiting: Tickets that wait in it now.
         fault: Why the queue makes no matches any more; null while all is well.
         paused: Whether it takes no tickets and makes no matches, because an operator said so.
     """
@@ -168,7 +233,13 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
 
 
 class WaitStats(msgspec.Struct, frozen=True, gc=False):
-    """Waits of the players matched last, seconds; null before the first match."""
+    """Waits of the players matched last, seconds; null before the first match.
+
+    Args:
+        p50: Half of them waited no longer.
+        p90: Nine tenths of them waited no longer.
+        p99: 99 of 100 waited no longer.
+    """
 
     p50: float | None
     p90: float | None
@@ -184,9 +255,9 @@ class CellWait(msgspec.Struct, frozen=True, gc=False):
         decile: 1 for the weakest tenth of the players to 10; null if it is not known.
         waiting: Tickets of the cell that wait now.
         matches: Matched tickets that the figures rest on; older ones count less.
-        p50: Seconds.
-        low: Seconds.
-        high: Seconds.
+        p50: Half of such tickets wait no longer, seconds.
+        low: A tenth of them wait no longer, seconds.
+        high: Nine tenths of them wait no longer, seconds.
     """
 
     size: int
@@ -204,8 +275,19 @@ class QueueStats(msgspec.Struct, frozen=True, gc=False):
 
     A match that was called off is taken out of all figures again.
 
-    `estimate` and `cells` say how long tickets will wait that come now; null and empty while too
-    little is known.
+    Args:
+        queue: Its name.
+        now: Engine time, seconds.
+        waiting: Tickets that wait now.
+        arrivals_per_minute: Tickets that came in the last minute.
+        matches_per_minute: Matches made in the last minute.
+        wait: Waits of the players matched last.
+        arrivals: Tickets since the server started.
+        matched: Players matched since the server started.
+        matches: Matches made since the server started.
+        recent: The last matches.
+        estimate: How long tickets will wait that come now; null while too little is known.
+        cells: The same by party size, region and skill; empty while too little is known.
     """
 
     queue: str

@@ -25,7 +25,13 @@ class FollowTickets(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields
 
 
 class StreamProblem(msgspec.Struct, frozen=True, gc=False):
-    """Something that the stream could not do; `ticket` is null where the message was at fault."""
+    """Something that the stream could not do.
+
+    Args:
+        event: Always `problem`.
+        ticket: The ticket that it is about; null where the message was at fault.
+        problem: What is wrong.
+    """
 
     event: str
     ticket: str | None
@@ -33,7 +39,13 @@ class StreamProblem(msgspec.Struct, frozen=True, gc=False):
 
 
 class StreamEvent(msgspec.Struct, frozen=True, gc=False):
-    """A ticket's state; `event` is its name, and `sequence` grows with each change of any."""
+    """A ticket's state, as it changes.
+
+    Args:
+        event: The name of the state.
+        sequence: A number that grows with each change of any ticket; see `after`.
+        ticket: The ticket.
+    """
 
     event: str
     sequence: int

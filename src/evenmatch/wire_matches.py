@@ -62,22 +62,33 @@ class ReportOutcome(
 
 
 class MatchState(msgspec.Struct, frozen=True, gc=False):
-    """A match: ticket ids and player ids by team; `at` is engine time in seconds.
+    """Who plays whom.
 
-    `handicap`, where somebody gets one, holds the points given to each team before the start.
-    `roles`, in queues that have them, names the role of each of `players`.
-    `region`, in queues that compare latencies, is the best one for all, and `latency_delta` says by
-    team and player how many milliseconds it is above the player's own best. `hosts`, in queues that
-    ask for them, are the players who reach everyone, best first. `off_side`, where there is any,
-    names the tickets that are on another side than they asked for. `outcome` is there once somebody
-    has reported how it ended.
-
-    A match that waits for acceptance has the `state` "proposed"; `accepted` are the players who
-    have accepted, `left` those who declined, left or were silent, whose seats are being filled.
-
-    A match that `extends` another brings newcomers to it: tickets, teams, players and roles are
-    theirs, and the quality is that of the whole match with them. `void` says why a match was called
-    off; its tickets wait again.
+    Args:
+        match: Its id.
+        queue: Its queue.
+        at: When it was made, engine time in seconds.
+        tickets: Ids of its tickets, longest waiting first.
+        teams: The same ids by team.
+        bots: Seats filled by computer players.
+        cost: Criteria and waiting together; lower is better.
+        quality: For people, from 0 to 1; null where no criterion is scaled.
+        players: Ids of its players by team.
+        assignment: Where it is played, as the game's backend has put it; null before that.
+        handicap: Points given to each team before the start, where somebody gets any.
+        roles: The role of each of `players`, in queues that have roles.
+        region: The best region for all, in queues that compare latencies.
+        latency_delta: By team and player, by how many milliseconds `region` is above the player's
+            own best.
+        hosts: Players who reach everyone, best first, in queues that ask for hosts.
+        off_side: Tickets that are on another side than they asked for, where there are any.
+        state: `proposed` while it waits for acceptance; absent otherwise.
+        accepted: Players who have accepted it.
+        left: Players who declined, left or were silent, whose seats are being filled.
+        outcome: How it ended, once somebody has reported that.
+        extends: The match that this one brings newcomers to: tickets, teams, players and roles are
+            theirs, and the quality is that of the whole match with them.
+        void: Why it was called off; its tickets wait again.
     """
 
     match: str
@@ -105,13 +116,22 @@ class MatchState(msgspec.Struct, frozen=True, gc=False):
 
 
 class FeedMatch(MatchState, frozen=True, gc=False):
-    """A match in the feed; `seq` is the number of the record that made it, or called it off."""
+    """A match in the feed.
+
+    Args:
+        seq: The number of the record that made it, or called it off.
+    """
 
     seq: int = 0
 
 
 class FeedPage(msgspec.Struct, frozen=True, gc=False):
-    """Matches in order; ask again with `after` = `next`."""
+    """Matches in order.
+
+    Args:
+        matches: Matches after the given number; of one number, all or none.
+        next: Ask again with `after` = `next`.
+    """
 
     matches: tuple[FeedMatch, ...]
     next: int

@@ -52,7 +52,12 @@ class ConfigChanged(msgspec.Struct, frozen=True, gc=False):
 
 
 class QueuePaused(msgspec.Struct, frozen=True, gc=False):
-    """Whether a queue is paused now."""
+    """Whether a queue is paused now.
+
+    Args:
+        queue: Its name.
+        paused: Whether it takes no tickets and makes no matches.
+    """
 
     queue: str
     paused: bool
@@ -169,13 +174,23 @@ class QueueReport(QueueStats, frozen=True, gc=False):
 
 
 class SetShadow(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """The SPEC of the shadow policy; null ends the shadow."""
+    """Which policy is to run as a shadow.
+
+    Args:
+        policy: Its SPEC; null ends the shadow.
+    """
 
     policy: str | None
 
 
 class QueueShadow(msgspec.Struct, frozen=True, gc=False):
-    """The shadow policy of a queue, and the number of the configuration."""
+    """The shadow policy of a queue.
+
+    Args:
+        queue: The queue's name.
+        policy: The SPEC of the shadow policy; null if there is none.
+        version: The number of the configuration in force.
+    """
 
     queue: str
     policy: str | None
@@ -197,13 +212,23 @@ class DrainState(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetPolicy(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """The SPEC of the policy that is to decide."""
+    """Which policy is to decide.
+
+    Args:
+        policy: Its SPEC, such as `rolling` or `window:limit=150`.
+    """
 
     policy: str
 
 
 class QueuePolicy(msgspec.Struct, frozen=True, gc=False):
-    """The policy of a queue, and the number of the configuration."""
+    """The policy of a queue.
+
+    Args:
+        queue: The queue's name.
+        policy: The SPEC of the policy that decides.
+        version: The number of the configuration in force.
+    """
 
     queue: str
     policy: str

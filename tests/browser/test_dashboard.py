@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -244,6 +245,63 @@ def crowded(server: Server) -> None:
         server.call("POST", "/v1/tickets", body)
     for number in range(8):
         pair(server, f"pair{number}-", 1200.0 + 150 * number)
+
+
+CUT = """[...document.querySelectorAll('.scroll')]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1)
+  .map((each) => each.getAttribute('aria-labelledby') ?? each.getAttribute('aria-label'))"""
+
+
+def test_no_column_is_cut_off_on_a_phone(visit: Visits, server: Server) -> None:
+    for number in range(3):
+        create(server, f"somebody-{number}-with-a-long-name", 20_000.0 + 3_000 * number)
+    match = pair(server, "somebody-else-with-a-long-name-", 15_000.0)
+    page = visit(viewport={"width": 390, "height": 844}).open().page
+    expect(page.locator("#longest .why").first).to_be_visible()
+    expect(page.locator(f"#matches tr[data-id='{match}'] .ago")).to_be_visible()
+    assert page.evaluate(CUT) == []
+    assert not is_wider_than_the_window(page)
+    for link in ("match=" + match, "player=somebody-0-with-a-long-name"):
+        page.evaluate(f"location.hash = '{link}'")
+        expect(page.locator("#sheet-body table").first).to_be_visible()
+        assert page.evaluate(CUT) == []
+        page.keyboard.press("Escape")
+        expect(page).not_to_have_url(re.compile("#"))
+
+
+def test_charts_are_as_high_as_their_cards_let_them_be(visit: Visits) -> None:
+    page = visit(viewport={"width": 1280, "height": 900}).open().page
+    page.wait_for_selector("#chart-longest canvas")
+    lost = """[...document.querySelectorAll('figure:not([hidden])')].map((card) => {
+      const readout = card.querySelector('.readout').getBoundingClientRect();
+      return readout.top - card.querySelector('.plot .uplot').getBoundingClientRect().bottom;
+    })"""
+    # A card may have grown just now.
+    page.wait_for_timeout(300)
+    assert max(page.evaluate(lost)) < 12
+    heights = page.evaluate("[...document.querySelectorAll('.uplot')].map((e) => e.clientHeight)")
+    assert max(heights) > min(heights) >= 170
+
+
+def test_a_player_is_found_with_all_their_tickets(visit: Visits, server: Server) -> None:
+    first = create(server, "found", 31_000.0)
+    server.call("DELETE", f"/v1/tickets/{first}")
+    second = create(server, "found", 31_000.0)
+    page = visit().open().page
+    page.get_by_label("Player", exact=True).fill("found")
+    page.get_by_role("button", name="Find").click()
+    rows = page.locator("#person-tickets tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0)).to_contain_text("waiting")
+    expect(rows.nth(1)).to_contain_text("cancelled (player)")
+    expect(page.locator("#sheet-body code")).to_have_text("evenmatch replay DATA --player found")
+    rows.nth(0).get_by_role("link", name=second).click()
+    expect(page.locator("#ticket-state")).to_have_text("It waits for a match.")
+    page.keyboard.press("Escape")
+    page.get_by_label("Player", exact=True).fill("nobody of this name")
+    page.get_by_role("button", name="Find").click()
+    expect(page.locator("#sheet-body")).to_contain_text("No ticket of this player waits")
+    server.call("DELETE", f"/v1/tickets/{second}")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

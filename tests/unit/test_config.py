@@ -201,6 +201,7 @@ BAD_QUEUES = [
     ("wait_mx = 5", "wait_mx is not a known key; did you mean wait_max? allowed: name, teams"),
     ('name = "duel"\nwait_max = "long"', 'queue "duel", wait_max must be seconds, or a text such'),
     ("wait_max = true", 'queue[0].wait_max must be seconds, or a text such as "1m30s", got'),
+    ("max_wait = 5", "max_wait is not a known key; did you mean wait_max? allowed: name, teams"),
     ("wait_max = nan", "queue[0].wait_max must be a finite number, got nan"),
     ("wait_price = inf", "queue[0].wait_price must be a finite number, got inf"),
     ("wait_max = 0", 'queue "main", wait_max must be between 1e-6 and 1e9 s, got 0.0'),

@@ -6,7 +6,7 @@ from evenmatch.model.match import Match
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player
 from evenmatch.wire import CreateTicket, InvalidRequest, decode, decode_create, new_ticket
-from evenmatch.wire_matches import feed_match, match_state
+from evenmatch.wire_matches import ReportOutcome, feed_match, match_state
 from evenmatch.wire_operate import SetPolicy
 
 
@@ -164,3 +164,9 @@ def test_match_states_its_handicap_where_there_is_one() -> None:
     match = Match("m", "duel", 2.5, ("1", "2"), (("1",), ("2",)), (("a",), ("b",)), handicap=(0, 3))
     for state in (match_state(match), feed_match(match, None, 9)):
         assert msgspec.to_builtins(state)["handicap"] == (0, 3)
+
+
+def test_winner_is_told_to_be_ranks() -> None:
+    with pytest.raises(InvalidRequest, match=r"no field 'winner'.*did you mean ranks\?") as caught:
+        decode(b'{"winner": 1}', ReportOutcome, "an outcome")
+    assert caught.value.where == "/winner"

@@ -36,7 +36,7 @@ def compare(
     report: Path | None = None,
     optimum: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     sweep: str | None = None,
-    rules: Path | None = None,
+    rules: Annotated[Path | None, Parameter(show=False)] = None,
 ) -> None:
     """Play a scenario under several policies that meet the same arrivals.
 
@@ -49,6 +49,7 @@ def compare(
 
     Args:
         scenario: A TOML file.
+        rules: Reserved for a later version; it is not in the help.
         policy: SPEC of a policy; give at least one, each with its own --policy.
         arrivals: A CSV or Parquet file whose rows arrive in place of the scenario's arrivals.
         seed: Root of all chance; the same seed gives the same output, byte for byte.
@@ -63,7 +64,6 @@ def compare(
         sweep: Play it at several values of a queue's key or a policy's parameter, KEY=A..B:N,
             such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what waiting buys;
             target_wait alone means half, once and twice the mean wait that is wanted.
-        rules: A rule set to simulate (comes with a later version).
     """
     if rules is not None:
         raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")

@@ -7,10 +7,16 @@ import sys
 from difflib import get_close_matches
 from errno import ENOSPC
 
-from cyclopts import App, CycloptsError, UnusedCliTokensError
+from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
 import evenmatch
-from evenmatch.errors import ArrivalsError, ConfigError, MatchmakingError, NotSupported
+from evenmatch.errors import (
+    ArrivalsError,
+    ConfigError,
+    MatchmakingError,
+    NotSupported,
+    nearest_name,
+)
 from evenmatch.solvers.kernel import COMPILING, on_compile
 
 BAD_INPUT = 2
@@ -80,6 +86,8 @@ def main(tokens: list[str] | None = None) -> int:
     except UnusedCliTokensError as error:
         words = " ".join(error.unused_tokens or ())
         return _say(f"cannot make anything of {words!r}; leave it out (see --help)", BAD_INPUT)
+    except UnknownOptionError as error:
+        return _say(_unknown_option(error), BAD_INPUT)
     except CycloptsError as error:
         if isinstance(error.__cause__, ConfigError):
             return _say(str(error.__cause__), BAD_INPUT)
@@ -108,6 +116,16 @@ def _unknown(command: str) -> str:
     nearest = get_close_matches(command, COMMANDS, n=1)
     meant = f"did you mean {nearest[0]}? " if nearest else ""
     return f"there is no command {command[:64]!r}; {meant}There is {', '.join(COMMANDS)}"
+
+
+def _unknown_option(error: UnknownOptionError) -> str:
+    """Return what is said of an option that there is not."""
+    given = (error.token.keyword or error.token.value)[:64]
+    shown = [each for each in error.argument_collection or () if each.show]
+    names = [name for each in shown for name in each.names if name.startswith("--")]
+    near = nearest_name(given, names)
+    meant = f"; did you mean {near}?" if near else " (see --help)"
+    return f"there is no option {given}{meant}"
 
 
 def _say_that_it_compiles() -> None:

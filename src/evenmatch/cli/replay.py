@@ -23,9 +23,10 @@ from evenmatch.errors import ConfigError
 from evenmatch.lab.replay.other import with_other_policy
 from evenmatch.lab.replay.redecide import redecide
 from evenmatch.lab.replay.source import Say, Source, opened
-from evenmatch.lab.replay.story import match_story, ticket_story
+from evenmatch.lab.replay.story import match_story, player_story, ticket_story
 
 STEPS = 100
+STORIES = {"match": match_story, "ticket": ticket_story, "player": player_story}
 
 
 def replay(
@@ -34,6 +35,7 @@ def replay(
     *,
     match: str | None = None,
     ticket: str | None = None,
+    player: str | None = None,
     policy: str | None = None,
     queue: str | None = None,
     shard: str = "s0",
@@ -49,12 +51,14 @@ def replay(
 
         evenmatch replay data
         evenmatch replay data --match s0-m12
+        evenmatch replay data --player ada
         evenmatch replay data --policy window:limit=100
 
     Args:
         journal: A server's data directory, or the journal.db in it.
         match: Tell the story of this match instead.
         ticket: Tell the story of this ticket instead.
+        player: Tell the story of all tickets of this player instead, and of their matches.
         policy: Say what this policy would have made of the same inputs instead, in every queue.
         queue: Only this queue gets the other policy.
         shard: Which shard of the journal.
@@ -62,7 +66,8 @@ def replay(
     """
     if journal is None:
         raise ConfigError("name a server's data directory: evenmatch replay DATA (see --help)")
-    asked = [name for name, it in (("match", match), ("ticket", ticket), ("policy", policy)) if it]
+    stories = {"match": match, "ticket": ticket, "player": player}
+    asked = [name for name, it in {**stories, "policy": policy}.items() if it]
     if len(asked) > 1:
         raise ConfigError(f"give only one of --{' and --'.join(asked)}")
     if queue is not None and policy is None:
@@ -70,8 +75,8 @@ def replay(
     if not journal.exists():
         raise ConfigError(f"there is no {journal}: name the data directory of a server")
     with opened(journal, shard) as source:
-        if match is not None or ticket is not None:
-            return _tell(source, match, ticket, is_json=json)
+        if any(name is not None for name in stories.values()):
+            return _tell(source, stories, is_json=json)
         if policy is not None:
             return _compare(source, policy, queue, is_json=json)
         return _redecide(source, is_json=json)
@@ -87,15 +92,12 @@ def _redecide(source: Source, *, is_json: bool) -> int:
     return 0 if found.found is None else 1
 
 
-def _tell(source: Source, match: str | None, ticket: str | None, *, is_json: bool) -> int:
+def _tell(source: Source, asked: dict[str, str | None], *, is_json: bool) -> int:
+    what, name = next((what, name) for what, name in asked.items() if name is not None)
     with _told("Reading the journal") as say:
-        if match is not None:
-            lines = match_story(source, match, say)
-        else:
-            assert ticket is not None
-            lines = ticket_story(source, ticket, say)
+        lines = STORIES[what](source, name, say)
     if is_json:
-        print_json(story_as_json(match, ticket, lines))
+        print_json(story_as_json(asked, lines))
     else:
         print_story(console(), lines)
     return 0

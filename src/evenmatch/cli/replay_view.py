@@ -162,9 +162,9 @@ def print_story(out: Console, lines: Sequence[Line]) -> None:
     out.print(table)
 
 
-def story_as_json(match: str | None, ticket: str | None, lines: Sequence[Line]) -> dict[str, Any]:
-    """Return the object of --json."""
-    return {"match": match, "ticket": ticket, "story": msgspec.to_builtins(lines)}
+def story_as_json(asked: dict[str, str | None], lines: Sequence[Line]) -> dict[str, Any]:
+    """Return the object of --json; `asked` are the ids by what they are of."""
+    return {**asked, "story": msgspec.to_builtins(lines)}
 
 
 def print_comparison(out: Console, found: Compared) -> None:

@@ -25,7 +25,7 @@ def serve(
     host: str = "127.0.0.1",
     port: Whole = 8080,
     data: str | None = None,
-    journal: str | None = None,
+    journal: Annotated[str | None, Parameter(show=False)] = None,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     drop_queues: Annotated[bool, Parameter(negative="", show_default=False)] = False,
@@ -36,7 +36,7 @@ def serve(
     """Take tickets and make matches, over HTTP.
 
     Without --data everything is kept in memory and lost when the server ends.
-    The page at / shows how the queues do; /openapi.json describes the interface.
+    The page at / shows how the queues do, the one at /docs the HTTP interface.
     Without keys it listens on this machine only; `evenmatch keys add` makes one.
     A CONFIG of [[tenant]] tables names the configurations of several games.
 
@@ -49,7 +49,7 @@ def serve(
         host: The address to listen on; without keys a loopback address.
         port: 0 takes a free one.
         data: Directory of the journal; it is made if it is missing.
-        journal: Reserved for a later version.
+        journal: Reserved for a later version; it is not in the help.
         tls_cert: Certificate (PEM), for HTTPS; with --tls-key.
         tls_key: Private key of the certificate (PEM).
         drop_queues: Let tickets expire whose queue CONFIG no longer has; else it does not start.

@@ -104,12 +104,15 @@ class Prospect(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Reason(msgspec.Struct, frozen=True, gc=False):
-    """Why no match is made now: a code for programs, a clause, and until when if that is known.
+    """Why no match is made now.
 
-    Codes: `paused`, `policy_failed`, `delayed`, `held`, `computing`, `round`, `policy`, `alone`,
-    `seats`, `not_yet`, `never`, `rules`; and among the longest waiting `not_searched`, where whole
-    matches are looked for on top only. Of `policy`, `until` is when it means to make a match, or
-    does at the latest, or else when it looks again.
+    Args:
+        code: For programs: `paused`, `policy_failed`, `delayed`, `held`, `computing`, `round`,
+            `policy`, `alone`, `seats`, `not_yet`, `never`, `rules`; and among the longest waiting
+            `not_searched`, where whole matches are looked for on top only.
+        text: The same as a clause for people.
+        until: Engine time until which it holds, where that is known. Of `policy`, it is when it
+            means to make a match, or does at the latest, or else when it looks again.
     """
 
     code: str

@@ -290,6 +290,8 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         drain_max: Seconds that a draining server lets tickets wait before it stops.
         log_tickets: Whether each event of a ticket's life is a line of the log.
         log_lines_max: Such lines a second; those beyond are counted and left out.
+        log_secret_file: File with the secret under which these lines hash the ids of players; None
+            writes the ids as they are.
         traces: Address of an OpenTelemetry collector (OTLP over HTTP); None sends no traces unless
             the environment names one.
         keys_file: The file of service keys; None means `keys.json` in the data directory.
@@ -307,6 +309,7 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     drain_max: float = 300.0
     log_tickets: bool = False
     log_lines_max: int = 5_000
+    log_secret_file: str | None = None
     traces: str | None = None
     keys_file: str | None = None
     guests: bool = False

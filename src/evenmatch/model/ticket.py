@@ -11,7 +11,14 @@ Value = float | str | tuple[str, ...] | dict[str, float]
 
 
 class Player(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """A person: an id, a rating, named facts, and roles in order of preference."""
+    """A person who wants to play.
+
+    Args:
+        id: The game's own id of the player.
+        rating: The player's skill; None where none is known.
+        attributes: Named facts: a number, a word, a set of words, or a map such as region -> ms.
+        roles: Roles that the player would play, preferred first; empty means any.
+    """
 
     id: str
     rating: Rating | None = None

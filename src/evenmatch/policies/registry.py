@@ -6,7 +6,6 @@ is imported: `my_package.policies.fast:theta=2` is `fast` of module `my_package.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import math
 from types import ModuleType
@@ -14,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from evenmatch.errors import ConfigError, MatchmakingError, NotSupported
+from evenmatch.errors import ConfigError, MatchmakingError, NotSupported, nearest_name
 from evenmatch.policies.base import FunctionPolicy, Policy
 from evenmatch.solvers import kernel
 
@@ -126,8 +125,8 @@ def _parameters(spec: str, rest: str) -> dict[str, str]:
 
 
 def _nearest(word: str, allowed: list[str]) -> str:
-    near = difflib.get_close_matches(word, allowed, 1)
-    hint = f"; did you mean {near[0]}?" if near else ";"
+    near = nearest_name(word, allowed)
+    hint = f"; did you mean {near}?" if near else ";"
     return f"{hint} allowed: {', '.join(allowed) or 'none'}"
 
 

@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 from evenmatch.errors import MatchmakingError
 from evenmatch.server.acceptance_routes import AcceptanceRoutes
 from evenmatch.server.allocation.routes import AllocationRoutes
+from evenmatch.server.api_page.routes import api_page_routes
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.guard import guarded
 from evenmatch.server.auth.own import principal_of
@@ -33,6 +34,7 @@ from evenmatch.server.openapi import openapi_document
 from evenmatch.server.operator_routes import OperatorRoutes
 from evenmatch.server.outcome_routes import OutcomeRoutes
 from evenmatch.server.parts import Parts
+from evenmatch.server.player_routes import PlayerRoutes
 from evenmatch.server.responses import (
     Disconnected,
     Message,
@@ -222,6 +224,7 @@ def routes_of(parts: Parts, accounts: Accounts) -> list[BaseRoute]:
     return [
         # The hot path answers POST; here, so that other methods get 405 and not 404.
         Route("/v1/tickets", later("creating tickets over this route"), methods=["POST"]),
+        Route("/v1/tickets", PlayerRoutes(parts).get_tickets, methods=["GET"]),
         Route("/v1/tickets/{ticket}", routes.get_ticket, methods=["GET"]),
         Route("/v1/tickets/{ticket}", routes.cancel_ticket, methods=["DELETE"]),
         Route("/v1/tickets/{ticket}", live.update, methods=["PATCH"]),
@@ -251,6 +254,7 @@ def routes_of(parts: Parts, accounts: Accounts) -> list[BaseRoute]:
         Route("/healthz", routes.healthz, methods=["GET"]),
         Route("/readyz", routes.readyz, methods=["GET"]),
         *dashboard_routes(parts),
+        *api_page_routes(),
     ]
 
 
@@ -273,7 +277,7 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     allowed = ", ".join(_methods_for(request)) if error.status_code == 405 else ""
     code = CODES.get(error.status_code, "http_error")
     sentence = {
-        "not_found": "there is nothing at this path; /openapi.json lists what there is",
+        "not_found": "there is nothing at this path; /docs shows what there is",
         "method_not_allowed": f"{request.method} is not for this path; allowed: {allowed}",
     }.get(code, error.detail)
     response = _response(error.status_code, encode(Problem(code, sentence)))

@@ -10,13 +10,18 @@ import evenmatch
 from evenmatch import wire, wire_backfill, wire_live, wire_matches, wire_operate
 from evenmatch.model.explanation import Explanation, LongestWaiting
 from evenmatch.server.allocation.routes import allocation_paths
+from evenmatch.server.api_page.routes import api_page_paths
 from evenmatch.server.auth import described
 from evenmatch.server.backfill_routes import backfill_paths
 from evenmatch.server.dashboard.openapi import dashboard_paths, page_path
 from evenmatch.server.dashboard.shown import MatchShown
 from evenmatch.server.openapi_answers import with_problems
+from evenmatch.server.openapi_examples import with_examples
+from evenmatch.server.openapi_fields import with_fields
 from evenmatch.server.openapi_parts import Json, body, in_path, in_query, operation, ref
+from evenmatch.server.openapi_tags import TAGS, with_tags
 from evenmatch.server.operator_paths import operator_paths
+from evenmatch.server.player_routes import player_paths
 
 _TYPES = (
     wire.CreateTicket,
@@ -24,6 +29,7 @@ _TYPES = (
     wire.ItemCreated,
     wire.ItemProblem,
     wire.TicketState,
+    wire.TicketListed,
     wire.TicketCancelled,
     wire_matches.AnswerCheck,
     wire_matches.MatchState,
@@ -70,18 +76,25 @@ def openapi_document() -> Json:
         **dashboard_paths(),
         **operator_paths(),
         **_figure_paths(),
+        **api_page_paths(),
         **described.account_paths(),
     }
     problem = {"description": "", **body(ref(wire.Problem))}
+    paths = with_problems(described.with_security(paths, problem), problem)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "evenmatch",
             "version": evenmatch.__version__,
             "description": "Tickets in, matches out. Times are engine time in seconds.",
+            "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
         },
-        "paths": with_problems(described.with_security(paths, problem), problem),
-        "components": {"schemas": components, "securitySchemes": described.SCHEMES},
+        "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
+        "paths": with_examples(with_tags(paths)),
+        "components": {
+            "schemas": with_fields(components, _TYPES),
+            "securitySchemes": described.SCHEMES,
+        },
     }
 
 
@@ -92,13 +105,31 @@ _QUEUE = [in_path("queue")]
 _STREAM = body({"type": "string"}, "text/event-stream")
 
 
-def _ticket_paths() -> Json:
+def _create_path() -> Json:
     one = ref(wire.CreateTicket)
     many = {"type": "array", "items": one, "minItems": 1, "maxItems": wire.BATCH_MAX}
     items = {"type": "array", "items": {"anyOf": [ref(wire.ItemCreated), ref(wire.ItemProblem)]}}
     created = body(ref(wire.TicketCreated))
     existing_or_items = body({"anyOf": [ref(wire.TicketCreated), items]})
-    key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
+    key = {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "schema": {"type": "string"},
+        "description": "Of your choice: the same key and body again get the same answer, and "
+        "nothing is created twice.",
+    }
+    return {
+        "post": operation(
+            "createTickets",
+            "Wait for a match, with one ticket or many",
+            {"201": created, "200": existing_or_items},
+            parameters=[key],
+            requestBody={"required": True, **body({"anyOf": [one, many]})},
+        )
+    }
+
+
+def _ticket_paths() -> Json:
     wait = in_query("wait", _SECONDS, "Answer at the next change of state, or after this long.")
     known = in_query("state", {"type": "string"}, "Answer at once if the state is another.")
     match = in_query(
@@ -108,15 +139,7 @@ def _ticket_paths() -> Json:
     )
     ticket = body(ref(wire.TicketState))
     return {
-        "/v1/tickets": {
-            "post": operation(
-                "createTickets",
-                "Wait for a match, with one ticket or many",
-                {"201": created, "200": existing_or_items},
-                parameters=[key],
-                requestBody={"required": True, **body({"anyOf": [one, many]})},
-            )
-        },
+        "/v1/tickets": {**player_paths(), **_create_path()},
         "/v1/tickets/{ticket}": {
             "parameters": _TICKET,
             "get": operation(

@@ -13,6 +13,7 @@ _Json = dict[str, Any]
 
 TABLE = """
 POST   /v1/tickets                       400 404 409 413 503
+GET    /v1/tickets                       400 503
 GET    /v1/tickets/{ticket}              400 404 410 503
 PATCH  /v1/tickets/{ticket}              400 404 409 410 413 503
 DELETE /v1/tickets/{ticket}              404 409 410 503
@@ -57,6 +58,8 @@ POST   /                                 501
 GET    /
 GET    /dashboard/{file}                 404
 GET    /openapi.json
+GET    /docs
+GET    /docs/{file}                      404
 GET    /metrics
 GET    /healthz
 GET    /readyz

@@ -23,9 +23,21 @@ def operation(name: str, summary: str, answers: Json, **more: object) -> Json:
     return {"operationId": name, "summary": summary, "responses": responses, **more}
 
 
+PLACES = {
+    "ticket": "The ticket's id.",
+    "match": "The match's id.",
+    "queue": "The queue's name.",
+    "player": "The player's id.",
+    "file": "The file's name.",
+}
+"""What the parameters of paths mean."""
+
+
 def in_path(name: str) -> Json:
     """Return a parameter in the path."""
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+    schema = {"type": "string"}
+    text = PLACES[name]
+    return {"name": name, "in": "path", "required": True, "schema": schema, "description": text}
 
 
 def in_query(name: str, schema: Json, text: str) -> Json:

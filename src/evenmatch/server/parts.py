@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import msgspec
 
@@ -12,6 +13,7 @@ from evenmatch.journals.base import Journal
 from evenmatch.server.allocation.allocations import Allocations
 from evenmatch.server.allocation.hooks import Hook
 from evenmatch.server.auth.key_quota import KeyQuota
+from evenmatch.server.by_player import PlayerTickets
 from evenmatch.server.controls import Controls
 from evenmatch.server.dashboard.figures import Figures
 from evenmatch.server.dashboard.live import Live
@@ -28,6 +30,7 @@ from evenmatch.server.on_call import OnCall
 from evenmatch.server.presence import Presence
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
 from evenmatch.server.runtime import Runtime
+from evenmatch.server.secret_files import read_secret
 from evenmatch.server.shadows import Shadows
 from evenmatch.server.standstill import Standstills
 from evenmatch.server.statistics import Statistics
@@ -56,6 +59,7 @@ class Parts(msgspec.Struct, frozen=True):
     switchbacks: Switchbacks
     allocations: Allocations
     keys: KeyQuota
+    players: PlayerTickets
 
 
 class _Watch:
@@ -74,7 +78,11 @@ class _Watch:
 def _further(plan: Plan) -> list[Listener]:
     """Return the listeners that the settings ask for."""
     settings = plan.settings
-    found: list[Listener] = [TicketLog(settings.log_lines_max)] if settings.log_tickets else []
+    found: list[Listener] = []
+    if settings.log_tickets:
+        name = settings.log_secret_file
+        secret = None if name is None else read_secret(Path(name))
+        found.append(TicketLog(settings.log_lines_max, secret=secret))
     if asks_for_traces(settings.traces, os.environ):
         # Imported here, so that a server without traces needs nothing for them.
         from evenmatch.server.traces import TicketTraces, exporting_to
@@ -94,8 +102,8 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     shadows, switchbacks = Shadows(), Switchbacks()
     allocations = Allocations([Hook(each) for each in plan.settings.allocation])
     heard: list[Listener] = [tickets, statistics, waits, presence, shown, allocations]
-    keys = KeyQuota()
-    heard += [shadows, switchbacks, keys]
+    keys, players = KeyQuota(), PlayerTickets()
+    heard += [shadows, switchbacks, keys, players]
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
@@ -130,4 +138,5 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
         switchbacks,
         allocations,
         keys,
+        players,
     )

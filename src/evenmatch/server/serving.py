@@ -104,17 +104,30 @@ def check_host(host: str, *, is_keyed: bool) -> None:
     Raises:
         ConfigError: The host is not a loopback address.
     """
-    if is_keyed or host == "localhost":
-        return
-    try:
-        is_loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = False
-    if not is_loopback:
+    if not is_keyed and not is_own(host):
         raise ConfigError(
             f"--host must be a loopback address such as 127.0.0.1 while no keys are configured, "
             f"got {host}: anyone who reaches the server could play and operate it; make a key "
             f"with: evenmatch keys add NAME --data DIR, and start with --data DIR"
+        )
+
+
+def is_own(host: str) -> bool:
+    """Return whether only this machine reaches an address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def warn_of_clear_keys(place: Place) -> None:
+    """Say that keys and tokens go over the network as they are, where they do."""
+    if place.tls_cert is None and not is_own(place.host):
+        log.warning(
+            "keys_in_the_clear",
+            host=place.host,
+            consequence="without TLS whoever sees the traffic has the keys and tokens in it",
+            remedy="give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with TLS",
         )
 
 
@@ -196,6 +209,7 @@ async def _serve(
     host, port = listening.getsockname()[:2]
     scheme = "http" if place.tls_cert is None else "https"
     address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    warn_of_clear_keys(place)
     _log_start(place, address, is_keyed=running.gate.is_keyed)
     announce(address)
     watches = (

@@ -2,14 +2,16 @@
 
     {"event":"ticket","ticket":"s0-7","state":"matched","match":"s0-m3","queue":"duel", ...}
 
-The ids are in quotes, so `grep '"s0-7"'` finds one ticket and no other. Lines hold neither players
-nor their attributes. They are made on the event loop, from durable records only, and written by a
-thread: who reads the log slowly holds up nobody. Lines beyond the limits are counted, not kept.
+The ids are in quotes, so `grep '"s0-7"'` finds one ticket and no other, and `grep '"ada"'` all of a
+player's. Under a secret the ids of players are hashed. Lines hold no attributes. They are made on
+the event loop, from durable records only, and written by a thread: who reads the log slowly holds
+up nobody. Lines beyond the limits are counted, not kept.
 """
 
 from __future__ import annotations
 
 import atexit
+import hmac
 import sys
 import threading
 import time
@@ -21,6 +23,7 @@ from typing import IO
 import msgspec
 
 from evenmatch.engine.engine import Engine
+from evenmatch.engine.lookup import players_of
 from evenmatch.engine.records import Record
 from evenmatch.model.events import (
     Accepted,
@@ -40,6 +43,8 @@ from evenmatch.model.events import (
 
 PENDING_MAX = 50_000
 """Lines that wait to be written; more are left out."""
+HASH_DIGITS = 20
+"""Hexadecimal digits of a hashed id: 80 bits."""
 PAUSE = 0.05
 """Seconds for which the thread lets lines gather."""
 
@@ -56,6 +61,7 @@ class Line(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     match: str | None = None
     queue: str | None = None
     reason: str | None = None
+    players: tuple[str, ...] = ()
 
 
 class LeftOut(msgspec.Struct, frozen=True, gc=False):
@@ -64,6 +70,15 @@ class LeftOut(msgspec.Struct, frozen=True, gc=False):
     event: str
     count: int
     timestamp: str
+
+
+def hashed(player: str, secret: bytes) -> str:
+    """Return what stands for a player in the log: the same each time, under the same secret.
+
+    >>> hashed("ada", b"a secret of this server")
+    '77d88a8cc7826e932f80'
+    """
+    return hmac.digest(secret, player.encode(), "sha256").hex()[:HASH_DIGITS]
 
 
 Facts = tuple[str, str, str | None, str | None, str | None]
@@ -77,6 +92,7 @@ class TicketLog:
         lines_max: Lines a second.
         file: Where to write.
         clock: Seconds, for the limit.
+        secret: Under which ids of players are hashed; None writes them as they are.
     """
 
     def __init__(
@@ -85,10 +101,12 @@ class TicketLog:
         *,
         file: IO[bytes] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        secret: bytes | None = None,
     ) -> None:
         self._lines_max = lines_max
         self._file = file
         self._clock = clock
+        self._secret = secret
         self._second = 0
         self._count = 0
         self._left_out = 0
@@ -116,7 +134,8 @@ class TicketLog:
                 self._left_out += 1
                 continue
             self._count += 1
-            line = Line("ticket", ticket, state, at, sequence, stamp, match, queue, reason)
+            players = self._players(ticket)
+            line = Line("ticket", ticket, state, at, sequence, stamp, match, queue, reason, players)
             self._pending.append(self._encode(line))
         self._wake()
 
@@ -169,6 +188,15 @@ class TicketLog:
         kept = None if self._engine is None else self._engine.tables.matches.get(match)
         for ticket in () if kept is None else kept.match.tickets:
             yield ticket, "assigned", match, None, None
+
+    def _players(self, ticket: str) -> tuple[str, ...]:
+        """Return the players of a ticket as lines name them; none if it is kept no longer."""
+        if self._engine is None or not self._engine.tables.knows(ticket):
+            return ()
+        players = players_of(self._engine.tables, ticket)
+        if self._secret is None:
+            return players
+        return tuple([hashed(player, self._secret) for player in players])
 
     def _begin_second(self, stamp: str) -> None:
         second = int(self._clock())

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, nearest_name
 
 LATER = "comes with a later version"
 LIST_MAX = 10_000
@@ -147,8 +147,8 @@ def show(value: object) -> str:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean X?` with the nearest known name, or nothing."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = nearest_name(name, known)
+    return f"; did you mean {near}?" if near else ""
 
 
 def _nearest(value: str, allowed: tuple[str, ...]) -> str:

@@ -72,6 +72,7 @@ def build_settings(shape: ServerShape, folder: Path | None, at: Place) -> Server
         drain_max=at.at("drain_max").within(shape.drain_max, WAITS),
         log_tickets=shape.log_tickets,
         log_lines_max=at.at("log_lines_max").between(shape.log_lines_max, 1, LIMIT_MAX),
+        log_secret_file=_file(shape.log_secret_file, folder, at.at("log_secret_file")),
         traces=_collector(shape.traces, at.at("traces")),
         keys_file=_file(shape.keys_file, folder, at.at("keys_file")),
         guests=shape.guests,

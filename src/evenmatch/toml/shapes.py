@@ -330,6 +330,7 @@ class ServerShape(_Shape, frozen=True, kw_only=True):
     drain_max: Number = 300.0
     log_tickets: Flag = False
     log_lines_max: Whole = 5_000
+    log_secret_file: Text | None = None
     traces: Text | None = None
     keys_file: Text | None = None
     guests: Flag = False

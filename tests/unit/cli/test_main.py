@@ -36,3 +36,25 @@ def test_answer_that_needs_no_command_loads_none(argument: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def test_option_that_there_is_not_names_the_one_that_is_meant(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["advise", "--online", "500"]) == 2
+    said = "evenmatch: there is no option --online; did you mean --players-online?\n"
+    assert capsys.readouterr().err == said
+    assert main(["serve", "--zzz"]) == 2
+    assert "there is no option --zzz (see --help)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [("serve", "--journal"), ("simulate", "--rules"), ("compare", "--rules")]
+)
+def test_option_that_does_nothing_is_not_in_the_help(
+    command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert option not in said
+    assert "later version" not in said

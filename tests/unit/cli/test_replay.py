@@ -168,6 +168,18 @@ def test_a_match_is_told_from_its_tickets_to_its_outcome(
     assert "fay" not in text
 
 
+def test_a_player_is_told_of_by_all_their_tickets(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = told(capsys, data, "--player", "dan")
+    assert "ticket s0-2 of dan, rated 1,503 begins to wait in duel" in left
+    assert "ticket s0-2 ended cancelled (declined) and left the proposal s0-m1" in left
+    assert "s0-4" not in "".join(left)
+    found = as_json(capsys, data, "--player", "dan")
+    assert (found["player"], found["ticket"]) == ("dan", None)
+    assert found["story"] == as_json(capsys, data, "--ticket", "s0-2")["story"]
+
+
 def test_a_ticket_is_told_to_its_end(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left = told(capsys, data, "--ticket", "s0-2")
     assert "ticket s0-2 of dan, rated 1,503 begins to wait in duel" in left
@@ -240,6 +252,10 @@ def test_another_policy_is_shown_side_by_side(
         (
             ("DATA", "--ticket", "ada"),
             "no ticket 'ada' in records 1 to 11 of shard s0: give its id, such as s0-7",
+        ),
+        (
+            ("DATA", "--player", "zoe"),
+            "no player 'zoe' in records 1 to 11 of shard s0: give the id that their tickets name",
         ),
         (
             ("DATA", "--match", "s0-m1", "--policy", "greedy"),

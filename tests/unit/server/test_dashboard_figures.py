@@ -21,14 +21,14 @@ from evenmatch.model.inputs import (
     Update,
     Void,
 )
-from evenmatch.model.queue import Accept, Criterion, Queue, Scale
+from evenmatch.model.queue import Accept, Criterion, Format, Queue, Scale
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.ratings.periods import rate_period
 from evenmatch.server.dashboard.crowd import OTHERS, REGIONS_MOST, Crowd, edges_for
 from evenmatch.server.dashboard.figures import MADE_MOST, Figures
 from evenmatch.server.dashboard.history import COARSE_MOST, COLUMNS, FINE_MOST, History
-from evenmatch.server.dashboard.shown import CLAUSES, GapShown, gaps_shown, match_shown
+from evenmatch.server.dashboard.shown import CLAUSES, GapShown, gaps_shown, match_shown, names_of
 from evenmatch.server.statistics import Statistics
 from evenmatch.testing import builders
 
@@ -407,3 +407,41 @@ def test_a_record_costs_the_same_however_many_wait() -> None:
         calls.append(sum(entry.callcount for entry in profile.getstats()))
     # Counted, not timed; a walk over those who wait would be tens of thousands more.
     assert abs(calls[1] - calls[0]) < 0.1 * calls[0]
+
+
+def test_match_says_who_plays_what_and_where() -> None:
+    latency = Criterion("latency", "latency", pairs="region")
+    queue = Queue(
+        name="duel",
+        policy="greedy",
+        format=Format(players=(2, 2), roles=(("tank", 1), ("dps", 1))),
+        criteria=(latency, Criterion("latency", "latency", pairs="enemies")),
+        group="duel",
+    )
+    world = World(queue)
+    for name, role, eu in (("a", "tank", 20.0), ("b", "dps", 30.0), ("c", "tank", 40.0),
+                           ("d", "dps", 50.0)):  # fmt: skip
+        pings = {"eu": eu, "us": 45.0}
+        world.enqueue(0.0, NewTicket((Player(name, None, {"latency": pings}, (role,)),)))
+    figures = world.figures.queues["duel"]
+    (made,) = world.figures.made.values()
+    shown = match_shown(made, figures)
+    parties = [party for team in shown.teams for party in team]
+    assert {party.players[0]: party.roles for party in parties} == {
+        "a": ("tank",), "b": ("dps",), "c": ("tank",), "d": ("dps",),
+    }  # fmt: skip
+    assert shown.region == "eu"
+    assert {party.players[0]: party.latency_delta for party in parties} == {
+        "a": (0.0,), "b": (0.0,), "c": (0.0,), "d": (5.0,),
+    }  # fmt: skip
+    assert shown.factors is not None
+    assert [each.name for each in shown.factors] == [
+        "latency (pairs region)", "latency (pairs enemies)",
+    ]  # fmt: skip
+
+
+def test_criteria_that_differ_have_names_that_differ() -> None:
+    one, other = Criterion("spread", "rating"), Criterion("spread", "rating", weight=2.0)
+    assert names_of((one,)) == ["spread of rating"]
+    assert len({*names_of((one, other))}) == 2
+    assert names_of((one, Criterion("spread", "level"))) == ["spread of rating", "spread of level"]

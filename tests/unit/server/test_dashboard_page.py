@@ -8,7 +8,7 @@ import pytest
 from evenmatch.server.dashboard.routes import CONTENT_POLICY, PAGE, page_files
 
 OURS = [name for name in page_files() if name.endswith(".js") and name != "uplot.js"]
-BYTES_MAX = 142_000
+BYTES_MAX = 149_000
 """All files together; 200 kB is the limit, and the figures of a busy hour have their share."""
 
 # What stands on what: text needs 4.5, lines and edges that carry meaning 3.

@@ -1,13 +1,15 @@
-"""The log's lines about tickets: each event once, by id, without players, within a limit."""
+"""The log's lines about tickets: each event once, by id, with players, within a limit."""
 
 import io
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
+from evenmatch.engine.rows import Ended
+from evenmatch.engine.tables import Tables
 from evenmatch.model.events import (
     Accepted,
     Assigned,
@@ -28,7 +30,7 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.server.recovery import resolve
-from evenmatch.server.ticket_log import TicketLog
+from evenmatch.server.ticket_log import TicketLog, hashed
 
 MATCH = Match("s0-m1", "duel", 2.0, ("s0-1", "s0-2"), (("s0-1",), ("s0-2",)), (("a",), ("b",)))
 
@@ -36,9 +38,9 @@ MATCH = Match("s0-m1", "duel", 2.0, ("s0-1", "s0-2"), (("s0-1",), ("s0-2",)), ((
 class Log:
     """A log in memory, whose clock stands still unless it is set."""
 
-    def __init__(self, lines_max: int = 1_000) -> None:
+    def __init__(self, lines_max: int = 1_000, secret: bytes | None = None) -> None:
         self.file, self.now = io.BytesIO(), 0.0
-        self.log = TicketLog(lines_max, file=self.file, clock=lambda: self.now)
+        self.log = TicketLog(lines_max, file=self.file, clock=lambda: self.now, secret=secret)
 
     def hear(self, given: Input, *events: Event) -> list[dict[str, Any]]:
         """Return the lines that a record makes."""
@@ -76,7 +78,7 @@ def test_each_event_is_a_line_for_each_of_its_tickets(
     assert all((line["event"], line["at"], line["record"]) == ("ticket", 2.5, 7) for line in lines)
 
 
-def test_life_of_a_ticket_is_found_by_its_id_and_names_no_player() -> None:
+def test_life_of_a_ticket_is_found_by_its_id_and_by_its_players() -> None:
     log, engine = Log(), Engine(resolve)
     engine.step(Configure(0.0, (Queue(name="duel", policy="greedy"),)))
     log.log.reset(engine)
@@ -91,7 +93,8 @@ def test_life_of_a_ticket_is_found_by_its_id_and_names_no_player() -> None:
     mine = [json.loads(line) for line in text.splitlines() if '"s0-1"' in line]
     assert [line["state"] for line in mine] == ["created", "matched", "assigned"]
     assert [line.get("match") for line in mine] == [None, "s0-m1", "s0-m1"]
-    for word in ("ada", "bob", "secret", "10.0.0.1"):
+    assert {*mine[0]["players"], *mine[-1]["players"]} == {"ada"}
+    for word in ("clan", "secret", "10.0.0.1"):
         assert word not in text
 
 
@@ -109,3 +112,34 @@ def test_lines_beyond_the_limit_are_left_out_and_counted() -> None:
 
 def test_assignment_of_a_match_that_is_no_longer_kept_is_no_line() -> None:
     assert Log().hear(Assign(1.0, "s0-m1", {}), Assigned("s0-m1")) == []
+
+
+class Kept:
+    """An engine that knows one ticket."""
+
+    def __init__(self) -> None:
+        self.tables = Tables()
+        ended = Ended("matched", 1, ("duel",), 0.0, 2.0, 7, None, "s0-m1", ("ada", "bob"))
+        self.tables.ended["s0-1"] = ended
+
+
+@pytest.mark.parametrize(
+    ("secret", "players"),
+    [
+        (None, ["ada", "bob"]),
+        (b"a secret of this server", [hashed(name, b"a secret of this server")
+                                      for name in ("ada", "bob")]),
+    ],
+)  # fmt: skip
+def test_lines_name_the_players_as_the_settings_say(
+    secret: bytes | None, players: list[str]
+) -> None:
+    log = Log(secret=secret)
+    log.log.reset(cast("Engine", Kept()))
+    lines = log.hear(Advance(2.0), Matched(MATCH))
+    assert lines[0]["players"] == players
+    assert "players" not in lines[1], "what is not known is left out"
+
+
+def test_hashed_players_differ_by_secret() -> None:
+    assert hashed("ada", b"one") != hashed("ada", b"two") != "ada"

@@ -1,4 +1,4 @@
-"""The story of one match or ticket: each record that touched it, in words."""
+"""The story of one match, ticket or player: each record that touched it, in words."""
 
 from __future__ import annotations
 
@@ -72,11 +72,34 @@ def ticket_story(source: Source, name: str, say: Say) -> list[Line]:
         ConfigError: No record that is kept knows it.
         JournalError: The journal is damaged.
     """
-    cast, lines = _cast(source, (name,)), []
+    lines = _followed(source, {name: None}, None, say)
+    if not lines:
+        raise ConfigError(_unknown(source, "ticket", name))
+    return lines
+
+
+def player_story(source: Source, player: str, say: Say) -> list[Line]:
+    """Return the story of all tickets of a player, and of their matches.
+
+    Raises:
+        ConfigError: No record that is kept knows anybody of this id.
+        JournalError: The journal is damaged.
+    """
+    waiting = [row.ticket for row in source.tables.waiting.values()]
+    tickets = {each.id: None for each in waiting if any(p.id == player for p in each.players)}
+    lines = _followed(source, tickets, player, say)
+    if not lines:
+        raise ConfigError(_unknown(source, "player", player))
+    return lines
+
+
+def _followed(source: Source, tickets: dict[str, None], player: str | None, say: Say) -> list[Line]:
+    """Return the lines of some tickets and their matches; a player's new ones join `tickets`."""
+    cast, lines = _cast(source, tickets), []
     matches: dict[str, None] = {}
 
     def concerns(event: Event) -> bool:
-        if name in _tickets_in(event, None):
+        if not tickets.keys().isdisjoint(_tickets_in(event, None)):
             if isinstance(event, Matched | Proposed | Repaired):
                 matches[event.match.id] = None
             elif isinstance(event, Voided):
@@ -85,11 +108,24 @@ def ticket_story(source: Source, name: str, say: Say) -> list[Line]:
         return any(_names_match(event, match) for match in matches)
 
     for entry in _read(source, say, part=None):
-        _introduce(cast, entry.record, (name,))
+        if player is not None:
+            tickets |= dict.fromkeys(_entered_by(player, entry.record))
+        _introduce(cast, entry.record, tickets)
         lines += _line(entry, cast, [e for e in entry.record.events if concerns(e)])
-    if not lines:
-        raise ConfigError(_unknown(source, "ticket", name))
     return lines
+
+
+def _entered_by(player: str, record: Record) -> list[str]:
+    """Return the tickets with which a player begins to wait in a record."""
+    given = record.input
+    if not isinstance(given, Enqueue):
+        return []
+    return [
+        event.ticket
+        for event in record.events
+        if isinstance(event, Accepted)
+        and any(each.id == player for each in given.tickets[event.item].players)
+    ]
 
 
 def _read(
@@ -150,5 +186,7 @@ def _tickets_in(event: Event, match: str | None) -> tuple[str, ...]:
 def _unknown(source: Source, what: str, name: str) -> str:
     kept = f"records {source.first:,} to {source.last:,} of shard {source.shard}"
     gone = "; older ones are deleted" if source.first > 1 else ""
+    if what == "player":
+        return f"no player {name[:64]!r} in {kept}{gone}: give the id that their tickets name"
     shape = f"{source.shard}-m12" if what == "match" else f"{source.shard}-7"
     return f"no {what} {name[:64]!r} in {kept}{gone}: give its id, such as {shape}"

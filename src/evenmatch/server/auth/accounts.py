@@ -37,7 +37,13 @@ Stamp = tuple[tuple[str, int, int, int] | None, ...]
 
 
 class GuestToken(msgspec.Struct, frozen=True, gc=False):
-    """What a guest gets: who he is here, and what proves it until `expires_at` (Unix time)."""
+    """What a guest gets.
+
+    Args:
+        player: The guest's id on this server.
+        token: What proves it, for the header `Authorization: Bearer TOKEN`.
+        expires_at: Until when it does, Unix time.
+    """
 
     player: str
     token: str

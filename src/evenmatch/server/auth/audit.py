@@ -77,7 +77,12 @@ class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AuditPage(msgspec.Struct, frozen=True):
-    """Entries in order; ask again with `after` = `next`."""
+    """Entries in order.
+
+    Args:
+        entries: The entries.
+        next: Ask again with `after` = `next`.
+    """
 
     entries: tuple[AuditEntry, ...]
     next: int

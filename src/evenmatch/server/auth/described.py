@@ -23,8 +23,8 @@ SCHEMES: _Json = {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A player's token, signed by the game's login or given to a guest; he sees "
-        "his own tickets and matches only.",
+        "description": "A player's token, signed by the game's login or given to a guest; they see "
+        "their own tickets and matches only.",
     },
 }
 METHODS = ("get", "post", "put", "patch", "delete")

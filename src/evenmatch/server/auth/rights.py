@@ -14,6 +14,7 @@ import msgspec
 
 TABLE = """
 POST   /v1/tickets                       tickets own
+GET    /v1/tickets                       tickets own read operate
 GET    /v1/tickets/{ticket}              tickets own
 PATCH  /v1/tickets/{ticket}              tickets own
 DELETE /v1/tickets/{ticket}              tickets own operate    audited
@@ -58,6 +59,8 @@ GET    /dashboard/{file}                 anyone
 POST   /                                 tickets
 
 GET    /openapi.json                     anyone
+GET    /docs                             anyone
+GET    /docs/{file}                      anyone
 GET    /metrics                          read operate
 GET    /healthz                          anyone
 GET    /readyz                           anyone

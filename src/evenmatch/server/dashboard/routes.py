@@ -34,11 +34,19 @@ PAGE = "index.html"
 
 
 class File(msgspec.Struct, frozen=True):
-    """A file of the page."""
+    """A file of a page.
+
+    Args:
+        body: Its bytes.
+        kind: Its content type.
+        tag: Its ETag.
+        is_compressed: Whether the bytes are gzip's.
+    """
 
     body: bytes
     kind: str
     tag: str
+    is_compressed: bool = False
 
 
 @lru_cache(maxsize=1)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import msgspec
 
 from evenmatch.cost.gaps import gap_of_name
+from evenmatch.model.match import Match
 from evenmatch.model.queue import Criterion
 from evenmatch.model.ticket import Ticket
 from evenmatch.server.dashboard.crowd import Heat
 from evenmatch.server.dashboard.history import Table
 from evenmatch.server.dashboard.queue_figures import Made, QueueFigures
 from evenmatch.server.standstill import Standstill
+
+ValueT = TypeVar("ValueT")
+TOLD_APART_BY = ("measure", "pairs", "scale", "weight")
+"""Settings that tell two criteria of one kind and attribute apart, the first that differs."""
 
 
 class QueueShown(msgspec.Struct, frozen=True, gc=False):
@@ -130,7 +136,13 @@ class Tick(msgspec.Struct, frozen=True, gc=False):
 
 
 class Factor(msgspec.Struct, frozen=True, gc=False):
-    """What a criterion cost in a match, in [0, 1] where it is scaled, and its share of the cost."""
+    """What a criterion cost in a match.
+
+    Args:
+        name: Kind and attribute of the criterion.
+        cost: What it cost, in [0, 1] where it is scaled; 0 is best.
+        weighted: Its part of the match's cost.
+    """
 
     name: str
     cost: float
@@ -138,24 +150,44 @@ class Factor(msgspec.Struct, frozen=True, gc=False):
 
 
 class PartyShown(msgspec.Struct, frozen=True, gc=False):
-    """A ticket of a match; `wait` and `skill` are null where the server knows them no more."""
+    """A ticket of a match.
+
+    Args:
+        ticket: Its id.
+        players: Ids of its players.
+        wait: Seconds that it waited; null where the server knows it no more.
+        rating: Mean rating of its players; null where the server knows it no more.
+        roles: The role of each of `players`, in queues that have roles.
+        latency_delta: By how many milliseconds the match's region is above the own best of each
+            of `players`, in queues that compare latencies.
+    """
 
     ticket: str
     players: tuple[str, ...]
     wait: float | None
     rating: float | None
+    roles: tuple[str, ...] = ()
+    latency_delta: tuple[float, ...] = ()
 
 
 class MatchShown(msgspec.Struct, frozen=True, gc=False):
     """How a match came about.
 
     Args:
+        match: Its id.
+        queue: Its queue.
+        policy: The SPEC of the policy that made it.
+        at: When it was made, engine time in seconds.
+        bots: Seats filled by computer players.
+        quality: For people, from 0 to 1; null where no criterion is scaled.
+        waiting: What its players' waits cost; null where that is not known any more.
         record: Number of the journal's record that made it.
         teams: Its tickets.
         cost: `criteria` and `waiting` together.
         factors: The split of `criteria`; null where it is not known any more.
         gaps: What it is like in the units of what is compared; empty where that is not known, or
             bots play.
+        region: The best region for all, in queues that compare latencies.
     """
 
     match: str
@@ -170,6 +202,7 @@ class MatchShown(msgspec.Struct, frozen=True, gc=False):
     waiting: float | None
     factors: tuple[Factor, ...] | None
     gaps: tuple[GapShown, ...]
+    region: str | None = None
 
 
 def match_shown(made: Made, figures: QueueFigures) -> MatchShown:
@@ -179,26 +212,28 @@ def match_shown(made: Made, figures: QueueFigures) -> MatchShown:
     costs = figures.factors(made)
     factors, waiting = None, None
     if costs is not None:
-        names = [_name_of(criterion) for criterion in queue.criteria]
+        names = names_of(queue.criteria)
         factors = tuple(
             Factor(name, cost, cost * weight)
             for name, (cost, weight) in zip(names, costs, strict=True)
         )
         waits = sum(ticket.size * (match.at - ticket.enqueued_at) for ticket in known.values())
         waiting = queue.price * (waits + match.bots * (queue.wait_max or 0.0))
+    facts = _Facts(match)
     return MatchShown(
         match.id,
         match.queue,
         queue.policy,
         match.at,
         made.record,
-        tuple(tuple(_party(name, known.get(name), match.at) for name in t) for t in match.teams),
+        tuple(tuple(_party(name, known.get(name), facts) for name in t) for t in match.teams),
         match.bots,
         match.quality,
         match.cost,
         waiting,
         factors,
         gaps_shown(figures.gaps(made), is_one=True),
+        match.region,
     )
 
 
@@ -234,14 +269,72 @@ def _number(value: float, unit: str) -> str:
     return f"{text} {unit}" if unit else text
 
 
-def _party(name: str, ticket: Ticket | None, at: float) -> PartyShown:
+class _Facts:
+    """What a match says of each of its players."""
+
+    def __init__(self, match: Match) -> None:
+        self.at = match.at
+        self.roles = _by_player(match.players, match.roles)
+        self.latency_delta = _by_player(match.players, match.latency_delta)
+
+
+def _by_player(
+    players: tuple[tuple[str, ...], ...], values: tuple[tuple[ValueT, ...], ...] | None
+) -> dict[str, ValueT]:
+    """Return values that stand by team and player, by player; none where there are none."""
+    if not values:
+        return {}
+    teams = zip(players, values, strict=True)
+    return {name: each for team, row in teams for name, each in zip(team, row, strict=True)}
+
+
+def _party(name: str, ticket: Ticket | None, facts: _Facts) -> PartyShown:
     if ticket is None:
         return PartyShown(name, (), None, None)
     ratings = [player.rating.mean for player in ticket.players if player.rating is not None]
     rating = sum(ratings) / len(ratings) if ratings else None
     players = tuple(player.id for player in ticket.players)
-    return PartyShown(name, players, at - ticket.enqueued_at, rating)
+    return PartyShown(
+        name,
+        players,
+        facts.at - ticket.enqueued_at,
+        rating,
+        tuple([facts.roles[each] for each in players if each in facts.roles]),
+        tuple([facts.latency_delta[each] for each in players if each in facts.latency_delta]),
+    )
 
 
-def _name_of(criterion: Criterion) -> str:
-    return f"{criterion.kind} of {criterion.attribute}" if criterion.attribute else criterion.kind
+def names_of(criteria: tuple[Criterion, ...]) -> list[str]:
+    """Return the names of a queue's criteria; two of a kind are told apart by their settings.
+
+    >>> from evenmatch.model.queue import Scale
+    >>> names_of(
+    ...     (
+    ...         Criterion("latency", "latency"),
+    ...         Criterion("imbalance", "rating"),
+    ...         Criterion("imbalance", "rating", measure="sum", weight=2.0),
+    ...     )
+    ... )
+    ['latency', 'imbalance of rating (measure mean)', 'imbalance of rating (measure sum)']
+    """
+    names = []
+    for criterion in criteria:
+        alike = [each for each in criteria if _kind_of(each) == _kind_of(criterion)]
+        said = _kind_of(criterion)
+        for field in TOLD_APART_BY:
+            values = {str(_value(each, field)) for each in alike}
+            if len(values) > 1:
+                said += f" ({field} {_value(criterion, field)})"
+                break
+        names.append(said)
+    return names
+
+
+def _kind_of(criterion: Criterion) -> str:
+    if criterion.attribute in ("", criterion.kind):
+        return criterion.kind
+    return f"{criterion.kind} of {criterion.attribute}"
+
+
+def _value(criterion: Criterion, field: str) -> object:
+    return criterion.scale.kind if field == "scale" else getattr(criterion, field)

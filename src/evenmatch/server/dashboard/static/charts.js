@@ -6,8 +6,19 @@ const COARSE = 10;
 const MOST = { fine: 300, coarse: 361 };
 const SECONDS = { fine: 300, coarse: 3600 };
 const SHORTEST = 60;
-const HEIGHT = 170;
+const LEAST = { width: 120, height: 170 };
 const COUNTS = ["arrivals", "matches", "players", "expired", "cancelled", "proposed", "repaired", "failed"];
+
+// What a chart may fill: its card is as high as the highest of its row.
+function room({ clientWidth, clientHeight }) {
+  return { width: Math.max(LEAST.width, clientWidth), height: Math.max(LEAST.height, clientHeight) };
+}
+
+function refit(chart, holder) {
+  if (!chart || !holder.clientWidth) return;
+  const size = room(holder);
+  if (size.width !== chart.width || size.height !== chart.height) chart.setSize(size);
+}
 
 // The rows of a queue, as the server keeps them: single ticks, and slots of ten.
 export class Rows {
@@ -182,7 +193,7 @@ class Plot {
     const axis = { stroke: colours.text, font: FONT, grid: { stroke: colours.grid, width: 1 }, ticks: { show: false } };
     const format = (value) => this.#format(value);
     this.chart = new uPlot({
-      width: Math.max(120, this.holder.clientWidth), height: HEIGHT,
+      ...room(this.holder),
       padding: [8, 26, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
@@ -200,8 +211,7 @@ class Plot {
   }
 
   fit() {
-    const width = this.holder.clientWidth;
-    if (this.chart && width && width !== this.chart.width) this.chart.setSize({ width, height: HEIGHT });
+    refit(this.chart, this.holder);
   }
 
   #format(value) {
@@ -345,7 +355,7 @@ class Qualities {
     const colours = ink();
     const axis = { stroke: colours.text, font: FONT, grid: { stroke: colours.grid, width: 1 }, ticks: { show: false } };
     this.chart = new uPlot({
-      width: Math.max(120, this.holder.clientWidth), height: HEIGHT, padding: [8, 26, 0, 0],
+      ...room(this.holder), padding: [8, 26, 0, 0],
       legend: { show: false }, cursor: { show: false },
       scales: { x: { time: false, range: () => [0, 1] }, y: { range: (_, __, most) => [0, roomFor(most)] } },
       axes: [
@@ -357,8 +367,7 @@ class Qualities {
   }
 
   fit() {
-    const width = this.holder.clientWidth;
-    if (this.chart && width && width !== this.chart.width) this.chart.setSize({ width, height: HEIGHT });
+    refit(this.chart, this.holder);
   }
 }
 
@@ -368,7 +377,8 @@ export class Charts {
     this.plots = PLOTS.map((plan) => new Plot(plan));
     this.qualities = new Qualities();
     root.replaceChildren(...this.plots.map((plot) => plot.element), this.qualities.element);
-    new ResizeObserver(() => this.#each((plot) => plot.fit())).observe(root);
+    const watch = new ResizeObserver(() => this.#each((plot) => plot.fit()));
+    this.#each((plot) => watch.observe(plot.holder));
   }
 
   #each(act) {

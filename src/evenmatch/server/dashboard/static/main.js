@@ -199,6 +199,10 @@ byId("follow").addEventListener("submit", (event) => {
   event.preventDefault();
   location.hash = `ticket=${encodeURIComponent(byId("follow-id").value.trim())}`;
 });
+byId("person").addEventListener("submit", (event) => {
+  event.preventDefault();
+  location.hash = `player=${encodeURIComponent(byId("person-id").value.trim())}`;
+});
 document.addEventListener("visibilitychange", () => document.hidden || draw());
 setUpTheme();
 operate.setUp(connect);

@@ -1,8 +1,9 @@
-// The sheet: one ticket from waiting to its assignment, or how a match came about.
-import { brief, byId, make, number, quality, say, span } from "./words.js";
+// The sheet: one ticket from waiting to its assignment, a player's tickets, or how a match came about.
+import { brief, byId, cell, make, number, quality, say, span } from "./words.js";
 import { call, follow } from "./server.js";
 import { explained } from "./explanation.js";
 
+const ADDRESS = /^#(ticket|match|player)=(.+)$/;
 const ENDED = ["cancelled", "expired"];
 const EXPLAIN_EVERY = 5000;
 const WORDS = {
@@ -28,7 +29,7 @@ export function setUp(ask, gapsOf) {
   sheet.addEventListener("close", () => {
     leave();
     leave = () => {};
-    if (location.hash.startsWith("#ticket=") || location.hash.startsWith("#match=")) {
+    if (ADDRESS.test(location.hash)) {
       history.replaceState(null, "", location.pathname + location.search);
     }
     opener?.focus?.();
@@ -38,7 +39,7 @@ export function setUp(ask, gapsOf) {
 }
 
 function route() {
-  const [, kind, raw] = /^#(ticket|match)=(.+)$/.exec(location.hash) ?? [];
+  const [, kind, raw] = ADDRESS.exec(location.hash) ?? [];
   if (!kind) return;
   let id = raw;
   try {
@@ -48,8 +49,7 @@ function route() {
   }
   leave();
   opener = document.activeElement;
-  if (kind === "ticket") leave = showTicket(id);
-  else leave = showMatch(id);
+  leave = { ticket: showTicket, match: showMatch, player: showPlayer }[kind](id);
   const sheet = byId("sheet");
   if (!sheet.open) sheet.showModal();
   byId("sheet-title").focus();
@@ -143,6 +143,41 @@ function factsOf(ticket, wait) {
   ]);
 }
 
+// A player's tickets, newest first; whoever follows one of them sees it change.
+function showPlayer(id) {
+  say(byId("sheet-title"), `Player ${brief(id, 40)}`);
+  const body = byId("sheet-body");
+  body.replaceChildren(make("p", {}, "Asking the server."));
+  let isOver = false;
+  (async () => {
+    const { status, body: found } = await call("GET", `/v1/tickets?player=${encodeURIComponent(id)}`);
+    if (isOver) return;
+    if (status !== 200) body.replaceChildren(make("p", { role: "status" }, `${found.message}.`));
+    else if (!found.length) body.replaceChildren(make("p", { role: "status" }, "No ticket of this player waits, and none ended lately."));
+    else body.replaceChildren(...ticketsOf(found));
+    body.append(make("h3", {}, "From the journal"), ...replayed("player", id));
+  })();
+  return () => {
+    isOver = true;
+  };
+}
+
+function ticketsOf(found) {
+  const head = (name, kind = null) => make("th", { scope: "col", role: "columnheader", class: kind }, name);
+  const live = found.filter((each) => isLive(each.state)).length;
+  const rows = found.map((each) => make("tr", { role: "row" },
+    make("th", { scope: "row", role: "rowheader", class: "id" }, make("a", { href: `#ticket=${encodeURIComponent(each.id)}` }, brief(each.id))),
+    cell(each.reason ? `${each.state} (${each.reason})` : each.state), cell(`in ${each.queues.join(", ")}`, "long"),
+    cell(span(each.wait), "number"),
+    make("td", { role: "cell" }, each.match && !isLive(each.state) ? make("a", { href: `#match=${encodeURIComponent(each.match)}` }, brief(each.match)) : "–")));
+  return [
+    make("p", { class: "lead", role: "status" }, live ? "Waits now; ended tickets are below." : "Does not wait now; these tickets ended lately."),
+    make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tickets of this player" }, make("table", { id: "person-tickets", class: "lines", role: "table" },
+      make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, head("Ticket"), head("State"), head("Queues", "long"), head("Waited", "number"), head("Match"))),
+      make("tbody", { role: "rowgroup" }, ...rows))),
+  ];
+}
+
 function showMatch(id) {
   say(byId("sheet-title"), `Match ${brief(id, 40)}`);
   const body = byId("sheet-body");
@@ -169,7 +204,7 @@ function story(match, usual) {
   const parts = [
     make("p", { class: "lead" }, `Made by ${match.policy} in queue ${match.queue}${waits.length ? `; the longest of its waits was ${span(longest)}` : ""}.`),
     facts([["Quality", quality(match.quality)], ["Cost", match.cost.toFixed(3)],
-      ["Bots", match.bots ? number(match.bots) : null], ["Journal record", number(match.record)]]),
+      ["Region", match.region], ["Bots", match.bots ? number(match.bots) : null], ["Journal record", number(match.record)]]),
     make("h3", {}, "Teams"),
     teamTable(match.teams),
     ...gapTable(match.gaps, usual),
@@ -186,14 +221,15 @@ function story(match, usual) {
       make("tbody", {}, ...rows.map(([name, cost, weighted]) => make("tr", {}, make("th", { scope: "row" }, name),
         make("td", { class: "number" }, cost), make("td", { class: "number" }, weighted)))))));
   }
-  parts.push(make("h3", {}, "From the journal"), ...replayed(match.match));
+  parts.push(make("h3", {}, "From the journal"), ...replayed("match", match.match));
   parts.push(links(match.match, `/v1/queues/${encodeURIComponent(match.queue)}/matches?after=${match.record - 1}`));
   return parts;
 }
 
 // What to type where the server's data are; the page does not know their folder.
-function replayed(id) {
-  const command = make("code", {}, `evenmatch replay DATA --match ${id}`);
+function replayed(what, id) {
+  const quoted = /^[\w.-]+$/.test(id) ? id : `'${id.replaceAll("'", "'\\''")}'`;
+  const command = make("code", {}, `evenmatch replay DATA --${what} ${quoted}`);
   const copy = make("button", { type: "button", class: "quiet", "aria-label": "Copy the command" }, "Copy");
   const copied = make("span", { role: "status", class: "hint" });
   copy.addEventListener("click", async () => {
@@ -220,13 +256,21 @@ async function copyOf(element) {
 function teamTable(teams) {
   const rows = teams.flatMap((team, index) => (team.length ? team : [null]).map((party, place) => make("tr", {},
     place === 0 ? make("th", { scope: "rowgroup", rowspan: String(Math.max(1, team.length)) }, `Team ${index + 1}`) : null,
-    make("td", { class: "people" }, party ? (party.players.join(", ") || party.ticket) : "bots"),
+    make("td", { class: "people" }, party ? (peopleOf(party).join(", ") || party.ticket) : "bots"),
     make("td", { class: "number" }, number(party?.rating)),
     make("td", { class: "number" }, span(party?.wait)))));
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Teams of this match" }, make("table", {},
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Team"), make("th", { scope: "col" }, "Players"),
       make("th", { scope: "col", class: "number" }, "Rating"), make("th", { scope: "col", class: "number" }, "Waited"))),
     make("tbody", {}, ...rows)));
+}
+
+// Each with the role, and by how much the match's region is above the player's own best.
+function peopleOf({ players, roles, latency_delta: above }) {
+  return players.map((name, at) => {
+    const more = [roles[at], above[at] > 0 ? `+${Math.round(above[at])} ms` : null].filter(Boolean);
+    return more.length ? `${name} (${more.join(", ")})` : name;
+  });
 }
 
 // Beside what is usual.

@@ -76,10 +76,10 @@ function keepRows(body, items, idOf, build, fill = () => {}) {
 }
 
 function longLine(row) {
-  const line = make("tr", { "data-id": row.ticket },
-    make("th", { scope: "row", class: "id" }, linkTo(row.ticket, { title: row.ticket }, brief(row.ticket))),
-    cell("", "number"), cell("", "number"), make("td", { class: "why" }, make("div")),
-    make("td", { class: "number" }, linkTo(row.ticket, { class: "button", "aria-label": `Why does ${row.ticket} wait?` }, "Why?")));
+  const line = make("tr", { "data-id": row.ticket, role: "row" },
+    make("th", { scope: "row", role: "rowheader", class: "id" }, linkTo(row.ticket, { title: row.ticket }, brief(row.ticket))),
+    cell("", "number"), cell("", "number"), make("td", { class: "why long", role: "cell" }, make("div")),
+    make("td", { class: "number", role: "cell" }, linkTo(row.ticket, { class: "button", "aria-label": `Why does ${row.ticket} wait?` }, "Why?")));
   fillLong(line, row);
   return line;
 }
@@ -105,12 +105,12 @@ export function showMatches(matches, now) {
   keepRows(table.tBodies[0], matches, (match) => match.match, (match) => {
     const waits = match.teams.flat().map((party) => party.wait).filter((wait) => wait !== null);
     const waited = waits.length ? spans(Math.min(...waits), Math.max(...waits)) : "–";
-    return make("tr", { "data-id": match.match },
-      make("th", { scope: "row", class: "id" }, make("a", { href: `#match=${encodeURIComponent(match.match)}`, title: match.match }, brief(match.match))),
-      cell(teamsOf(match).join(" against "), "people"),
+    return make("tr", { "data-id": match.match, role: "row" },
+      make("th", { scope: "row", role: "rowheader", class: "id" }, make("a", { href: `#match=${encodeURIComponent(match.match)}`, title: match.match }, brief(match.match))),
+      cell(teamsOf(match).join(" against "), "people long"),
       cell(quality(match.quality), "number"),
       cell(waited, "number"),
-      make("td", { class: "number ago", "data-at": String(match.at) }, span(Math.max(0, now - match.at))));
+      make("td", { class: "number ago", role: "cell", "data-at": String(match.at) }, span(Math.max(0, now - match.at))));
   });
 }
 

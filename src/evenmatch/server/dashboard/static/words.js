@@ -64,7 +64,7 @@ export function make(tag, settings = {}, ...children) {
 }
 
 export function cell(text, kind = "") {
-  return make("td", kind ? { class: kind } : {}, text);
+  return make("td", { class: kind || null, role: "cell" }, text);
 }
 
 // A long id keeps its end in sight, where ids differ.
