@@ -56,7 +56,7 @@ def _more(one: Row, other: Row, words: str) -> Judged:
 
 def _runs(runs: int, width: float, gap: float) -> str:
     if not gap:
-        return "The two gave identical results."
+        return "The two gave identical results here, where no number of runs would decide."
     needed = math.ceil(2.0 * runs * (width / gap) ** 2)
     return f"About {needed:,} runs would decide ({runs} made)."
 
