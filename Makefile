@@ -15,7 +15,7 @@ STAMP_DEMO := $(VENV)/.stamp-demo
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint docs bench client-ts results serve lock load fault attack fuzz bounds mutants test-browser clean
+.PHONY: help setup demo test test-long lint docs bench client-ts results serve lock load fault attack fuzz bounds mutants test-browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -28,6 +28,9 @@ demo: $(STAMP_DEMO) ## run the demo on real arrivals: make demo ARGS="--seconds 
 
 test: $(STAMP_DEV) ## run all tests, in a process a processor: make test ARGS="-k engine"
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+test-long: $(STAMP_DEV) ## run what takes minutes: every paper, and the figures of docs/status.md
+	@$(BIN)/python -m pytest -n auto --dist loadgroup -m long $(ARGS)
 
 lint: $(STAMP_DEV) ## check style, formatting and types
 	@$(BIN)/ruff check .

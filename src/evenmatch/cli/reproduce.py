@@ -15,7 +15,8 @@ from evenmatch.cli.output import console, print_json
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.reproduce.paper import Failure, Reproduction
-from evenmatch.lab.reproduce.row import Effort
+from evenmatch.lab.reproduce.row import Effort, Table
+from evenmatch.lab.reproduce.statements.judging import lines_of, verdict_of
 
 SEED_MAX = 2**62
 
@@ -43,7 +44,8 @@ def reproduce(
             online 1vs1 game"), `galactron` (the blog on the matchmaking of Awesomenauts), `wu`
             (Dynamic Matching With Teams) or `xu` (Rule Designs for Optimal Online Game
             Matchmaking).
-        quick: Take fewer and shorter sequences: a minute or two rather than many.
+        quick: Take fewer and shorter sequences: a minute on one core rather than many. What is
+            left out is printed.
         json: Print one JSON object and nothing else.
         out: Write report.html, rows.csv and rows.json into this folder, and figures and scenarios
             of the rows that have some.
@@ -64,7 +66,7 @@ def reproduce(
     if json:
         print_json(done.as_json())
     else:
-        _print(done, out)
+        _print(done, only, out)
     return _tell_failures(done.failures)
 
 
@@ -105,31 +107,49 @@ def _command(paper: str, effort: Effort, only: Sequence[str]) -> str:
     return " ".join([*words, *(["--quick"] if effort.quick else []), f"--seed {effort.seed}"])
 
 
-def _print(done: Reproduction, out: Path | None) -> None:
-    from rich.table import Table
+def _print(done: Reproduction, only: Sequence[str], out: Path | None) -> None:
+    from evenmatch.lab.reproduce.words import HEADS, told_of
+
+    screen = console()
+    for place, each in enumerate(done.statements):
+        if place:
+            screen.print()
+        screen.print(f"{each.id}  {verdict_of(each)}", style="bold", soft_wrap=True)
+        for line in lines_of(each):
+            screen.print(f"  {line}", soft_wrap=True)
+    for each_table in done.findings.tables:
+        # Rows of figures are many; a folder has them all.
+        if only or each_table.heads != HEADS:
+            _print_table(each_table)
+    screen.print(f"\n{told_of(each.verdict for each in done.statements)}", soft_wrap=True)
+    for line in done.left_out:
+        screen.print(f"--quick: {line}", style="dim", soft_wrap=True)
+    if out is not None:
+        screen.print(f"\n{_written(done, out)}", soft_wrap=True)
+
+
+def _print_table(found: Table) -> None:
+    from rich.table import Table as Shown
 
     from evenmatch.lab.reproduce.words import is_text
 
     screen = console()
-    for each in done.findings.tables:
-        screen.print(f"\n{each.title}", style="bold", soft_wrap=True)
-        screen.print(each.text, style="dim", soft_wrap=True)
-        table = Table(box=None, pad_edge=False)
-        for place, head in enumerate(each.heads):
-            # The last is at the right whatever it holds, so that no line ends in spaces.
-            is_left = head != each.heads[-1] and is_text(place, each.heads)
-            table.add_column(head, justify="left" if is_left else "right", overflow="fold")
-        for line in each.lines:
-            table.add_row(*line)
-        screen.print(table)
-    if out is not None:
-        screen.print(f"\n{_written(done, out)}", soft_wrap=True)
+    screen.print(f"\n{found.title}", style="bold", soft_wrap=True)
+    screen.print(found.text, style="dim", soft_wrap=True)
+    table = Shown(box=None, pad_edge=False)
+    for place, head in enumerate(found.heads):
+        # The last is at the right whatever it holds, so that no line ends in spaces.
+        is_left = head != found.heads[-1] and is_text(place, found.heads)
+        table.add_column(head, justify="left" if is_left else "right", overflow="fold")
+    for line in found.lines:
+        table.add_row(*line)
+    screen.print(table)
 
 
 def _written(done: Reproduction, out: Path) -> str:
     """Return what the folder holds; not every part of a paper has figures or scenarios."""
     found = done.findings
-    folders = (("figures", found.plots), ("scenarios", found.scenarios))
+    folders = (("figures", done.plots), ("scenarios", found.scenarios))
     beside = " and ".join(f"{name}/" for name, files in folders if files)
-    told = f"all rows: {out / 'report.html'}, with rows.csv and rows.json beside it"
+    told = f"all rows: {out / 'report.html'}, with rows.csv, rows.json and figures.csv beside it"
     return f"{told}, and {beside}" if beside else told

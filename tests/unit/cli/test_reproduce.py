@@ -14,8 +14,9 @@ def test_json_is_one_object_with_the_promised_keys(capsys: pytest.CaptureFixture
     found = json.loads(capsys.readouterr().out)
     assert list(found) == ["paper", "seed", "quick", "rows"]
     assert (found["paper"], found["seed"], found["quick"]) == ("gamedev", 3, True)
-    (row, _) = found["rows"]
-    assert row["printed"] == 0.03
+    (row,) = found["rows"]
+    assert row["verdict"] == "wrong in print"
+    assert [figure["printed"] for figure in row["figures"]] == [0.03, 500.0]
     assert row["simulated"] is None
     assert row["command"] == "evenmatch reproduce gamedev --only gamedev.chance --quick --seed 3"
 
@@ -27,11 +28,13 @@ def test_people_get_tables_and_are_told_of_the_folder(
     options = ["--only", "gamedev.points", "--quick", "--out", str(out)]
     assert main(["reproduce", "gamedev", *options]) == 0
     printed = capsys.readouterr().out
+    assert "gamedev.points  holds" in printed
     assert "The thread's examples" in printed
     assert "wrong in print" not in printed
-    last = f"all rows: {out / 'report.html'}, with rows.csv and rows.json beside it"
+    names = {"report.html", "rows.csv", "rows.json", "figures.csv"}
+    last = f"all rows: {out / 'report.html'}, with rows.csv, rows.json and figures.csv beside it"
     assert printed.splitlines()[-1] == last, "these rows have neither figures nor scenarios"
-    assert {path.name for path in out.iterdir()} == {"report.html", "rows.csv", "rows.json"}
+    assert {path.name for path in out.iterdir()} == names
 
 
 def test_people_are_told_of_scenarios_where_there_are_some(
@@ -39,7 +42,7 @@ def test_people_are_told_of_scenarios_where_there_are_some(
 ) -> None:
     options = ["--only", "gamedev.f", "--quick", "--out", str(tmp_path)]
     assert main(["reproduce", "gamedev", *options]) == 0
-    assert capsys.readouterr().out.endswith("rows.csv and rows.json beside it, and scenarios/\n")
+    assert capsys.readouterr().out.endswith("figures.csv beside it, and scenarios/\n")
     assert (tmp_path / "scenarios").is_dir()
     assert not (tmp_path / "figures").exists()
 

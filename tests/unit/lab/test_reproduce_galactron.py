@@ -123,8 +123,9 @@ def test_expected_best_is_the_mean_over_all_choices(count: int) -> None:
 
 def test_verdict_of_a_difference_needs_it_to_be_beyond_chance() -> None:
     assert is_above(Estimate(1.0, 0.5)) == "holds"
-    assert is_above(Estimate(1.0, 1.5)) == "holds with conditions"
-    assert is_above(Estimate(-1.0, 1.5)) == "not reproducible"
+    assert is_above(Estimate(1.0, 1.5)) == "unresolved"
+    assert is_above(Estimate(-1.0, 1.5)) == "unresolved"
+    assert is_above(Estimate(-2.0, 1.5)) == "differs"
 
 
 def test_difference_is_of_the_same_pools_and_leaves_out_those_that_say_nothing() -> None:
@@ -133,7 +134,7 @@ def test_difference_is_of_the_same_pools_and_leaves_out_those_that_say_nothing()
         {"a": 12.0, "b": 11.0},
         {"a": None, "b": 5.0},
     ]
-    assert difference(results, "a", "b") == Estimate(1.0, 0.0)
+    assert difference(results, "a", "b") == Estimate(1.0, 0.0, 2)
     assert mean_of(results, "a").value == 7.0
 
 

@@ -13,26 +13,19 @@ QUICK = Effort(quick=True, seed=0)
 
 
 @pytest.mark.parametrize(
-    ("printed", "exact", "verdict", "texts"),
+    ("printed", "exact", "texts"),
     [
-        (2.0, 1.9992, "holds", ("2", "2")),
-        (1.34, 1.34049, "holds", ("1.34", "1.34")),
-        (1.3404, 1.34, "holds", ("1.34", "1.34")),
-        (2.0, 1.9, "holds", ("2", "1.9")),  # a condition that needs no equality
-        (0.33333, 0.33334, "wrong in print", ("0.33333", "0.33334")),
-        (2.0, 1.9992, "wrong in print", ("2", "1.999")),
-        (1.0, 1.0, "wrong in print", ("1", "1")),
+        (2.0, 1.9992, ("2", "1.999")),
+        (2.0, 1.99999, ("2", "1.99999")),
+        (1.34, 1.34049, ("1.34", "1.3405")),
+        (0.33333, 0.33334, ("0.33333", "0.33334")),
+        (1.0, 1.0, ("1", "1")),
+        (1.0, 1.0 + 1e-12, ("1", "1")),  # the last digits of a sum
     ],
 )
-def test_printed_and_exact_differ_where_the_verdict_says_so(printed, exact, verdict, texts) -> None:
-    row = Row(id="a", printed=printed, exact=exact, verdict=verdict)
-    line = dict(zip(HEADS, line_of(row), strict=True))
+def test_figures_that_differ_are_shown_to_differ(printed, exact, texts) -> None:
+    line = dict(zip(HEADS, line_of(Row(id="a", printed=printed, exact=exact)), strict=True))
     assert (line["printed"], line["exact"]) == texts
-
-
-def test_a_printed_figure_never_has_a_blank_verdict() -> None:
-    assert line_of(Row(id="a", printed=300.0, simulated=4e6))[-1] == "not judged"
-    assert line_of(Row(id="a", simulated=4e6))[-1] == ""
 
 
 ROWS = (

@@ -1,14 +1,11 @@
 """Forecasts of later matches from earlier ones, on recorded matches.
 
-The recordings are not part of the repository: EVENMATCH_SHARED names the directory that holds
-`data/`; without it the directory `shared` beside the repository is tried.
+The recordings are in `tests/data`, with a notice of their sources.
 """
 
 import csv
 import gzip
-import os
 from datetime import datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,19 +24,14 @@ from evenmatch.ratings.prediction import (
     seen_by_favourite,
 )
 from evenmatch.ratings.registry import parse_system
-
-ROOT = Path(__file__).resolve().parents[3]
-DATA = Path(os.environ.get("EVENMATCH_SHARED", ROOT.parent / "shared")) / "data"
+from tests.shared import shared_file
 
 EARLIER = 0.7
 """Share of the matches, in order, on which a recalibration is fitted."""
 
 
 def read(name: str) -> list[dict[str, str]]:
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"{path} is not there: set EVENMATCH_SHARED to the directory that holds data/")
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    with gzip.open(shared_file(f"data/{name}"), "rt", encoding="utf-8") as lines:
         return list(csv.DictReader(lines))
 
 

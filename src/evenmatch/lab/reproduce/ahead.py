@@ -35,7 +35,7 @@ def lookahead(effort: Effort) -> Part:
     policies = tuple(_announced(share) for share in HORIZONS)
     tasks = [
         Task(world=world, seed=seed, policies=policies, wants_optimum=True)
-        for seed in seeds(effort, quick=4, full=20)
+        for seed in seeds(effort, quick=3, full=20)
         for world in _worlds(effort)
     ]
     return Part(("schlup.lookahead",), measure, tasks, partial(_of_lookahead, effort.seed))
@@ -55,7 +55,7 @@ def ticks(effort: Effort) -> Part:
             wants_optimum=share == 0.0,
             tick=share * WAIT_MAX,
         )
-        for seed in seeds(effort, quick=4, full=50)
+        for seed in seeds(effort, quick=3, full=50)
         for world in _worlds(effort)
         for share in TICKS
     ]

@@ -112,12 +112,12 @@ def _trade(name: str, rate: float, rows: Sequence[Row]) -> Row:
         params={
             "rate": rate,
             "algorithm": name,
-            "what": f"of {steps} steps of the parameter, those with less criteria cost and more "
-            "time cost",
+            "what": f"section 5.2: of {steps} steps of the parameter, those with less criteria "
+            "cost and more time cost",
         },
         printed=float(steps),
         simulated=float(as_told),
-        verdict="holds" if as_told == steps else "holds with conditions",
+        verdict="holds" if as_told == steps else "holds if",
     )
 
 
@@ -133,7 +133,7 @@ def _of(name: str, rate: float, rows: Sequence[Row], part: str | None = None) ->
 def _verdict(formula: float, found: Estimate) -> Verdict:
     """Return whether the formula gives the point; the paper says it needs time-outs to be rare."""
     near = judged(formula, truth=found.value, half_width=found.half_width, slack=SLACK)
-    return "holds" if near == "holds" else "holds with conditions"
+    return "holds" if near == "holds" else "holds if"
 
 
 def _formula(name: str, x: int, rate: float) -> float | None:

@@ -97,7 +97,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
                     exact=0.0 if never else at,
                     simulated=float(found is not None) if never else found,
                     half_width=0.0,
-                    verdict="holds" if agrees else "not reproducible",
+                    verdict="holds" if agrees else "differs",
                     scenario=self.file,
                 )
             )
@@ -301,7 +301,7 @@ def _virtual(seed: int) -> Findings:
                 exact=even,
                 simulated=found,
                 half_width=0.0,
-                verdict="holds" if abs(found - aim) < allowed else "not reproducible",
+                verdict="holds" if abs(found - aim) < allowed else "differs",
             )
         )
     return Findings(tuple(rows))

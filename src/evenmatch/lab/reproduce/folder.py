@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -14,8 +15,11 @@ from evenmatch.errors import ConfigError
 from evenmatch.lab.plots import as_file, plot_lines
 from evenmatch.lab.report import page
 from evenmatch.lab.reproduce.paper import Reproduction
-from evenmatch.lab.reproduce.row import Findings, Plot, Row
-from evenmatch.lab.reproduce.words import HEADS, is_text, line_of, told_of
+from evenmatch.lab.reproduce.row import Plot
+from evenmatch.lab.reproduce.statements.judging import line_of as line_of_statement
+from evenmatch.lab.reproduce.statements.opening import CHOSEN, blocks
+from evenmatch.lab.reproduce.statements.saying import FIGURE_KEYS, Statement
+from evenmatch.lab.reproduce.words import HEADS, STATEMENT_HEADS, is_text, line_of, told_of
 
 TEMPLATE = "reproduction.html.j2"
 TITLES = {
@@ -49,55 +53,65 @@ def write_folder(folder: Path, done: Reproduction, command: str) -> None:
 
 
 def _files(done: Reproduction, command: str) -> Iterator[tuple[str, str]]:
-    findings = done.findings
+    statements, plots = done.statements, done.plots
     yield "rows.json", json.dumps(done.as_json(), ensure_ascii=False, indent=1) + "\n"
-    yield "rows.csv", _csv_of_rows(findings.rows)
-    drawn = []
-    for plot in findings.plots:
+    yield "rows.csv", _csv_of_statements(statements)
+    yield "figures.csv", _csv_of_figures(statements)
+    drawn = {}
+    for plot in plots:
         svg = plot_lines(plot)
         yield f"figures/{plot.name}.svg", as_file(svg)
         yield f"figures/{plot.name}.csv", _csv_of_plot(plot)
-        drawn.append({"title": plot.title, "text": plot.text, "svg": svg})
-    for name, text in findings.scenarios.items():
+        drawn[plot.name] = {"title": plot.title, "text": plot.text, "svg": svg}
+    for name, text in done.findings.scenarios.items():
         yield f"scenarios/{name}", text
+    opening = blocks(done.paper, statements)
+    shown = {each.picture for each in opening}
     yield (
         "report.html",
         page(
             TEMPLATE,
             title=TITLES[done.paper],
             text=_sentence(done),
+            words=CHOSEN[done.paper].words,
+            left_out=done.left_out,
             command=command,
-            plots=drawn,
-            tables=findings.tables,
+            opening=opening,
+            drawn=drawn,
+            plots=[each for name, each in drawn.items() if name not in shown],
+            statement_heads=STATEMENT_HEADS,
+            statements=[line_of_statement(each) for each in statements],
+            tables=[each for each in done.findings.tables if each.heads != HEADS],
             heads=HEADS,
-            rows=_lines_beside(findings),
+            rows=[line_of(row) for row in done.findings.rows],
             is_text=is_text,
         ),
     )
 
 
-def _lines_beside(findings: Findings) -> list[tuple[str, ...]]:
-    """Return a line for every row; none if the tables have these lines already."""
-    lines = [line_of(row) for row in findings.rows]
-    shown = {line for each in findings.tables if each.heads == HEADS for line in each.lines}
-    return [] if shown.issuperset(lines) else lines
-
-
 def _sentence(done: Reproduction) -> str:
-    rows = done.findings.rows
-    told = f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}. {told_of(rows)}"
     failed = [f" {', '.join(each.ids)} failed: {each.error}." for each in done.failures]
-    return told + "".join(failed)
+    return told_of(each.verdict for each in done.statements) + "".join(failed)
 
 
-def _csv_of_rows(rows: Sequence[Row]) -> str:
-    fields = [field.name for field in msgspec.structs.fields(Row)]
-    lines = [fields]
-    for row in rows:
-        plain = msgspec.to_builtins(row)
-        plain["params"] = json.dumps(plain["params"])
-        lines.append(["" if plain[name] is None else str(plain[name]) for name in fields])
+def _csv_of_statements(statements: Sequence[Statement]) -> str:
+    fields = [field.name for field in msgspec.structs.fields(Statement) if field.name != "figures"]
+    return _csv([fields, *(_texts(msgspec.to_builtins(each), fields) for each in statements)])
+
+
+def _csv_of_figures(statements: Sequence[Statement]) -> str:
+    """Return every setting of every statement."""
+    lines = [["id", "statement", *FIGURE_KEYS]]
+    for each in statements:
+        for row in each.figures:
+            plain = msgspec.to_builtins(row)
+            lines.append([each.id, each.statement, *_texts(plain, FIGURE_KEYS)])
     return _csv(lines)
+
+
+def _texts(plain: dict[str, Any], fields: Sequence[str]) -> list[str]:
+    values = {**plain, "params": json.dumps(plain["params"])}
+    return ["" if values[name] is None else str(values[name]) for name in fields]
 
 
 def _csv_of_plot(plot: Plot) -> str:

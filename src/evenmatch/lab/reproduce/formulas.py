@@ -225,9 +225,9 @@ def _verdict(statement: Statement, found: Estimate) -> Verdict:
         corrected=statement.corrected,
         slack=slack,
     )
-    if verdict == "not reproducible":
+    if verdict == "differs":
         # The paper says itself that bots must be rare, and brackets lend each other players.
-        return "holds with conditions" if statement.id != "schlup.8" else "wrong in print"
+        return "holds if" if statement.id != "schlup.8" else "wrong in print"
     return verdict
 
 
@@ -246,6 +246,6 @@ def _row_of_best(statement: Statement, runs: Sequence[Measured]) -> Row:
         params={**statement.params, "policy": cheapest},
         printed=statement.printed,
         simulated=number * per_unit,
-        verdict="holds" if holds else "not reproducible",
+        verdict="holds" if holds else "differs",
         scenario=file_name(statement.world.name, cheapest),
     )

@@ -104,10 +104,17 @@ def _spans_brackets(
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A mean and the half-width of its 95 % confidence interval, 0 if it is not known."""
+    """A mean and the half-width of its 95 % confidence interval, 0 if it is not known.
+
+    Args:
+        value: The mean.
+        half_width: Of the interval.
+        runs: How many runs it comes from; 0 where nobody counted them.
+    """
 
     value: float
     half_width: float
+    runs: int = 0
 
 
 def ratio(above: Sequence[float], below: Sequence[float]) -> Estimate:
@@ -134,7 +141,7 @@ def mean_of_ratios(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> 
         value = float(one.sum() / two.sum())
         values.append(value)
         residuals += (one - value * two) / two.mean() / len(pairs)
-    return Estimate(math.fsum(values) / len(values), _half_width(residuals))
+    return Estimate(math.fsum(values) / len(values), _half_width(residuals), count)
 
 
 def _half_width(residuals: Floats) -> float:

@@ -15,8 +15,13 @@ from evenmatch.lab.reproduce.examples import examples
 from evenmatch.lab.reproduce.formulas import formulas
 from evenmatch.lab.reproduce.groups import groups
 from evenmatch.lab.reproduce.population import population
+from evenmatch.lab.reproduce.quick import left_out
 from evenmatch.lab.reproduce.recorded import recorded
-from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row, Table
+from evenmatch.lab.reproduce.row import Effort, Findings, Part, Plot, Row, Table
+from evenmatch.lab.reproduce.statements.all import SAYINGS
+from evenmatch.lab.reproduce.statements.judging import statements_of
+from evenmatch.lab.reproduce.statements.pictures import pictures
+from evenmatch.lab.reproduce.statements.saying import Statement
 from evenmatch.lab.reproduce.table3 import table3
 from evenmatch.lab.reproduce.words import HEADS
 from evenmatch.lab.study import map_all
@@ -62,13 +67,28 @@ class Reproduction(msgspec.Struct, frozen=True):
         paper: Its short name.
         effort: How much work was spent.
         findings: All parts together; every row has its command.
+        left_out: What `--quick` leaves out, a line for each part.
         failures: Parts without findings.
     """
 
     paper: str
     effort: Effort
     findings: Findings
+    left_out: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
+
+    @property
+    def statements(self) -> list[Statement]:
+        """Return what the figures say of each statement."""
+        return statements_of(SAYINGS[self.paper], self.findings.rows)
+
+    @property
+    def plots(self) -> list[Plot]:
+        """Return all figures: those of the parts, and those that need several of them."""
+        by_id: dict[str, list[Row]] = {}
+        for row in self.findings.rows:
+            by_id.setdefault(row.id, []).append(row)
+        return [*self.findings.plots, *pictures(self.paper, by_id)]
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints; `failures` only if there are some."""
@@ -76,7 +96,7 @@ class Reproduction(msgspec.Struct, frozen=True):
             "paper": self.paper,
             "seed": self.effort.seed,
             "quick": self.effort.quick,
-            "rows": [msgspec.to_builtins(row) for row in self.findings.rows],
+            "rows": [each.as_json() for each in self.statements],
         }
         if self.failures:
             found["failures"] = [
@@ -162,7 +182,11 @@ def reproduce(
         else:
             found.append(done)
         start += len(part.tasks)
-    return Reproduction(paper, effort, _together(found, paper, effort, only), tuple(failures))
+    less: list[str] = []
+    if effort.quick:
+        less = left_out(parts, parts_of(paper, msgspec.structs.replace(effort, quick=False), only))
+    rows = _together(found, paper, effort, only)
+    return Reproduction(paper, effort, rows, tuple(less), tuple(failures))
 
 
 def _do(work: tuple[Callable[[Any], Any], Any]) -> Any:

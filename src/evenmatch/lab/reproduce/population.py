@@ -265,7 +265,8 @@ def _rows(
     for group in GROUPS:
         for key in found[0][group]:
             known = [each[group][key] for each in found]
-            mean, width = mean_and_width([each for each in known if each is not None])
+            values = [each for each in known if each is not None]
+            mean, width = mean_and_width(values)
             rows.append(
                 Row(
                     id=suggestion.id,
@@ -277,6 +278,7 @@ def _rows(
                     },
                     simulated=mean,
                     half_width=width,
+                    runs=len(values),
                     scenario=file,
                 )
             )

@@ -1,4 +1,4 @@
-"""A row: one statement of a paper beside what is computed and what is simulated."""
+"""A row: one figure of a statement, beside what is computed and what is simulated."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any, Literal
 
 import msgspec
 
-Verdict = Literal["holds", "wrong in print", "holds with conditions", "not reproducible"]
+Verdict = Literal[
+    "holds", "holds if", "differs", "wrong in print", "unresolved", "undefined in the source"
+]
+"""What is to be thought of a statement; all but the first are explained in words."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One statement of a paper, and what came of it here.
+    """One figure of a paper's statement, in one setting, and what came of it here.
 
     Args:
         id: Paper and place, such as `schlup.3` or `gamedev.a`.
@@ -22,8 +25,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         exact: What is true, where it can be computed without chance.
         simulated: What was measured.
         half_width: Of the 95 % confidence interval of `simulated`; 0 where there is no chance.
-        verdict: What is to be thought of `printed`; None where nothing is printed, or where it
-            cannot be judged here.
+        verdict: What this figure says of its statement; None where nothing is printed, or where
+            it cannot be judged here.
+        runs: How many runs `half_width` comes from; 0 where nobody counted them.
+        aim: What `simulated` has to exceed, where the statement is that something is more.
         scenario: Name of the scenario that `evenmatch simulate` runs; None without a simulation.
         command: The one that repeats the row.
     """
@@ -38,6 +43,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict | None = None
     scenario: str | None = None
     command: str = ""
+    runs: int = 0
+    aim: float | None = None
 
 
 def judged(
@@ -69,7 +76,7 @@ def judged(
         return "holds"
     if corrected is not None and agrees(corrected):
         return "wrong in print"
-    return "not reproducible"
+    return "differs"
 
 
 class Table(msgspec.Struct, frozen=True):

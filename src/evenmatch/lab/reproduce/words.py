@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from evenmatch.lab.figures import shown
 from evenmatch.lab.reproduce.row import Row, Table, Verdict
 
-HEADS = ("row", "setting", "printed", "corrected", "exact", "simulated", "verdict")
-TEXTS = frozenset({"setting", "verdict"})
+HEADS = ("row", "setting", "printed", "corrected", "exact", "simulated")
+STATEMENT_HEADS = ("row", "statement", "printed", "corrected", "exact", "simulated", "verdict",
+                   "why")  # fmt: skip
+TEXTS = frozenset({"setting", "statement", "verdict", "why"})
 """Columns of words beside the first of each table; all others are of numbers."""
 VERDICTS: dict[Verdict, tuple[str, str]] = {
     "holds": ("holds", "hold"),
-    "holds with conditions": ("holds with conditions", "hold with conditions"),
+    "holds if": ("holds under a condition", "hold under a condition"),
+    "differs": ("differs", "differ"),
     "wrong in print": ("is wrong in print", "are wrong in print"),
-    "not reproducible": ("is not reproducible", "are not reproducible"),
+    "unresolved": ("is unresolved", "are unresolved"),
+    "undefined in the source": ("is undefined in the source", "are undefined in the source"),
 }
 """What is told of one statement, and of many."""
 MANY_STEPS = re.compile(r"((?:[^,+\s]+\+){2})(?:[^,+\s]+\+){5,}")
 """The start of a list in a SPEC, and all between it and the last member."""
-NOT_JUDGED = "not judged"
-"""The verdict of a printed figure that nothing here can be held against, such as a speed."""
+SAME = 1e-9
+"""Relative difference below which two computed figures are one."""
 DIGITS_MAX = 17
 OWN_WORDS = "what"
 """The parameter that says by itself what a row is about."""
@@ -54,30 +59,28 @@ def of_row(row: Row) -> str:
 def line_of(row: Row) -> tuple[str, ...]:
     """Return a row as people read it, one text for each of `HEADS`."""
     simulated = figure(row.simulated, row.half_width, _digits(row.simulated or 0.0))
-    judged = row.verdict or ("" if row.printed is None else NOT_JUDGED)
-    return (row.id, _setting(row.params), *_known(row), simulated, judged)
+    return (row.id, setting_of(row), *_known(row), simulated)
 
 
 def _known(row: Row) -> tuple[str, str, str]:
-    """Return printed, corrected and exact figures with digits that bear out the verdict.
+    """Return printed, corrected and exact figures.
 
-    An exact figure that a coarser printed one stands for is rounded like it; where the print is
-    wrong by little, as many digits are shown as it takes to see that.
+    Printed and exact ones that are not the same have as many digits as it takes to see that.
     """
     printed, corrected, exact = (shown(each) for each in (row.printed, row.corrected, row.exact))
-    if row.printed is None or row.exact is None:
+    if row.printed is None or row.exact is None or exact != printed:
         return printed, corrected, exact
-    if row.verdict == "holds" and exact != printed:
-        rounded = shown(float(f"{row.exact:.3g}"))
-        return printed, corrected, printed if rounded == printed else exact
-    if row.verdict in ("wrong in print", "not reproducible") and (
-        exact == printed and row.exact != row.printed
-    ):
+    if not math.isclose(row.exact, row.printed, rel_tol=SAME, abs_tol=SAME):
         for digits in range(5, DIGITS_MAX):
             printed, exact = f"{row.printed:.{digits}g}", f"{row.exact:.{digits}g}"
             if printed != exact:
                 break
     return printed, corrected, exact
+
+
+def setting_of(row: Row) -> str:
+    """Return the setting of a figure in a line."""
+    return setting_in_words(row.params)
 
 
 def _digits(value: float) -> int:
@@ -87,10 +90,12 @@ def _digits(value: float) -> int:
     return 7 if 0.0 < abs(value) < 1e-3 else 4
 
 
-def _setting(params: Mapping[str, object]) -> str:
+def setting_in_words(params: Mapping[str, object]) -> str:
     """Return parameters in a line.
 
-    >>> _setting({"policy": "closest_random:every=120", "what": "mean wait of equal players"})
+    >>> setting_in_words(
+    ...     {"policy": "closest_random:every=120", "what": "mean wait of equal players"}
+    ... )
     'policy closest_random:every=120, mean wait of equal players'
     """
     return ", ".join(
@@ -105,13 +110,13 @@ def _value(value: object) -> str:
     return MANY_STEPS.sub(r"\1...+", text)
 
 
-def told_of(rows: Sequence[Row]) -> str:
+def told_of(verdicts: Iterable[Verdict | None]) -> str:
     """Return how many statements have which verdict, as a sentence.
 
-    >>> told_of([Row(id="a", verdict="wrong in print"), Row(id="b", verdict="holds")])
+    >>> told_of(["wrong in print", "holds", None])
     '1 statement holds, 1 is wrong in print.'
     """
-    counts = Counter(row.verdict for row in rows if row.verdict is not None)
+    counts = Counter(each for each in verdicts if each is not None)
     parts: list[str] = []
     for verdict in (each for each in VERDICTS if counts[each]):
         count, (one, many) = counts[verdict], VERDICTS[verdict]

@@ -36,16 +36,18 @@ TEXT = (
 
 
 class Climb(msgspec.Struct, frozen=True):
-    """A pool, to be solved by all methods with all efforts."""
+    """A pool, to be solved by all methods with each effort."""
 
     players: int
     seed: int
+    efforts: tuple[int, ...]
 
 
 def effort_ladder(effort: Effort) -> Part:
     """Return the part of quality against effort."""
-    chosen = seeds(effort, quick=6, full=30)
-    tasks = [Climb(players, seed) for players in reversed(SIZES) for seed in chosen]
+    chosen = seeds(effort, quick=4, full=30)
+    efforts = EFFORTS[:-1] if effort.quick else EFFORTS
+    tasks = [Climb(players, seed, efforts) for players in reversed(SIZES) for seed in chosen]
     ids = tuple(f"galactron.{name}" for name in ("time", "annealing", "forced"))
     return Part(ids, climb, tasks, lambda found: _finish(tasks, found))
 
@@ -57,7 +59,7 @@ def climb(given: Climb) -> Found:
         f"{method} {effort}": POINTS
         * float(solved(batch, effort, given.seed, method=method).quality.mean())
         for method in METHODS
-        for effort in EFFORTS
+        for effort in given.efforts
     }
 
 
@@ -72,6 +74,11 @@ def _finish(tasks: Sequence[Climb], results: Sequence[Found]) -> Findings:
     return Findings(tuple(rows), (_table(rows),), tuple(plots))
 
 
+def efforts_of(results: Sequence[Found]) -> list[int]:
+    """Return the efforts that pools were solved with."""
+    return sorted({int(key.rpartition(" ")[2]) for key in results[0]})
+
+
 def _curves(players: int, results: Sequence[Found]) -> list[Row]:
     return [
         told(
@@ -83,14 +90,14 @@ def _curves(players: int, results: Sequence[Found]) -> list[Row]:
             evaluations=effort,
         )
         for method in METHODS
-        for effort in EFFORTS
+        for effort in efforts_of(results)
     ]
 
 
 def _comparisons(players: int, results: Sequence[Found]) -> list[Row]:
     """Return annealing beside descent, and forced swaps beside restarts, at equal effort."""
     rows = []
-    for effort in EFFORTS:
+    for effort in efforts_of(results):
         anneal, descent, forced = (f"{method} {effort}" for method in METHODS)
         gain = difference(results, anneal, descent)
         setting = {"players": players, "evaluations": effort}
@@ -108,7 +115,7 @@ def _comparisons(players: int, results: Sequence[Found]) -> list[Row]:
         what = "restarts better than forced swaps by, points"
         rows.append(told("galactron.forced", what, gain, verdict, **setting))
     first = f"descent:escape=forced {ONE_DESCENT}"
-    for effort in (each for each in EFFORTS if each > ONE_DESCENT):
+    for effort in (each for each in efforts_of(results) if each > ONE_DESCENT):
         gain = difference(results, f"descent:escape=forced {effort}", first)
         what = f"forced swaps better than {ONE_DESCENT:,} evaluations of descent by, points"
         setting = {"players": players, "evaluations": effort}
@@ -118,14 +125,16 @@ def _comparisons(players: int, results: Sequence[Found]) -> list[Row]:
 
 def _not_significant(gain: Estimate) -> Verdict:
     """Return whether annealing is "probably not significantly" better: not beyond chance."""
-    return "not reproducible" if gain.value > gain.half_width else "holds"
+    return "differs" if gain.value > gain.half_width else "holds"
 
 
 def _plot(players: int, rows: Sequence[Row]) -> Plot:
     lines = tuple(
         Line(
             name,
-            tuple(float(effort) for effort in EFFORTS),
+            tuple(
+                float(row.params["evaluations"]) for row in rows if row.params["method"] == method
+            ),
             tuple(row.simulated or 0.0 for row in rows if row.params["method"] == method),
             tuple(row.half_width or 0.0 for row in rows if row.params["method"] == method),
         )
@@ -141,7 +150,7 @@ def _table(rows: Sequence[Row]) -> Table:
     heads = ("evaluations", "players", *METHODS.values(), "annealing - descent")
     lines = []
     for players in SIZES:
-        for effort in EFFORTS:
+        for effort in dict.fromkeys(row.params["evaluations"] for row in rows):
             own = [
                 row
                 for row in rows

@@ -16,8 +16,9 @@ Found = dict[str, float | None]
 def mean_of(results: Sequence[Found], key: str) -> Estimate:
     """Return the mean over pools of what they say, where they say something."""
     known = [each[key] for each in results]
-    mean, width = mean_and_width([value for value in known if value is not None])
-    return Estimate(0.0 if mean is None else mean, width or 0.0)
+    values = [value for value in known if value is not None]
+    mean, width = mean_and_width(values)
+    return Estimate(0.0 if mean is None else mean, width or 0.0, len(values))
 
 
 def difference(results: Sequence[Found], one: str, other: str) -> Estimate:
@@ -25,29 +26,39 @@ def difference(results: Sequence[Found], one: str, other: str) -> Estimate:
     pairs = [(each[one], each[other]) for each in results]
     known = [a - b for a, b in pairs if a is not None and b is not None]
     mean, width = mean_and_width(known)
-    return Estimate(0.0 if mean is None else mean, width or 0.0)
+    return Estimate(0.0 if mean is None else mean, width or 0.0, len(known))
 
 
 def is_above(found: Estimate, least: float = 0.0) -> Verdict:
-    """Return `holds` where it is surely above, `not reproducible` where surely not.
+    """Return `holds` where it is surely above, `differs` where it is surely not.
 
-    What chance may have made either way holds with the condition that there be more pools.
+    What chance may have made either way is unresolved.
+
+    >>> is_above(Estimate(1.0, 0.4)), is_above(Estimate(0.2, 0.4)), is_above(Estimate(-1.0, 0.4))
+    ('holds', 'unresolved', 'differs')
     """
     if found.value - found.half_width > least:
         return "holds"
-    return "holds with conditions" if found.value > least else "not reproducible"
+    return "unresolved" if found.value + found.half_width > least else "differs"
 
 
 def told(
-    row_id: str, what: str, found: Estimate, verdict: Verdict | None = None, **params: Any
+    row_id: str,
+    what: str,
+    found: Estimate,
+    verdict: Verdict | None = None,
+    *,
+    aim: float = 0.0,
+    **params: Any,
 ) -> Row:
-    """Return a row of a measured figure.
+    """Return a row of a measured figure; one without any difference decides nothing.
 
     Args:
         row_id: Its id.
         what: What the figure is, in words.
         found: The figure.
         verdict: What is to be thought of what the blog says about it.
+        aim: What the figure was compared with.
         params: The setting.
     """
     return Row(
@@ -55,5 +66,7 @@ def told(
         params={**params, "what": what},
         simulated=found.value,
         half_width=found.half_width,
-        verdict=verdict,
+        verdict=None if found.value == 0.0 == found.half_width else verdict,
+        runs=found.runs,
+        aim=None if verdict is None else aim,
     )

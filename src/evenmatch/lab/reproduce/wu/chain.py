@@ -153,7 +153,7 @@ def _states() -> Iterator[Row]:
     """Yield the chain's size and the lemma, inside and at the edge, where neither holds."""
     for n, q in [*((n, SHARE) for n in TEAMS), (2, 0.0), (2, 1.0)]:
         shares = patient_law(n=n, q=q)
-        verdict: Verdict = "holds" if 0.0 < q < 1.0 else "holds with conditions"
+        verdict: Verdict = "holds" if 0.0 < q < 1.0 else "holds if"
         params = {"n": n, "q": q, "what": "pools that the patient policy meets"}
         printed = 2.0 * n * (n + 1)
         yield _stated("states", len(shares), params, printed=printed, verdict=verdict)
@@ -192,7 +192,7 @@ def _theorem() -> Iterator[Row]:
     forced = run_long(pools, *pools.after(pools.least_moves()))
     exact = forced.wait + 2 * n * alpha * forced.imbalance
     params = {"n": n, "q": SHARE, "alpha": alpha, "cap": 2 * n, "what": "no 2n may wait"}
-    holds: Verdict = "holds with conditions"
+    holds: Verdict = "holds if"
     yield _stated("theorem3.3", exact, params, printed=float(n), verdict=holds)
 
 
@@ -259,7 +259,7 @@ def _by_n() -> Iterator[Row]:
     for n in TEAMS:
         threshold = wu(n=n, q=0.5, alpha=1).threshold or 0.0
         params = {"n": n, "q": 0.5, "what": FROM}
-        yield _stated("abstract", threshold, params, verdict="holds with conditions")
+        yield _stated("abstract", threshold, params, verdict="holds if")
 
 
 def _pure() -> Iterator[Row]:

@@ -144,7 +144,7 @@ def _patient(found: Mapping[str, Sequence[Found]]) -> Iterator[Row]:
         cost = mean([run.cost for run in found[world.name]])
         law = patient_law(n=n, q=q)
         exact = float(sum(share * sum(pool) for pool, share in law.items()))
-        verdict: Verdict = "holds" if 0.0 < q < 1.0 else "holds with conditions"
+        verdict: Verdict = "holds" if 0.0 < q < 1.0 else "holds if"
         params = {"n": n, "q": q, "alpha": alpha, "what": "cost per period"}
         yield _row("patient_cost", (float(n), exact), (world, cost), params, verdict)
 

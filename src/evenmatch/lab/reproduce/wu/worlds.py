@@ -20,7 +20,7 @@ from evenmatch.lab.study import mean_and_width
 
 PERIODS = 3000
 """Arrivals of a run: a multiple of 2n for every team size here, so that greedy ends with nobody."""
-RUNS, RUNS_QUICK = 100, 8
+RUNS, RUNS_QUICK = 100, 6
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):

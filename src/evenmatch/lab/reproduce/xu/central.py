@@ -87,7 +87,7 @@ def _of_lemma2(point: Point, found: Observed, exact: TaggedChain[Fraction]) -> l
         # The lemma says "waiting time"; of whom, only its proof by Little's law for players says.
         tell("lemma2", "mean wait of a party, each counted once", **setting, printed=lemma,
              corrected=wait_per_party(solo, party), exact=exact.parties.mean,
-             found=found.per_party({"1": 1, "2": 2}), verdict="holds with conditions"),
+             found=found.per_party({"1": 1, "2": 2}), verdict="holds if"),
     ]  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def limits() -> list[Row]:
     return [
         tell("lemma2", "mean wait without solos, whom the lemma asks for", solo_rate=0.0,
              party_rate=1.0, printed=0.75, corrected=0.5, exact=none.players.mean,
-             verdict="holds with conditions"),
+             verdict="holds if"),
         tell("lemma2", "mean wait with hardly any solos", **setting,
              printed=Fraction(3, 2) / total, exact=few.players.mean),
         tell("lemma2", "share of all waiting that these few solos do", **setting,

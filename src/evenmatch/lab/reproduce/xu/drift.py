@@ -106,7 +106,7 @@ def texts(seed: int) -> dict[str, str]:
 
 def drift(effort: Effort) -> Part:
     """Return the part of drifting sides."""
-    runs, duration = (1, 20_000.0) if effort.quick else (8, 40_000.0)
+    runs, duration = (1, 16_000.0) if effort.quick else (8, 40_000.0)
     tasks = [
         Task(policy, effort.seed + number, duration)
         for policy in POLICIES.values()

@@ -106,7 +106,7 @@ def latency(effort: Effort) -> Part:
             jitter=jitter,
             order=order,
             text=text_of(rate, effort.seed),
-            count=60_000 if effort.quick else LENGTH,
+            count=40_000 if effort.quick else LENGTH,
             seed=effort.seed,
         )
         for order in ORDERS

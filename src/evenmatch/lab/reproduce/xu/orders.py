@@ -197,7 +197,7 @@ def _optimal(seen: dict[Point, Observed]) -> list[Row]:
         rows += [
             tell("optimal", "'packing is a good choice': percent above the largest first",
                  **setting, found=percent_above(packed, seen[best]),
-                 verdict="holds with conditions"),
+                 verdict="holds if"),
             tell("optimal", "least mean wait of any rule, (2k - 1) / 2", k=best.k,
                  rates=setting["rates"], exact=(2 * best.k - 1) / 2),
         ]  # fmt: skip
@@ -214,7 +214,7 @@ def _reserve(seen: dict[Point, Observed]) -> list[Row]:
         rows += [
             tell("reserve", "starting as soon as they can: percent more wait", **_setting(point),
                  exact=100.0 * (soon.mean / kept.mean - 1.0), found=found,
-                 verdict="holds with conditions"),
+                 verdict="holds if"),
             tell("reserve", "times as long as before that solos wait", **_setting(point),
                  exact=(kept.means[1] or 0.0) / (soon.means[1] or 1.0)),
         ]  # fmt: skip

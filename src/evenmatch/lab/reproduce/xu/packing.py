@@ -153,7 +153,7 @@ def _said() -> list[Row]:
     return [
         tell("figure6", "'more inaccurate with more solos': largest error of a probability",
              solo_rate=share, exact=each,
-             verdict="holds" if each == max(apart[: at + 1]) else "not reproducible")
+             verdict="holds" if each == max(apart[: at + 1]) else "differs")
         for at, (share, each) in enumerate(zip(shares, apart, strict=True))
     ]  # fmt: skip
 

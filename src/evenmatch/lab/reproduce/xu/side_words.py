@@ -47,7 +47,7 @@ def _fall_and_rise() -> list[Row]:
         tell("text4", "'hardly changes while a < b': percent more at a = .3 than at 0", b=B,
              exact=100.0 * (_wait(0.3, B) / first - 1.0), verdict="holds"),
         tell("text4", "'hardly changes while a < b': percent more at a = b than at 0", b=B,
-             exact=100.0 * (_wait(B, B) / first - 1.0), verdict="holds with conditions"),
+             exact=100.0 * (_wait(B, B) / first - 1.0), verdict="holds if"),
         tell("text4", "'increases sharply' where a > b: times as long at a = .49 as at b", b=B,
              exact=_wait(0.49, B) / _wait(B, B), verdict="holds"),
     ]  # fmt: skip
@@ -60,7 +60,7 @@ def _dominated() -> list[Row]:
         waits = [_wait(larger * part / 20.0, larger) for part in range(21)]
         rows.append(
             tell("text4", "'max(a, b) dominates': longest over shortest wait for any smaller side",
-                 larger=larger, exact=max(waits) / min(waits), verdict="holds with conditions")
+                 larger=larger, exact=max(waits) / min(waits), verdict="holds if")
         )  # fmt: skip
     rows.append(
         tell("text4", "the same, over the larger side from .3 to .45 and no smaller one",
@@ -77,7 +77,7 @@ def _factor() -> list[Row]:
         moved = sides(a=0.4, b=share - 0.01, flexible=round(0.61 - share, 12))
         rows += [
             tell("text4", "improvement factor, which compares classes inside one system", a=0.4,
-                 b=share, exact=before.improvement_b, verdict="holds with conditions"),
+                 b=share, exact=before.improvement_b, verdict="holds if"),
             tell("text4", "wait of B after 1 % of the players left B to be choice-free", a=0.4,
                  b=share, exact=moved.mean_b),
             tell("text4", "wait of B before", a=0.4, b=share, exact=before.mean_b),
@@ -92,11 +92,11 @@ def _small_portion() -> list[Row]:
         side = (1.0 - free) / 2.0
         rows.append(
             tell("text4", "'a small portion': times the wait of duels without sides, equal sides",
-                 flexible=free, exact=_wait(side, side) / DUEL, verdict="holds with conditions")
+                 flexible=free, exact=_wait(side, side) / DUEL, verdict="holds if")
         )  # fmt: skip
     growth = sides(a=0.55, b=0.35, flexible=0.1).growth
     rows.append(
-        tell("text4", "a tenth is choice-free, but sides are .55 and .35: growth per second",
-             flexible=0.1, exact=growth, verdict="holds with conditions")
+        tell("text4", "'a small portion': a tenth, but sides are .55 and .35: growth per second",
+             flexible=0.1, exact=growth, verdict="holds if")
     )  # fmt: skip
     return rows

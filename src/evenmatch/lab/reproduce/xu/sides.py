@@ -63,7 +63,7 @@ def with_sides(effort: Effort) -> Part:
         Trial(
             name=each.scenario,
             text=each.text(effort.seed),
-            count=160_000 if effort.quick else LENGTHS[each.kind],
+            count=80_000 if effort.quick else LENGTHS[each.kind],
             by="side",
             wants_states=each.name == "1",
         )

@@ -24,7 +24,7 @@ def two_against_two(effort: Effort) -> Part:
         Trial(
             name=each.scenario,
             text=each.text(effort.seed),
-            count=100_000 if effort.quick else LENGTH,
+            count=60_000 if effort.quick else LENGTH,
             by="queues" if each.order == "two_queues" else "size",
             wants_states=each.order == "fifo",
         )

@@ -110,7 +110,7 @@ def _said() -> list[Row]:
         tell("text3", "two queues: least variance, times that of FIFO",
              exact=min(b / a for a, b in zip(fifo, two, strict=True)), verdict="holds"),
         tell("text3", "'do not differ much': LIFO's variance above FIFO's, percent, at the most",
-             share=float(FINE[most]), exact=above[most], verdict="holds with conditions"),
+             share=float(FINE[most]), exact=above[most], verdict="holds if"),
         tell("text3", "FIFO's variance with hardly any solos, one player per second",
              share=float(FEW), exact=at_share("fifo", FEW)),
     ]  # fmt: skip

@@ -53,8 +53,7 @@ def _savings() -> list[Row]:
         tell("text5", "percent that he saves where juniors are .8", junior=0.8, printed=90.0,
              exact=100.0 * (1.0 - factor(0.8, 0.0))),
         tell("text5", "'the maximal benefit': percent where juniors are .99", junior=0.99,
-             printed=90.0, exact=100.0 * (1.0 - factor(0.99, 0.0)),
-             verdict="holds with conditions"),
+             printed=90.0, exact=100.0 * (1.0 - factor(0.99, 0.0))),
         tell("text5", "steps out of 98 in which fewer juniors make the factor smaller", printed=0.0,
              exact=float(sum(b > a for a, b in pairwise(by_junior)))),
         tell("text5", "steps out of 98 in which more choice-free make the factor smaller",
@@ -88,12 +87,11 @@ def _whole() -> list[Row]:
              junior=0.5, printed=0.0, exact=float(sum(fall < 0 for fall in falls))),
         tell("text5", "'marginal value decreases': steps out of 99 in which it grows, if only "
              "experts become choice-free", junior=0.5, printed=0.0,
-             exact=float(sum(b > a for a, b in pairwise(falls))), verdict="holds with conditions"),
+             exact=float(sum(b > a for a, b in pairwise(falls)))),
         tell("text5", "'marginal value decreases': steps out of 198 in which it grows, if both "
-             "zones give them", printed=0.0, exact=float(sum(b > a for a, b in pairwise(less))),
-             verdict="holds with conditions"),
+             "zones give them", printed=0.0, exact=float(sum(b > a for a, b in pairwise(less)))),
         tell("text5", "'benefits the whole system': steps of .005 of all players "
              "after which those who stay wait longer, out of 99", junior=0.5, printed=0.0,
              exact=float(sum(b > a for a, b in pairwise(stay))),
-             verdict="holds with conditions"),
+             verdict="holds if"),
     ]  # fmt: skip

@@ -62,7 +62,7 @@ def with_zones(effort: Effort) -> Part:
         Trial(
             name=each.scenario,
             text=each.text(effort.seed),
-            count=30_000 if effort.quick else LENGTHS[each.kind],
+            count=15_000 if effort.quick else LENGTHS[each.kind],
             by="queues",
             wants_states=each.name in ("1", "drawn-1"),
         )
