@@ -84,12 +84,12 @@ class Pool:
 
     def enter(self, ticket: Ticket, now: float) -> None:
         """Take a ticket in, in the place that its age gives it."""
-        self.columns.add(ticket)
         if ticket.sequence > self._newest:
             self._newest = ticket.sequence
             self.tickets[ticket.id] = ticket
         else:
             self._enter_among(ticket)
+        self.columns.add(ticket, self.tickets)
         until = let_in_at(ticket, self.queue, self._seed)
         if until > now:
             self.delayed[ticket.id] = until

@@ -87,14 +87,19 @@ class WaitingColumns:
         # Lists compare by identity first, so this is quick where nobody came or went.
         if self._last is None or self._last.tickets != tickets:
             self._last = self.of(tickets)
-            if len(self._held) > 2 * len(waiting) + FEW:
-                self._compact(waiting)
+            self._compact(waiting)
         return self._last
 
-    def add(self, ticket: Ticket) -> None:
-        """Note a newcomer, so that the next look need not; nothing to do before the first look."""
+    def add(self, ticket: Ticket, waiting: Mapping[str, Ticket]) -> None:
+        """Note a newcomer, so that the next look need not; nothing to do before the first look.
+
+        Args:
+            ticket: The newcomer.
+            waiting: All who wait, by id, the newcomer among them.
+        """
         if self._last is not None:
             self._row(ticket)
+            self._compact(waiting)
 
     def of(self, tickets: Iterable[Ticket]) -> Columns:
         """Return some tickets that wait."""
@@ -155,7 +160,9 @@ class WaitingColumns:
         self._numbers, self._places = numbers, wider
 
     def _compact(self, waiting: Mapping[str, Ticket]) -> None:
-        """Let go of those who wait no more; the others' numbers move together."""
+        """Let go of those who wait no more once they are many; the others move together."""
+        if len(self._held) <= 2 * len(waiting) + FEW:
+            return
         stay = [row for row, ticket in enumerate(self._held) if waiting.get(ticket.id) is ticket]
         self._numbers[: len(stay)] = self._numbers[stay]
         self._places[: len(stay)] = self._places[stay]

@@ -57,7 +57,7 @@ def test_are_right_after_any_life() -> None:
     for number in range(1_500):
         ticket = new(chance, number)
         waiting[ticket.id] = ticket
-        columns.add(ticket)
+        columns.add(ticket, waiting)
         if chance.random() < 0.8 and len(waiting) > 20:
             del waiting[chance.choice(list(waiting))]
         if chance.random() < 0.05:
@@ -87,5 +87,20 @@ def test_numbers_of_a_ticket_are_made_once() -> None:
     columns.oldest(waiting)
     del waiting["t3"]
     columns.oldest(waiting)
-    columns.add(new(chance, 31))
+    waiting["t31"] = new(chance, 31)
+    columns.add(waiting["t31"], waiting)
     assert rows == [f"t{n}" for n in range(30)] + ["t31"]
+
+
+def test_forget_those_who_left_though_nobody_looks_again() -> None:
+    chance = random.Random(4)
+    columns, pairs, least = made()
+    waiting = {f"t{n}": new(chance, n) for n in range(5)}
+    columns.oldest(waiting)
+    for number in range(5, 1_000):
+        ticket = new(chance, number)
+        del waiting[next(iter(waiting))]
+        waiting[ticket.id] = ticket
+        columns.add(ticket, waiting)
+        assert len(columns._held) <= 2 * len(waiting) + FEW
+    check(columns.oldest(waiting), list(waiting.values()), pairs, least)
