@@ -100,7 +100,10 @@ class Repairs:
 
     def fire(self, now: float) -> None:
         """Let the repairs look at all who wait whose time it is."""
-        for entry in self._looks.take_due(now):
+        due = self._looks.take_due(now)
+        # Who looked longest ago comes first: else those that go on would leave the others no turn.
+        due.sort(key=lambda entry: self._looked_at.get(entry[3], -math.inf))
+        for entry in due:
             # An answer at this instant may have ended the repair, or begun it anew.
             if self._look_at.get(entry[3]) == entry[0]:
                 proposal = self._house.tables.proposals[entry[3]]

@@ -338,6 +338,32 @@ class TestRepair:
         for number in range(12):
             house.enter(18.5 + 0.1 * number, f"c{number}")
         assert all(each.open is None for each in house.engine.tables.proposals.values())
+    def test_looks_of_many_repairs_take_turns(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        looks: dict[str, int] = {}
+        find = repairs.find_replacements
+
+        def count(*given: Any) -> Any:
+            first = given[1].seated[0].id
+            looks[first] = looks.get(first, 0) + 1
+            return find(*given)
+
+        monkeypatch.setattr(repairs, "find_replacements", count)
+        # Nobody fits, and columns do not tell: each look asks some, and the next one others.
+        shared = q.Rule("overlap", "words", expand=q.Expansion(steps=((60.0, 1.0),)))
+        given = checked(2, 2, rules=(shared,), accept=replace(CHECK, repair=30.0))
+        house = House(given)
+        for match in range(12):
+            names = [f"{name}{match}" for name in "abcd"]
+            house.enter(1.0, *[new_ticket(name, 1500, words=("x",)) for name in names])
+        house.hand(Configure(1.5, (replace(given, policy="rounds:every=1000"),), version=2))
+        house.enter(2.0, *[new_ticket(f"y{n}", 1500, words=("y",)) for n in range(600)])
+        for proposal in list(house.engine.tables.proposals.values()):
+            for ticket_id in proposal.tickets[1:]:
+                house.hand(Accept(2.0, proposal.match.id, ticket_id))
+        house.pass_to(6.0 + CHECK.seconds)
+
+        assert len(looks) == 12
+        assert 2 * min(looks.values()) > max(looks.values())
 
     def test_waits_for_a_replacement_to_enter(self) -> None:
         house = House()
