@@ -173,7 +173,7 @@ class Acceptance:
                 return
         pool = house.pools.get(proposal.match.queue)
         if pool is not None:
-            pool.confirmed(house.now - proposal.match.at, house.now)
+            pool.confirmed(house.now - proposal.proposed_at, house.now)
         house.settle(_at(proposal, house.now))
 
     # Failures

@@ -152,7 +152,7 @@ class Pool:
                 self._fail("announce", error)
 
     def confirmed(self, seconds: float, now: float) -> None:
-        """Tell the matcher that a match is made so long after it was proposed."""
+        """Tell the matcher that a match is made so long after it was proposed first."""
         if self.fault is None and self._confirmed is not None:
             try:
                 self._confirmed(seconds, now)

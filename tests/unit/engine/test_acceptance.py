@@ -141,6 +141,19 @@ class TestProposal:
 
         assert told == [(4.0, 5.0)]
 
+    def test_policy_is_told_of_the_time_that_a_repair_took_too(self) -> None:
+        house = House()
+        told: list[tuple[float, float]] = []
+        house.engine.pools["main"]._confirmed = lambda *given: told.append(given)
+        house.enter(1.0, "a", "b")
+        house.accept(3.0, 1)
+        house.decline(4.0, 2)
+        house.enter(6.0, "c")
+        (made,) = only(house.accept(9.0, 3), Matched)
+
+        assert made.match.tickets == ("s0-1", "s0-3")  # type: ignore[attr-defined]
+        assert told == [(8.0, 9.0)]
+
     def test_policy_that_fails_when_it_is_told_is_asked_no_more(self) -> None:
         house = House()
 
