@@ -85,6 +85,16 @@ def carried_over(
     return same, known
 
 
+def changed_since(before: dict[str, Queue], seed: int, tables: Tables) -> set[str]:
+    """Return the queues of which nothing that a matcher learnt holds under a new configuration."""
+    now, is_same = tables.queues, seed == tables.seed
+    return {
+        name
+        for name, queue in before.items()
+        if not (is_same and name in now and queue.plays_like(now[name]))
+    }
+
+
 def misfits(tables: Tables, pools: dict[str, Pool]) -> list[tuple[str, str]]:
     """Return the waiting tickets that new queues do not take, each with the queue's name.
 

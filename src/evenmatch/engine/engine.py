@@ -20,7 +20,7 @@ from evenmatch.engine.acceptance import Acceptance
 from evenmatch.engine.admission import Door, check_request, judge, judge_update
 from evenmatch.engine.backfill import Backfill
 from evenmatch.engine.check import playable
-from evenmatch.engine.configuration import carried_over, check_configuration, misfits
+from evenmatch.engine.configuration import carried_over, changed_since, check_configuration, misfits
 from evenmatch.engine.deadlines import Entry
 from evenmatch.engine.fill import fill_at_deadline
 from evenmatch.engine.house import House, Resolve, Watch
@@ -100,6 +100,7 @@ class Engine:
         # The instant whose deadlines were left to the advance after this one.
         self._put_off_at = -math.inf
         self._recounts = Recounts(self._house)
+        self._changed: set[str] = set()  # queues, by records after the snapshot
         self._steps: dict[type, Callable[..., None]] = {
             Accept: self._acceptance.accept,
             Advance: self._advance,
@@ -189,7 +190,10 @@ class Engine:
 
     def apply(self, record: Record) -> None:
         """Fold a record of the journal; call `resume` after the last one."""
+        before, seed = dict(self.tables.queues), self.tables.seed
         self.tables.apply(record)
+        if type(record.input) is Configure:
+            self._changed |= changed_since(before, seed, self.tables)
 
     def resume(self, now: float, memories: Mapping[str, Memory] | None = None) -> None:
         """Make matchers anew after recovery; hand in `Advance(next_wakeup)` next.
@@ -198,7 +202,10 @@ class Engine:
             now: Where engine time goes on, seconds.
             memories: What the matchers knew at the last snapshot, by queue.
         """
-        house, tables, known, self._wakeup = self._house, self.tables, memories or {}, None
+        house, tables, self._wakeup = self._house, self.tables, None
+        # A memory of a queue that was changed since knows another policy, or another target.
+        known = {key: it for key, it in (memories or {}).items() if key not in self._changed}
+        self._changed.clear()
         house.now = tables.now = max(tables.now, now)
         pools = {}
         for name, queue in tables.queues.items():

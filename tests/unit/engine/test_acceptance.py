@@ -351,6 +351,7 @@ class TestRepair:
         for number in range(12):
             house.enter(18.5 + 0.1 * number, f"c{number}")
         assert all(each.open is None for each in house.engine.tables.proposals.values())
+
     def test_looks_of_many_repairs_take_turns(self, monkeypatch: pytest.MonkeyPatch) -> None:
         looks: dict[str, int] = {}
         find = repairs.find_replacements

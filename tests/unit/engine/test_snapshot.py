@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from evenmatch.engine import snapshot as module
 from evenmatch.engine.engine import Engine
@@ -16,7 +17,7 @@ from evenmatch.engine.snapshot import (
 )
 from evenmatch.errors import JournalCorrupt
 from evenmatch.model.inputs import Advance, Assign, Cancel, Configure, Enqueue, Input
-from evenmatch.model.queue import Criterion, Queue
+from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue, rule
 
@@ -180,3 +181,20 @@ def test_meetings_survive_the_round_trip() -> None:
     found = decode_snapshot(encode_snapshot(take(before))).tables
     assert found.met == {"default": {"a": {"b": 1.0}, "b": {"a": 1.0}}}
     assert found == before.tables
+
+
+@pytest.mark.parametrize("policy", ["difference_wait", "rolling:target_wait=20"])
+def test_memory_of_another_configuration_is_not_handed_on(policy: str) -> None:
+    near = Criterion("spread", "rating", scale=Scale("linear", 1000.0, 2000.0))
+    given = replace(queue("main", criteria=(near,)), policy="rolling:target_wait=10")
+    before = Engine(lambda each: parse_policy(each.policy))
+    before.step(Configure(0.0, (given,)))
+    stored = encode_snapshot(take(before))
+    changed = before.step(Configure(2.0, (replace(given, policy=policy),), version=2))
+
+    after = Engine(lambda each: parse_policy(each.policy))
+    memories = restore(after, decode_snapshot(stored))
+    after.apply(changed)
+    after.resume(2.0, memories)
+
+    assert after.memories() == before.memories()
