@@ -62,6 +62,8 @@ class Repairs:
         self._seen: dict[str, frozenset[str]] = {}
         # When the next look at all who wait is due, had they all kept `LOOK_GAP` apart.
         self._turn_at = -math.inf
+        # Who left last, so that those like them are looked at first.
+        self._left: dict[str, tuple[Ticket, ...]] = {}
         # How many offers were made: whose turn comes next follows from it.
         self._offers = 0
         # When each of them looked last.
@@ -78,8 +80,9 @@ class Repairs:
         self._judged_by[proposal.match.id] = pool
         self._open.setdefault(proposal.match.id, 0)
         self._seen.pop(proposal.match.id, None)
+        self._left[proposal.match.id] = left
         if self._may_look():
-            self._seek_among_all(proposal, pool, left)
+            self._seek_among_all(proposal, pool)
         else:
             self._look_soon(proposal, self._turn_at)
 
@@ -161,6 +164,7 @@ class Repairs:
         """Forget a repair that is over."""
         self._open.pop(match_id, None)
         self._seen.pop(match_id, None)
+        self._left.pop(match_id, None)
         self._look_at.pop(match_id, None)
         self._looked_at.pop(match_id, None)
         self._judged_by.pop(match_id, None)
@@ -191,14 +195,12 @@ class Repairs:
             elif match_id in self._open:
                 self._seek(proposal, pool, pool.columns.of(among))
 
-    def _seek_among_all(
-        self, proposal: Proposal, pool: Pool, left: tuple[Ticket, ...] = ()
-    ) -> None:
+    def _seek_among_all(self, proposal: Proposal, pool: Pool) -> None:
         """Look for replacements among all who wait, going on where the last look stopped."""
         match_id = proposal.match.id
         self._looked_at[match_id] = self._house.now
         seen = self._seen.pop(match_id, frozenset())
-        seen = self._seek(proposal, pool, pool.columns.oldest(pool.tickets), left, seen)
+        seen = self._seek(proposal, pool, pool.columns.oldest(pool.tickets), seen)
         if match_id not in self._open:
             self._looked_at.pop(match_id, None)
         elif seen:
@@ -209,7 +211,6 @@ class Repairs:
         proposal: Proposal,
         pool: Pool,
         among: Columns,
-        left: tuple[Ticket, ...] = (),
         seen: frozenset[str] = frozenset(),
     ) -> frozenset[str]:
         """Look for replacements among waiting tickets; return whom the next look leaves out."""
@@ -217,7 +218,7 @@ class Repairs:
         group = tables.players.get(proposal.queue.group, {})
         # Who has left may have queued again.
         barred = {group[player] for player in proposal.left if player in group}
-        vacancy = self._vacancy(proposal, left)
+        vacancy = self._vacancy(proposal)
         try:
             sought = find_replacements(pool, vacancy, among, now, barred, seen)
         except Exception as error:  # noqa: BLE001 - see _give_up_on
@@ -290,12 +291,12 @@ class Repairs:
             self._look_at[match.id] = at
             self._looks.add((at, proposal.made, 0, match.id, match.queue))
 
-    def _vacancy(self, proposal: Proposal, left: tuple[Ticket, ...] = ()) -> Vacancy:
+    def _vacancy(self, proposal: Proposal) -> Vacancy:
         waiting, seats = self._house.tables.waiting, proposal.open
         assert seats is not None
         return Vacancy(
             tuple([waiting[ticket_id].ticket for ticket_id in proposal.tickets]),
-            left,
+            self._left.get(proposal.match.id, ()),
             sum(seats.free),
             proposal.match.bots,
             None if proposal.quality is None else seats.quality_floor,
