@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -36,7 +37,11 @@ def descriptors(folder: Path, seconds: float) -> list[Row]:
             known.send("GET", "/v1/audit")
             _, page = known.answer()
             targets = [entry["target"] for entry in page["entries"]]
-        reply = server.call("GET", "/healthz")
+        # The server hears of the closed connections one after the other.
+        reply, until = server.call("GET", "/healthz"), time.monotonic() + 10.0
+        while reply.status != 200 and time.monotonic() < until:
+            time.sleep(0.1)
+            reply = server.call("GET", "/healthz")
     finally:
         server.kill()
     is_told = f"/v1/tickets/{made_ticket['id']}" in targets

@@ -103,11 +103,14 @@ SPECS = [
 ]
 
 
+SEARCHING = ("rolling", "threshold", "rounds", "sweep", "greedy")
+
+
 @pytest.mark.parametrize("spec", SPECS)
 def test_policy_keeps_every_promise(spec: str) -> None:
-    # Those who search in jobs take a minute for three seeds.
-    few = range(1) if spec.startswith(("rolling", "threshold")) else range(3)
-    check_policy(spec, seeds=SEEDS if IS_LONG else few if ":" in spec else range(6))
+    # Those who search take a minute for three seeds.
+    few = range(1) if spec.startswith(SEARCHING) else range(3 if ":" in spec else 6)
+    check_policy(spec, seeds=SEEDS if IS_LONG else few)
 
 
 def test_every_policy_of_the_registry_is_checked() -> None:

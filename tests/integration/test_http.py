@@ -125,7 +125,7 @@ def test_extra_attribute_names_what_is_allowed(server: Server) -> None:
         ("GET", "/v1/queues/duel/matches?after=999999999", 400, "invalid_request"),
         ("GET", "/v1/nothing", 404, "not_found"),
         ("PUT", "/v1/tickets", 405, "method_not_allowed"),
-        ("GET", "/v1/tickets", 405, "method_not_allowed"),
+        ("GET", "/v1/tickets", 400, "invalid_request"),
         ("POST", "/v1/queues", 405, "method_not_allowed"),
         ("PATCH", "/v1/tickets/s0-1", 400, "invalid_request"),
         ("POST", "/v1/tickets/s0-999999/heartbeat", 404, "unknown_ticket"),
