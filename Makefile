@@ -9,13 +9,15 @@ comma := ,
 PIP_INSTALL := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check -c constraints.txt
 STAMP_DEV := $(VENV)/.stamp-dev
 STAMP_DEMO := $(VENV)/.stamp-demo
+SITE := build/site-venv
+STAMP_SITE := $(SITE)/.stamp
 
 # Standard output belongs to the programs: `make demo ARGS=--json` prints JSON and nothing else, so
 # recipes are silent and all that set-up says goes to standard error.
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint docs bench client-ts results serve lock load fault attack fuzz bounds mutants test-browser clean
+.PHONY: help setup demo test test-long lint docs site bench client-ts results serve lock load fault attack fuzz bounds mutants test-browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -39,6 +41,9 @@ lint: $(STAMP_DEV) ## check style, formatting and types
 
 docs: $(STAMP_DEV) ## write the generated pages of docs/
 	@$(BIN)/python docs/build.py $(ARGS)
+
+site: $(STAMP_SITE) ## build docs/ as a site that needs no network: build/site/index.html
+	@$(SITE)/bin/python docs/build_site.py $(ARGS)
 
 bench: $(STAMP_DEV) ## measure speed: make bench ARGS="..."
 	@$(BIN)/python -m tests.bench $(ARGS)
@@ -80,7 +85,7 @@ lock: ## choose the newest versions of all dependencies and write constraints.tx
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 	  echo "Installing the newest versions into a throwaway environment." >&2; \
 	  $(LOCK_PYTHON) -m venv "$$work/venv" >&2; \
-	  "$$work/venv/bin/python" -m pip install -qq --no-input --disable-pip-version-check ".[all,dev]" >&2; \
+	  "$$work/venv/bin/python" -m pip install -qq --no-input --disable-pip-version-check ".[all,dev,site]" >&2; \
 	  { echo "# Exact versions for Python 3.11 and newer, written by: make lock"; \
 	    "$$work/venv/bin/python" -m pip freeze --disable-pip-version-check --exclude evenmatch; } > "$$work/new"; \
 	  if grep -n -e '@' -e '/' "$$work/new" >&2; then \
@@ -114,6 +119,13 @@ $(STAMP_DEV): pyproject.toml constraints.txt
 	@$(call install,all$(comma)dev)
 	@$(BIN)/evenmatch warm >&2
 	@touch $(STAMP_DEV) $(STAMP_DEMO)
+
+# An environment of its own: the generator of the site is no part of what is developed or tested.
+$(STAMP_SITE): pyproject.toml constraints.txt
+	@$(call need_python,$(PYTHON)); $(PYTHON) -m venv --clear $(SITE) >&2
+	@echo "Installing the generator of the site into $(SITE)." >&2
+	@$(SITE)/bin/python -m pip install -qq --no-input --disable-pip-version-check -c constraints.txt -e ".[site]" >&2
+	@touch $@
 
 $(STAMP_DEMO): pyproject.toml constraints.txt
 	@$(call install,server)

@@ -5,7 +5,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -205,3 +207,102 @@ def test_tutorial_shows_the_file_that_the_bots_come_with() -> None:
     page = (ROOT / "docs" / "tutorial-hero.md").read_text(encoding="utf-8")
     config = (ROOT / "examples" / "hero" / "hero.toml").read_text(encoding="utf-8")
     assert f"<!-- file: hero.toml -->\n\n```toml\n{config}```\n" in page
+
+
+GAMES = {
+    "Duel": ("teams = 2", 400),
+    "Ranked 5v5": ("teams = 2\nplayers = 5\nroles = {tank = 1, damage = 2, support = 2}", 400),
+    "Battle royale": ("teams = 20", 400),
+    "Co-op": ("teams = 1\nplayers = 4", 400),
+    "Party game": ("teams = 6", 400),
+}
+"""A small queue for each game of the table, and how many players come."""
+GAME = """
+[[queue]]
+wait_max = 300.0
+{format}
+[[queue.criteria]]
+kind = "spread"
+attribute = "rating"
+scale = {{kind = "linear", min = 0.0, max = 1.0}}
+[arrivals]
+rate = 2.0
+count = {count}
+[attributes]
+rating = {{distribution = "uniform"}}
+"""
+
+
+def rows_of(page: str, table: int = 0) -> list[list[str]]:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    found = re.findall(r"^\|[-|: ]+\|\n((?:\|.*\n)+)", text, re.M)[table]
+    return [[cell.strip() for cell in row.split("|")[1:-1]] for row in found.splitlines()]
+
+
+def advised() -> list[tuple[str, str]]:
+    return [
+        (row[0], name)
+        for row in rows_of("which-policy.md")
+        for name in re.findall(r"`(\w+)`", row[2] + row[4])
+    ]
+
+
+def test_every_game_has_a_row() -> None:
+    assert [row[0] for row in rows_of("which-policy.md")] == list(GAMES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("game", "policy"), advised())
+def test_policy_advised_for_a_game_makes_its_matches(game: str, policy: str) -> None:
+    from evenmatch.config import parse_scenario
+
+    form, count = GAMES[game]
+    run = evenmatch.simulate(parse_scenario(GAME.format(format=form, count=count)), policy=policy)
+    assert run.summary["players"] == count
+    assert run.summary["matches"] * run.queues[0].format.k * 2 >= count
+
+
+def test_page_for_those_who_come_from_elsewhere_names_what_there_is() -> None:
+    text = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
+    kinds = set(re.findall(r'kind = "(\w+)"', text))
+    assert len(kinds) > 5
+    settings = {field.encode_name for field in msgspec.structs.fields(shapes.QueueShape)}
+    known = {*settings, "weight", "steps", "rate", "max", "expand", "pairs"}
+    from evenmatch.model.queue import CriterionKind, RuleKind
+
+    assert kinds <= {*get_args(CriterionKind), *get_args(RuleKind)}
+    for row in chain.from_iterable(rows_of("coming-from.md", table) for table in range(4)):
+        words = re.findall(r"`(\w+)`", row[1])
+        assert set(words) <= known, row
+
+
+def test_site_has_the_pages_of_the_index_and_no_link_that_leaves_them() -> None:
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        import build_site
+    finally:
+        sys.path.pop(0)
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    menu = build_site.menu(index)
+    assert [title for part in menu for title in part] == ["How-to", "Reference", "Explanation"]
+    assert "howto/backfill.md" in menu[0]["How-to"]
+    page = ROOT / "docs" / "howto" / "small-game-without-backend.md"
+    text = build_site.inside(page, page.read_text(encoding="utf-8"))
+    assert "../../examples" not in text
+    assert "`examples/godot/server.toml`" in text
+
+
+def test_site_notices_what_is_loaded_from_elsewhere(tmp_path: Path) -> None:
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        import build_site
+    finally:
+        sys.path.pop(0)
+    page = tmp_path / "a.html"
+    for text, expected in [
+        ('<script src="https://unpkg.com/x"></script>', True),
+        ('<link rel="stylesheet" href="//fonts.example/a.css">', True),
+        ('<img src="hero.png"><a href="https://example.org">elsewhere</a>', False),
+    ]:
+        page.write_text(text)
+        assert build_site.loads_from_elsewhere(page) is expected

@@ -161,7 +161,11 @@ def _try_out(scenario: Scenario) -> list[Pool]:
     pools = list(simulator.engine.pools.values())
     if scenario.arrivals is not None:
         seeds = np.random.SeedSequence(scenario.seed)
-        simulator.run(islice(arrivals_of(scenario.arrivals, seeds, queues=queues), TRIED))
+        check = simulator.check
+        coming = arrivals_of(scenario.arrivals, seeds, queues=queues, check=check)
+        if coming.bad is not None:
+            print(f"warning: {coming.bad.warning()}", file=sys.stderr)
+        simulator.run(islice(coming, TRIED))
     return pools
 
 

@@ -36,6 +36,8 @@ def compare(
     report: Path | None = None,
     optimum: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     sweep: str | None = None,
+    columns: str | None = None,
+    skip_bad: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     rules: Annotated[Path | None, Parameter(show=False)] = None,
 ) -> None:
     """Play a scenario under several policies that meet the same arrivals.
@@ -64,20 +66,30 @@ def compare(
         sweep: Play it at several values of a queue's key or a policy's parameter, KEY=A..B:N,
             such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what waiting buys;
             target_wait alone means half, once and twice the mean wait that is wanted.
+        columns: Which columns of the recording hold what, OURS=THEIRS,OURS=THEIRS, such as
+            at=joined,player=account,rating=mmr; mean and deviation are those of the rating.
+        skip_bad: Leave out rows of the recording that cannot be read, and name them, rather
+            than refuse the file.
     """
     if rules is not None:
         raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")
     if not policy:
         raise ConfigError("name the policies: --policy greedy --policy window (see --help)")
-    request = Request(scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
+    at = (scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
+    request = Request(*at, columns, skip_bad)
     if sweep is not None:
         show_sweep(request, sweep, list(policy), json=json)
-        return
+    else:
+        _compare(request, policy, json=json)
+
+
+def _compare(request: Request, policy: tuple[str, ...], *, json: bool) -> None:
+    """Make the runs, and show and save what came of them."""
     results = work(request, list(policy))
     save(request, results)
     summaries = [averaged(request, group) for group in results]
     with progress("computing the floor", 1):
-        floor = None if arrivals is not None else floor_of(results[0][0].task.scenario)
+        floor = None if request.arrivals is not None else floor_of(results[0][0].task.scenario)
     if json:
         runs_by_policy = zip(policy, summaries, strict=True)
         lines = [{"policy": spec, **summary} for spec, summary in runs_by_policy]

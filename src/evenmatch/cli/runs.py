@@ -18,14 +18,16 @@ from evenmatch.config import load_scenario, naming
 from evenmatch.errors import ConfigError, NotSupported
 from evenmatch.lab.distinct import SHARES, Repeated
 from evenmatch.lab.figures import figure
-from evenmatch.lab.simulate import Run, with_policy
+from evenmatch.lab.simulate import Run, bad_rows, with_policy
 from evenmatch.lab.study import Result, Task, averages, execute_all
-from evenmatch.model.scenario import Scenario
+from evenmatch.model.scenario import Arrivals, Scenario
 from evenmatch.sim.history import History
 from evenmatch.sim.metrics import Summary
 from evenmatch.sim.simulator import Simulator
 
 RUNS_MAX = 100_000
+OF_RATINGS = {"mean": "rating", "deviation": "rating_deviation"}
+"""Columns that `--columns` takes by the names that a rating's fields have over HTTP."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -40,6 +42,8 @@ class Request(msgspec.Struct, frozen=True):
     matches: Path | None = None
     tickets: Path | None = None
     report: Path | None = None
+    columns: str | None = None
+    skip_bad: bool = False
 
 
 def work(request: Request, policies: Sequence[str | None]) -> list[list[Result]]:
@@ -56,10 +60,11 @@ def work(request: Request, policies: Sequence[str | None]) -> list[list[Result]]
         MatchmakingError: The request cannot be met.
     """
     path = check_request(request)
-    scenario = load_scenario(path)
+    scenario = with_recording(request, load_scenario(path))
     check_files(request, scenario)
     for policy in policies:
         check_policy_of(path, scenario, policy)
+    say_skipped(request, scenario, policies)
     tasks = tasks_of(request, scenario, policies)
     with progress("simulating", len(tasks)) as on_done:
         results = execute_all(tasks, on_done)
@@ -87,6 +92,54 @@ def check_request(request: Request) -> Path:
 
         check_installed()
     return request.scenario
+
+
+def with_recording(request: Request, scenario: Scenario) -> Scenario:
+    """Return the scenario with what the options say of its recording.
+
+    Raises:
+        ConfigError: There is no recording, or `--columns` cannot be read.
+    """
+    own = scenario.arrivals or Arrivals(process="file")
+    if request.arrivals is None and (own.process != "file" or own.file is None):
+        for name, given in (("--columns", request.columns), ("--skip-bad", request.skip_bad)):
+            if given:
+                raise ConfigError(f"{name} is about a recording: give --arrivals FILE too")
+        return scenario
+    if request.columns is None and not request.skip_bad:
+        return scenario
+    columns = {**own.columns, **_columns(request.columns)}
+    skips = own.skip_bad or request.skip_bad
+    own = msgspec.structs.replace(own, columns=columns, skip_bad=skips)
+    return msgspec.structs.replace(scenario, arrivals=own)
+
+
+def _columns(text: str | None) -> dict[str, str]:
+    """Return our names to theirs, from `at=joined,rating=mmr`."""
+    columns: dict[str, str] = {}
+    for part in (text or "").split(",") if text else ():
+        ours, equals, theirs = (each.strip() for each in part.partition("="))
+        if not (ours and equals and theirs):
+            raise ConfigError(
+                f"--columns must be ours=theirs,ours=theirs such as at=joined,rating=mmr, "
+                f'got "{part}"'
+            )
+        columns[OF_RATINGS.get(ours, ours)] = theirs
+    return columns
+
+
+def say_skipped(request: Request, scenario: Scenario, policies: Sequence[str | None]) -> None:
+    """Name on standard error the rows of a recording that are left out.
+
+    Raises:
+        ArrivalsError: The file cannot be read, or no row of it is good.
+    """
+    if scenario.arrivals is None or not scenario.arrivals.skip_bad:
+        return
+    warnings = [bad_rows(scenario, request.arrivals, policy) for policy in policies]
+    for bad in dict.fromkeys(warnings):
+        if bad is not None:
+            print(f"warning: {bad.warning()}", file=sys.stderr)
 
 
 def check_files(request: Request, scenario: Scenario) -> None:

@@ -31,6 +31,8 @@ def simulate(
     report: Path | None = None,
     optimum: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     sweep: str | None = None,
+    columns: str | None = None,
+    skip_bad: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     rules: Annotated[Path | None, Parameter(show=False)] = None,
 ) -> None:
     """Play a scenario in virtual time and print what came of it.
@@ -56,10 +58,15 @@ def simulate(
         sweep: Play it at several values of a queue's key or a policy's parameter, KEY=A..B:N,
             such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what waiting buys;
             target_wait alone means half, once and twice the mean wait that is wanted.
+        columns: Which columns of the recording hold what, OURS=THEIRS,OURS=THEIRS, such as
+            at=joined,player=account,rating=mmr; mean and deviation are those of the rating.
+        skip_bad: Leave out rows of the recording that cannot be read, and name them, rather
+            than refuse the file.
     """
     if rules is not None:
         raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")
-    request = Request(scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
+    at = (scenario, arrivals, seed, runs, by, optimum, matches, tickets, report)
+    request = Request(*at, columns, skip_bad)
     if sweep is not None:
         show_sweep(request, sweep, [policy], json=json)
         return

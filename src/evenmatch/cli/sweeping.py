@@ -16,6 +16,7 @@ from evenmatch.cli.runs import (
     check_policy_of,
     check_request,
     tasks_of,
+    with_recording,
 )
 from evenmatch.config import load_document, load_scenario, naming, scenario_of
 from evenmatch.errors import ConfigError
@@ -84,7 +85,8 @@ def swept(request: Request, sweep: Sweep, policies: Sequence[str | None]) -> lis
     tasks: list[Task] = []
     whose: list[tuple[str, float]] = []
     for policy in policies:
-        for value, scenario, own in _variants(path, sweep, policy):
+        for value, plain, own in _variants(path, sweep, policy):
+            scenario = with_recording(request, plain)
             check_files(request, scenario)
             check_policy_of(path, scenario, own)
             tasks += tasks_of(request, scenario, [own])
@@ -182,7 +184,13 @@ def say_longer(request: Request, policy: str | None, summary: Summary) -> None:
         )
         return
     others = Sweep(TARGET, tuple(factor for factor in FACTORS if factor != 1.0), is_relative=True)
-    plain = Request(request.scenario, request.arrivals, request.seed)
+    plain = Request(
+        request.scenario,
+        request.arrivals,
+        request.seed,
+        columns=request.columns,
+        skip_bad=request.skip_bad,
+    )
     found = [msgspec.structs.replace(each, policy="") for each in swept(plain, others, [policy])]
     points = sorted([*found, Point("", target, summary)], key=lambda point: point.value)
     print()

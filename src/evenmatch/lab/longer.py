@@ -12,7 +12,7 @@ from itertools import islice
 import msgspec
 import numpy as np
 
-from evenmatch.lab.simulate import simulate, with_policy
+from evenmatch.lab.simulate import checked_by, simulate, with_policy
 from evenmatch.lab.sweep import TARGET, with_parameter
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Scenario
@@ -91,7 +91,9 @@ def play_short(task: Short) -> Summary:
     assert arrivals is not None
     seeds = np.random.SeedSequence(world.seed)
     first: list[Arrival] = []
-    for each in islice(arrivals_of(arrivals, seeds, queues=world.queues), TICKETS_MAX):
+    check = checked_by(*with_policy(world.queues, None))
+    coming = arrivals_of(arrivals, seeds, queues=world.queues, check=check)
+    for each in islice(coming, TICKETS_MAX):
         if len(first) >= task.tickets and each.at - first[0].at >= task.seconds:
             break
         first.append(each)

@@ -26,9 +26,10 @@ from evenmatch.sim.groups import WITHOUT_TICKETS
 from evenmatch.sim.history import History
 from evenmatch.sim.metrics import Summary, summarize
 from evenmatch.sim.outcomes import Played
+from evenmatch.sim.recording import Check
 from evenmatch.sim.seeds import generator
 from evenmatch.sim.simulator import Simulator
-from evenmatch.sim.stream import Arrival, ArrivalStream
+from evenmatch.sim.stream import Arrival, ArrivalStream, BadRows
 from evenmatch.solvers.kernel import COMPILING, INSTALL, on_compile
 
 if not on_compile:
@@ -110,8 +111,8 @@ def simulate(
     """
     world = _world(scenario)
     seeds = _seeds(world.seed if seed is None else seed)
-    stream = _stream(world, arrivals, seeds)
     queues, resolve = with_policy(world.queues, policy)
+    stream = _stream(world, arrivals, seeds, checked_by(queues, resolve))
     split_by = _split_by(by)
     history = History(
         queues[0].name,
@@ -128,9 +129,33 @@ def simulate(
         simulator.run(stream)
         figures = simulator.figures()
     summary = {**summarize(history, queues, split_by), **figures}
+    if stream.bad is not None:
+        summary["skipped"] = stream.bad.count
     if optimum:
         summary.update(_optimum_of(history, world, summary))
     return Run(history, summary, queues)
+
+
+def bad_rows(
+    scenario: Scenario, arrivals: Arrivals | None = None, policy: str | None = None
+) -> BadRows | None:
+    """Return which rows of a recording a run would leave out; None if all are good.
+
+    Raises:
+        ArrivalsError: The file cannot be read, or has bad rows that are not to be skipped.
+    """
+    check = checked_by(*with_policy(scenario.queues, policy))
+    return _stream(scenario, arrivals, _seeds(scenario.seed), check).bad
+
+
+def checked_by(queues: tuple[Queue, ...], resolve: Resolve) -> Check:
+    """Return what says, before a run, whether the queues would take an arrival."""
+
+    @cache
+    def simulator() -> Simulator:
+        return Simulator(queues, resolve, History(queues[0].name))
+
+    return lambda arrival: simulator().check(arrival)
 
 
 def _simulator(
@@ -280,16 +305,17 @@ def _policy_seed(seeds: np.random.SeedSequence) -> int:
 
 
 def _stream(
-    world: Scenario, given: Arrivals | None, seeds: np.random.SeedSequence
+    world: Scenario, given: Arrivals | None, seeds: np.random.SeedSequence, check: Check
 ) -> ArrivalStream:
     if given is None:
         if world.arrivals is None:
             raise ConfigError(
                 "nothing arrives: add [arrivals] to the scenario, or give a file (--arrivals FILE)"
             )
-        return arrivals_of(world.arrivals, seeds, queues=world.queues)
+        return arrivals_of(world.arrivals, seeds, queues=world.queues, check=check)
     if isinstance(given, str | Path):
-        return arrivals_of(recorded(given, world.arrivals), seeds, queues=world.queues)
+        own = recorded(given, world.arrivals)
+        return arrivals_of(own, seeds, queues=world.queues, check=check)
     if not isinstance(given, Iterable):
         raise ConfigError(
             "arrivals must be a file's path, or a sequence of Tickets or Arrivals, "

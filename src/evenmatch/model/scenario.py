@@ -11,6 +11,7 @@ from evenmatch.model.ticket import Value
 from evenmatch.model.world import World
 
 Process = Literal["poisson", "regular", "ramp", "hourly", "world", "file"]
+TimeUnit = Literal["s", "ms", "us", "ns"]
 DistributionKind = Literal["uniform", "normal", "exponential", "choice", "empirical"]
 
 ARRIVALS_MAX = 50_000_000
@@ -99,6 +100,9 @@ class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         duration: Seconds after which no ticket arrives.
         file: A CSV or Parquet file; `evenmatch:NAME` is a file that we ship.
         columns: Our column names to those of the file.
+        unit: What numbers in the columns `at` and `leaves_at` count: `s`, `ms`, `us` or `ns`; None
+            takes seconds, and from 1e11 on what since 1970 fits the number's size.
+        skip_bad: Whether to leave out rows of the file that cannot be read, rather than refuse it.
         classes: Kinds of tickets; empty means one kind of a single player.
         attributes: How each player's attributes are drawn; `side` is drawn once a ticket.
         patience: Seconds from arrival until the ticket cancels; None means never.
@@ -115,6 +119,8 @@ class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     duration: float | None = None
     file: str | None = None
     columns: dict[str, str] = {}
+    unit: TimeUnit | None = None
+    skip_bad: bool = False
     classes: tuple[ArrivalClass, ...] = ()
     attributes: dict[str, Distribution] = {}
     patience: Distribution | None = None

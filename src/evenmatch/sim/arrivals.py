@@ -10,8 +10,8 @@ import numpy as np
 
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import Arrivals
-from evenmatch.sim.arrivals_file import read_arrivals
 from evenmatch.sim.population import Population
+from evenmatch.sim.recording import Check, read_arrivals
 from evenmatch.sim.seeds import generator
 from evenmatch.sim.stream import Arrival, ArrivalStream
 from evenmatch.sim.times import instants
@@ -24,6 +24,7 @@ def arrivals_of(
     base_dir: str | Path | None = None,
     *,
     queues: tuple[Queue, ...] = (),
+    check: Check | None = None,
 ) -> ArrivalStream:
     """Return the tickets that arrive, by ascending time.
 
@@ -36,12 +37,14 @@ def arrivals_of(
         seeds: The seed of all chance; it is not changed.
         base_dir: The folder from which relative file names count.
         queues: If given, rows of a file are checked against their names, formats and sides.
+        check: What else rows of a file must pass, such as `Simulator.check`.
 
     Raises:
-        ArrivalsError: A file cannot be read; also later, while the arrivals are taken.
+        ArrivalsError: A file cannot be read, or has bad rows that are not to be skipped.
 
     Complexity:
-        O(1) memory; a few microseconds per ticket.
+        O(1) memory and a few microseconds per ticket; a file is read twice, and one whose rows
+        are not by ascending time is held in memory.
 
     >>> clock = Arrivals(process="regular", interval=0.5, count=2)
     >>> [(each.at, each.ticket.id) for each in arrivals_of(clock, np.random.SeedSequence(1))]
@@ -49,7 +52,7 @@ def arrivals_of(
     """
     folder = None if base_dir is None else Path(base_dir)
     if arrivals.process == "file":
-        return read_arrivals(arrivals, seeds, folder, queues)
+        return read_arrivals(arrivals, seeds, folder, queues, check)
     if arrivals.process == "world":
         return ArrivalStream(world_arrivals(arrivals, seeds, folder))
     return ArrivalStream(_drawn(arrivals, seeds, folder))
@@ -60,14 +63,16 @@ def recorded(file: str | Path, arrivals: Arrivals | None = None) -> Arrivals:
 
     Args:
         file: The recording.
-        arrivals: The scenario's arrivals, of which column names, attributes that the file does
-            not hold, and patience are kept.
+        arrivals: The scenario's arrivals, of which column names, the unit of times, what to do
+            with bad rows, attributes that the file does not hold, and patience are kept.
     """
     own = arrivals or Arrivals()
     return Arrivals(
         process="file",
         file=str(file),
         columns=own.columns,
+        unit=own.unit,
+        skip_bad=own.skip_bad,
         attributes=own.attributes,
         patience=own.patience,
     )

@@ -1,4 +1,4 @@
-"""Recorded arrivals: rows of CSV and Parquet files as tickets.
+"""Rows of CSV and Parquet files as tickets; `recording` reads whole files.
 
 Columns `ticket`, `at`, `size`, `player`, `queues`, `side`, `roles`, `leaves_at`, `rating` and
 `rating_deviation` are reserved, every other one is an attribute. In a cell, `a|b` is one value
@@ -8,22 +8,19 @@ for each player of the party and `a+b` a set; a column `latency.eu` is one key o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
-from pathlib import Path
+from collections.abc import Sequence
+from itertools import chain
 from typing import NoReturn
 
 import msgspec
-import numpy as np
 
-from evenmatch.errors import ArrivalsError
 from evenmatch.model.queue import Queue
 from evenmatch.model.rating import Rating
-from evenmatch.model.scenario import ARRIVALS_MAX, Arrivals
 from evenmatch.model.ticket import NewTicket, Player, Value
 from evenmatch.sim.population import Population
-from evenmatch.sim.stream import Arrival, ArrivalStream, Row
-from evenmatch.sim.tables import Table, number_of, open_table, value_of
+from evenmatch.sim.stream import Row
+from evenmatch.sim.tables import Table, number_of, value_of
+from evenmatch.sim.timestamps import Timestamps
 
 RESERVED = (
     "ticket",
@@ -39,8 +36,10 @@ RESERVED = (
 )
 SIZE_MAX = 1000
 ID_MAX = 200
-AT_MAX = 1e12
-"""Beyond this many seconds, parts of a microsecond would be lost."""
+MAPPING = (
+    '; if another one holds it, add {0} = "ITS NAME" to [arrivals.columns], or give '
+    '--columns {0}="ITS NAME"'
+)
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -63,39 +62,6 @@ class Plan(msgspec.Struct, frozen=True):
         return frozenset(chain(self.reserved, (name for name, _ in self.attributes), maps))
 
 
-def read_arrivals(
-    arrivals: Arrivals,
-    seeds: np.random.SeedSequence,
-    base_dir: Path | None = None,
-    queues: tuple[Queue, ...] = (),
-) -> ArrivalStream:
-    """Return the arrivals of a file, shifted to start in the first second of the run.
-
-    Args:
-        arrivals: `file`, `columns`, and `count` or `duration` to stop early; `attributes` and
-            `patience` are drawn where the file has no such column.
-        seeds: The seed of what is drawn.
-        base_dir: The folder from which a relative `file` counts.
-        queues: If not empty, names, party sizes and sides are checked against them.
-
-    Raises:
-        ArrivalsError: The file cannot be read, or its header or first row is wrong; rows further
-            down are read and checked while the arrivals are taken.
-    """
-    if arrivals.file is None:
-        raise ArrivalsError("arrivals.file is missing; name a recording to play")
-    table = open_table(arrivals.file, base_dir)
-    reader = _Reader(table, plan_columns(table, arrivals.columns), queues)
-    first = next(table.rows, None)
-    if first is None:
-        return ArrivalStream(iter(()))
-    offset = float(math.floor(reader.instant("at", *first)))
-    rows = islice(chain([first], table.rows), arrivals.count)
-    population = Population(arrivals, seeds, base_dir, reader.plan.names)
-    shifted = _shifted(reader, rows, population, offset)
-    return ArrivalStream(_until(shifted, arrivals.duration), offset)
-
-
 def plan_columns(table: Table, columns: dict[str, str]) -> Plan:
     """Return which column holds what.
 
@@ -113,7 +79,7 @@ def plan_columns(table: Table, columns: dict[str, str]) -> Plan:
         if name not in taken and name not in positions:
             positions[name] = index
     if "at" not in positions:
-        positions["at"] = table.index("at")
+        raise table.error(table.lacks("at") + MAPPING.format("at"))
     if "rating_deviation" in positions and "rating" not in positions:
         raise table.error("has a column rating_deviation, so it must have a column rating")
     reserved = {name: positions.pop(name) for name in RESERVED if name in positions}
@@ -141,40 +107,25 @@ def _map_key(table: Table, name: str) -> tuple[str, str]:
     return attribute, key
 
 
-def _shifted(
-    reader: _Reader, rows: Iterator[tuple[int, list[str]]], population: Population, offset: float
-) -> Iterator[Arrival]:
-    is_patient = "leaves_at" not in reader.plan.reserved
-    for number, ((line, cells), wait) in enumerate(zip(rows, population.patience(), strict=False)):
-        if number >= ARRIVALS_MAX:
-            raise reader.table.error(f"must have at most {ARRIVALS_MAX:,} rows", line)
-        at, leaves_at = reader.times(line, cells)
-        ticket = reader.ticket(line, cells, str(number), population)
-        start = at - offset
-        if is_patient:
-            leaves_at = None if wait is None else start + wait
-        elif leaves_at is not None:
-            leaves_at -= offset
-        yield Arrival(start, ticket, leaves_at, reader.row(line))
+class Reader:
+    """Turns rows into tickets; it remembers which ids must not come again.
 
+    Args:
+        table: The file.
+        plan: Which column holds what.
+        queues: If not empty, names, party sizes and sides are checked against them.
+        timestamps: Reads the times.
+    """
 
-def _until(arrivals: Iterator[Arrival], duration: float | None) -> Iterator[Arrival]:
-    for arrival in arrivals:
-        if duration is not None and arrival.at > duration:
-            return
-        yield arrival
-
-
-class _Reader:
-    """Turns rows into tickets; it remembers what must not repeat or go back."""
-
-    def __init__(self, table: Table, plan: Plan, queues: tuple[Queue, ...]) -> None:
+    def __init__(
+        self, table: Table, plan: Plan, queues: tuple[Queue, ...], timestamps: Timestamps
+    ) -> None:
         self.table, self.plan = table, plan
+        self._timestamps = timestamps
         self._columns = _columns(table, plan)
         self._queues = {queue.name: queue for queue in queues}
         self._first_queue = queues[:1]
         self._ids: set[str] = set()
-        self._last_at = -math.inf
 
     def row(self, line: int) -> Row:
         """Return where a row stands, for those who refuse it later."""
@@ -183,18 +134,14 @@ class _Reader:
     def instant(self, name: str, line: int, cells: list[str]) -> float:
         """Return the seconds in a reserved column."""
         index = self.plan.reserved[name]
-        value = self._number(line, index, cells[index], "a number of seconds")
-        if abs(value) > AT_MAX:
-            self._refuse(f"must be at most {AT_MAX:g} seconds, got {cells[index]}", line, index)
-        return value
+        try:
+            return self._timestamps.seconds(cells[index])
+        except ValueError as error:
+            self._refuse(str(error), line, index)
 
     def times(self, line: int, cells: list[str]) -> tuple[float, float | None]:
-        """Return `at` and `leaves_at` of a row in the file's own time."""
+        """Return `at` and `leaves_at` of a row, in seconds of the file's own time."""
         at = self.instant("at", line, cells)
-        if at < self._last_at:
-            last = f"must not be before the row above, {self._last_at}"
-            self._refuse(f"{last}, got {at}", line, self.plan.reserved["at"])
-        self._last_at = at
         index = self.plan.reserved.get("leaves_at")
         if index is None or not cells[index]:
             return at, None

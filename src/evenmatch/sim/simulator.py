@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from evenmatch.cost.expansion import round_up
+from evenmatch.engine.admission import Door, judge
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.house import Resolve
 from evenmatch.engine.jobs import RunningJob
@@ -172,6 +173,20 @@ class Simulator:
         self._count_checks()
         self.history.finish(self._now if self._until is None else self._until)
         return self.history
+
+    def check(self, arrival: Arrival) -> None:
+        """Check before the run that the queues would take an arrival.
+
+        Raises:
+            ArrivalsError: They would not; the sentence names the row.
+        """
+        engine = self.engine
+        objectives = {name: pool.objective for name, pool in engine.pools.items()}
+        known = engine.ladders.known_of
+        door = Door(engine.shard, engine.tables, objectives, LIMITS, known)
+        event = judge(Enqueue(arrival.at, (arrival.ticket,)), 0, door)
+        if isinstance(event, Refused):
+            raise self._error(arrival, event.message, _subject(event))
 
     def figures(self) -> dict[str, Any]:
         """Return what a run adds to its summary: how its outcomes were rated, if it has any."""

@@ -42,7 +42,8 @@ class Row(msgspec.Struct, frozen=True, gc=False):
             known = ", ".join(list(self.columns.values())[:50])
             sentence += (
                 f"; the file has no column {about}: if another one holds it, add "
-                f'{about} = "ITS NAME" to [arrivals.columns]; columns are {known}'
+                f'{about} = "ITS NAME" to [arrivals.columns], or give --columns '
+                f'{about}="ITS NAME"; columns are {known}'
             )
         return ArrivalsError(f"{where}: {sentence}")
 
@@ -63,16 +64,63 @@ class Arrival(msgspec.Struct, frozen=True, gc=False):
     where: Row | None = None
 
 
+class BadRows(msgspec.Struct, frozen=True):
+    """The rows of a file that cannot be taken.
+
+    Args:
+        sentences: What is wrong with the first of them, each with file, line and column.
+        lines: The lines of the first of them.
+        count: How many there are.
+        rows: How many rows the file has.
+        unit: What the numbers of `lines` count: `line` or `row`.
+    """
+
+    sentences: tuple[str, ...]
+    lines: tuple[int, ...]
+    count: int
+    rows: int
+    unit: str = "line"
+
+    def refusal(self) -> str:
+        """Return the sentence that refuses the file.
+
+        >>> BadRows(("a.csv, line 3: must be odd",), (3,), 1, 9).refusal()
+        'a.csv, line 3: must be odd; the other rows are good: --skip-bad goes on without it'
+        """
+        first = self.sentences[0]
+        if self.count == self.rows:
+            return first if self.count == 1 else f"{first}; none of the {self.rows:,} rows is good"
+        if self.count == 1:
+            return f"{first}; the other rows are good: --skip-bad goes on without it"
+        return f"{first}; {self._counted()}: --skip-bad goes on without them"
+
+    def warning(self) -> str:
+        """Return in words what was left out."""
+        more = self.count - len(self.sentences)
+        tail = [f"and {more:,} more"] if more else []
+        said = "; ".join([*self.sentences, *tail])
+        return f"left out {self.count:,} of {self.rows:,} rows: {said}"
+
+    def _counted(self) -> str:
+        more = ", ..." if self.count > len(self.lines) else ""
+        lines = ", ".join(map(str, self.lines)) + more
+        return f"{self.count:,} of {self.rows:,} rows are bad ({self.unit}s {lines})"
+
+
 class ArrivalStream(Iterator[Arrival]):
     """Arrivals with ascending `at`, made or read while they are taken; it can be used once.
 
     Args:
         arrivals: The arrivals, with times from the start of the run.
         offset: What to add to these times to get those of the file; 0 for drawn arrivals.
+        bad: The rows of the file that were left out; None if there are none.
     """
 
-    def __init__(self, arrivals: Iterator[Arrival], offset: float = 0.0) -> None:
+    def __init__(
+        self, arrivals: Iterator[Arrival], offset: float = 0.0, bad: BadRows | None = None
+    ) -> None:
         self.offset = offset
+        self.bad = bad
         self._arrivals = arrivals
 
     def __iter__(self) -> ArrivalStream:

@@ -11,6 +11,7 @@ import re
 import zlib
 from array import array
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -21,7 +22,9 @@ from evenmatch.model.ticket import Value
 COLUMNS_MAX = 1000
 CELL_MAX = 10_000
 LINE_MAX = 1_000_000
-FORMATS = ".csv, .csv.gz or .parquet"
+FORMATS = ".csv, .tsv, .csv.gz, .tsv.gz or .parquet"
+SEPARATORS = (",", ";", "\t")
+QUOTED = re.compile(r'"[^"]*"')
 LINE_ENDS = re.compile(rb"\r\n?|\n")
 DATA = "evenmatch.data"
 NUMBERS_MAX = 10_000_000
@@ -38,6 +41,9 @@ class Table:
         file: The name for messages.
         lines: Line numbers and cells, the header first.
         unit: What a line number counts: `line` or `row`.
+
+    `rows` has the rows that are left, and raises at the first that is bad; who goes on after a
+    bad row takes each from `lines` and checks it by `cells_of`.
     """
 
     def __init__(self, file: str, lines: Rows, unit: str = "line") -> None:
@@ -47,7 +53,8 @@ class Table:
             raise self.error("is empty; the first line must name the columns")
         self.header = tuple(name.strip() for name in first[1])
         self._check_header(first[0])
-        self.rows: Rows = self._checked(lines)
+        self.lines = lines
+        self.rows: Rows = ((line, self.cells_of(line, raw)) for line, raw in lines)
 
     def error(
         self, sentence: str, line: int | None = None, index: int | None = None
@@ -68,9 +75,13 @@ class Table:
         """
         if column in self.header:
             return self.header.index(column)
+        raise self.error(self.lacks(column))
+
+    def lacks(self, column: str) -> str:
+        """Return the sentence about a column that there is not; it names the nearest."""
         near = difflib.get_close_matches(column, self.header, n=1)
         hint = f"; did you mean {near[0]}?" if near else ";"
-        raise self.error(f"has no column {column}{hint} columns are {', '.join(self.header[:50])}")
+        return f"has no column {column}{hint} columns are {', '.join(self.header[:50])}"
 
     def _check_header(self, line: int) -> None:
         if len(self.header) > COLUMNS_MAX:
@@ -82,16 +93,20 @@ class Table:
             if name in self.header[:index]:
                 raise self.error(f"column {name} is named twice; names must be different", line)
 
-    def _checked(self, lines: Rows) -> Rows:
-        width = len(self.header)
-        for line, raw in lines:
-            if len(raw) != width:
-                raise self.error(f"must have {width} cells like the header, got {len(raw)}", line)
-            cells = [cell.strip() for cell in raw]
-            for index, cell in enumerate(cells):
-                if len(cell) > CELL_MAX:
-                    raise self.error(f"must have at most {CELL_MAX:,} characters", line, index)
-            yield line, cells
+    def cells_of(self, line: int, raw: list[str]) -> list[str]:
+        """Return the stripped cells of a row.
+
+        Raises:
+            ArrivalsError: They are more or fewer than the header's, or one is too long.
+        """
+        if len(raw) != len(self.header):
+            width = len(self.header)
+            raise self.error(f"must have {width} cells like the header, got {len(raw)}", line)
+        cells = [cell.strip() for cell in raw]
+        for index, cell in enumerate(cells):
+            if len(cell) > CELL_MAX:
+                raise self.error(f"must have at most {CELL_MAX:,} characters", line, index)
+        return cells
 
 
 def open_table(name: str, base_dir: Path | None = None) -> Table:
@@ -107,7 +122,7 @@ def open_table(name: str, base_dir: Path | None = None) -> Table:
     """
     path = _locate(name, base_dir)
     kind = path.name.lower()
-    if kind.endswith((".csv", ".csv.gz")):
+    if kind.endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
         return Table(name, _csv_lines(name, path, is_packed=kind.endswith(".gz")))
     if kind.endswith(".parquet"):
         from evenmatch.sim.parquet import parquet_lines
@@ -200,10 +215,12 @@ def _locate(name: str, base_dir: Path | None) -> Path:
 
 
 def _csv_lines(name: str, path: Path, *, is_packed: bool) -> Rows:
-    line = 0
+    line, reader = 0, None
     try:
         with _open_text(path, is_packed=is_packed) as file:
-            reader = csv.reader(_physical_lines(name, file), strict=True)
+            lines = _physical_lines(name, file)
+            head = next(lines, "")
+            reader = csv.reader(chain([head], lines), strict=True, delimiter=separator_of(head))
             for cells in reader:
                 line = reader.line_num
                 if cells:
@@ -212,7 +229,8 @@ def _csv_lines(name: str, path: Path, *, is_packed: bool) -> Rows:
         raise ArrivalsError(f"{name}, line {line + 1}: must be valid CSV: {error}") from None
     except UnicodeDecodeError as error:
         # Text is decoded in blocks: all lines that ended before this one have been read.
-        broken = reader.line_num + 1 + len(LINE_ENDS.findall(error.object[: error.start]))
+        read = 0 if reader is None else reader.line_num
+        broken = read + 1 + len(LINE_ENDS.findall(error.object[: error.start]))
         where = "its first line" if broken == 1 else f"line {broken:,}"
         raise ArrivalsError(f"{name}: must be UTF-8 text, and {where} is not") from None
     except gzip.BadGzipFile:
@@ -231,6 +249,16 @@ def _open_text(path: Path, *, is_packed: bool) -> TextIO:
     if is_packed:
         return cast(TextIO, gzip.open(path, "rt", encoding="utf-8-sig", newline=""))
     return path.open(encoding="utf-8-sig", newline="")
+
+
+def separator_of(head: str) -> str:
+    """Return what separates the cells of a header: the most frequent outside quotes.
+
+    >>> separator_of("at;player;rating"), separator_of("at")
+    (';', ',')
+    """
+    plain = QUOTED.sub("", head)
+    return max(SEPARATORS, key=plain.count)
 
 
 def _physical_lines(name: str, file: TextIO) -> Iterator[str]:

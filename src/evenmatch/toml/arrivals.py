@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from evenmatch.model.queue import Queue
-from evenmatch.model.scenario import ARRIVALS_MAX, Arrivals, Distribution, Process
+from evenmatch.model.scenario import ARRIVALS_MAX, Arrivals, Distribution, Process, TimeUnit
 from evenmatch.toml.classes import RAMP_RATES, RESERVED, build_classes, mean_total
 from evenmatch.toml.decode import RATES, SECONDS, Place
 from evenmatch.toml.distributions import (
@@ -66,6 +66,8 @@ def build_arrivals(
         duration=_duration(shape, process, until),
         file=None if shape.file is None else locate_file(shape.file, base_dir, at.at("file")),
         columns=_columns(shape.columns, at.at("columns")),
+        unit=_unit(shape.unit, at.at("unit")),
+        skip_bad=shape.skip_bad,
         classes=build_classes(shape, queues, at.at("classes")),
         attributes=_build_attributes(attributes, base_dir),
         patience=(
@@ -199,6 +201,12 @@ def _columns(columns: dict[str, str], at: Place) -> dict[str, str]:
         if not ours or not theirs:
             at.refuse_value("names, ours = theirs, none of them empty", f"{ours} = {theirs}")
     return columns
+
+
+def _unit(unit: str | None, at: Place) -> TimeUnit | None:
+    if unit is not None:
+        at.one_of(unit, get_args(TimeUnit))
+    return cast(TimeUnit | None, unit)
 
 
 def _build_attributes(

@@ -256,6 +256,8 @@ class ArrivalsShape(_Shape, frozen=True, kw_only=True):
     duration: Number | None = None
     file: Text | None = None
     columns: Names = {}
+    unit: Text | None = None
+    skip_bad: Flag = False
     patience: DistributionShape | Number | None = None
     classes: tuple[ClassShape, ...] = ()
     world: WorldShape | None = None

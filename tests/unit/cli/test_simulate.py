@@ -398,3 +398,62 @@ def test_recorded_arrivals_have_no_floor(
     given = ["compare", PAIRS, "--arrivals", str(arrivals)]
     assert main([*given, "--policy", "greedy", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["floor"] is None
+
+
+STUDIO = """joined;account;mmr
+2026-11-22T20:00:03.500+01:00;bob;1740
+2026-11-22T19:00:00Z;ada;1700
+yesterday;cleo;1500
+"""
+RATED = """
+[[queue]]
+wait_max = 60.0
+[[queue.rules]]
+kind = "spread"
+attribute = "rating"
+limit = 100.0
+"""
+
+
+def studio(folder: Path, *more: str) -> list[str]:
+    (folder / "q.toml").write_text(RATED)
+    (folder / "log.csv").write_text(STUDIO)
+    return ["simulate", str(folder / "q.toml"), "--arrivals", str(folder / "log.csv"), *more]
+
+
+def test_log_of_a_studio_is_played_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = studio(tmp_path, "--columns", "at=joined,mean=mmr,player=account", "--json")
+    assert main(given) == 2
+    assert "the other rows are good: --skip-bad goes on without it" in capsys.readouterr().err
+    assert main([*given, "--skip-bad"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert (found["matches"], found["tickets"], found["skipped"]) == (1, 2, 1)
+    assert found["wait"]["max"] == 3.5
+    assert said.err.startswith("warning: left out 1 of 3 rows: ")
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ([], "--columns at="),
+        (["--columns", "at"], 'such as at=joined,rating=mmr, got "at"'),
+        (["--columns", "at=joint"], "did you mean joined?"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], sentence: str
+) -> None:
+    assert main(studio(tmp_path, *more)) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_options_of_a_recording_need_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [each for each in studio(tmp_path, "--skip-bad") if "--arrivals" not in each]
+    given.remove(str(tmp_path / "log.csv"))
+    assert main(given) == 2
+    assert "--skip-bad is about a recording: give --arrivals FILE too" in capsys.readouterr().err

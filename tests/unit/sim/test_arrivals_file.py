@@ -156,22 +156,27 @@ class TestColumns:
 
 BAD_ROWS = [
     ("", "a.csv: is empty; the first line must name the columns"),
-    ("time\n1\n", "a.csv: has no column at; columns are time"),
+    ("time\n1\n", "a.csv: has no column at; columns are time; if another one holds it, add at ="),
     ("att\n1\n", "has no column at; did you mean att? columns are att"),
     ("at,\n1,\n", "a.csv, line 1: column 2 must have a name of 1 to 200 characters"),
     ("at,x,x\n1,2,3\n", "a.csv, line 1: column x is named twice"),
     ("at,x.\n1,2\n", "must have a name and a key around the dot of column x."),
     ("at,x,x.y\n1,2,3\n", "a.csv, column x.y: is a key of x, which is another column"),
     ("at,rating_deviation\n1,2\n", "so it must have a column rating"),
-    ("at\nsoon\n", 'a.csv, line 2, column at: must be a number of seconds, got "soon"'),
+    ("at\nsoon\n", "a.csv, line 2, column at: must be a time: a number of seconds, or a date"),
     ("at\n\n0\n\n\nsoon\n", "a.csv, line 6, column at"),
     ("at\nnan\n", "line 2, column at: must be a finite number, or empty for none, got nan"),
     ("at\n0\ninf\n", "line 3, column at: must be a finite number"),
-    ("at,x\n0,1\n,2\n", 'line 3, column at: must be a number of seconds, got ""'),
-    ("at\n1e13\n", "column at: must be at most 1e+12 seconds, got 1e13"),
-    ("at\n5\n4\n", "line 3, column at: must not be before the row above, 5.0, got 4.0"),
+    ("at,x\n0,1\n,2\n", "line 3, column at: must be a time: a number of seconds, or a"),
+    ("at\n1e30\n", "column at: must be at most 1e+12 seconds, got 1e30"),
+    ("at\n5\n2026-01-01\n", "line 3, column at: must be a number of seconds, as the first time"),
+    ("at\n5\n1700000000000\n", "line 3, column at: must be a number of seconds, as the first"),
+    (
+        "at\n2026-01-01T00:00Z\n2026-01-01T00:00\n",
+        "line 3, column at: must be a date and time with",
+    ),
     ("at,leaves_at\n5,4\n", "column leaves_at: must not be before at = 5.0, got 4.0"),
-    ("at,leaves_at\n5,later\n", "column leaves_at: must be a number of seconds"),
+    ("at,leaves_at\n5,later\n", "column leaves_at: must be a time: a number of seconds"),
     ("at,x\n5\n", "line 2: must have 2 cells like the header, got 1"),
     ("at\n5,6\n", "line 2: must have 1 cells like the header, got 2"),
     ("at,size\n0,2.5\n", "column size: must be a whole number between 1 and 1,000, got 2.5"),
@@ -278,7 +283,8 @@ class TestRefusalsOfTheEngine:
                 (
                     "a.csv, line 2: queue main: attribute rating is missing; the file has no "
                     'column rating: if another one holds it, add rating = "ITS NAME" to '
-                    "[arrivals.columns]; columns are at, player, elo"
+                    '[arrivals.columns], or give --columns rating="ITS NAME"; columns are at, '
+                    "player, elo"
                 ),
             ),
             (
@@ -331,7 +337,10 @@ class TestRefusalsOfTheEngine:
     def test_names_file_line_and_column(
         self, tmp_path: Path, queue: Queue, text: str, columns: dict[str, str], sentence: str
     ) -> None:
-        assert self.refusal(tmp_path, queue, text, **columns) == sentence
+        # Who has other bad rows too is told their number after this sentence.
+        assert (
+            self.refusal(tmp_path, queue, text, **columns).partition("; the other")[0] == sentence
+        )
 
     def test_file_with_a_header_only_is_a_run_without_tickets(self, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_text("at,rating\n")
@@ -365,7 +374,7 @@ class TestFiles:
             ("a.csv", b"\xff\xfe\x00", "a.csv: must be UTF-8 text, and its first line is not"),
             ("a.csv", b"at\r\n1\r\n\xff\r\n", "must be UTF-8 text, and line 3 is not"),
             ("a.csv", b"\xef\xbb\xbfat\n" + b"1\n" * 20_000 + b"1\xff\n", "and line 20,002 is not"),
-            ("a.xlsx", b"", "must be a file that ends in .csv, .csv.gz or .parquet"),
+            ("a.xlsx", b"", "must be a file that ends in .csv, .tsv, .csv.gz, .tsv.gz or .parquet"),
             ("a.parquet", b"at\n0\n", "a.parquet: cannot be read as Parquet"),
         ],
     )
@@ -412,10 +421,8 @@ class TestParquet:
     def test_rows_are_named_in_errors(self, tmp_path: Path) -> None:
         pa = pytest.importorskip("pyarrow")
         parquet = pytest.importorskip("pyarrow.parquet")
-        parquet.write_table(pa.table({"at": [1.0, 0.0]}), tmp_path / "a.parquet")
-        with pytest.raises(
-            ArrivalsError, match=r"a\.parquet, row 2, column at: must not be before"
-        ):
+        parquet.write_table(pa.table({"at": [1.0, None]}), tmp_path / "a.parquet")
+        with pytest.raises(ArrivalsError, match=r"a\.parquet, row 2, column at: must be a time"):
             list(opened(tmp_path, "a.parquet"))
         parquet.write_table(pa.table({"at": [1], "ok": [True]}), tmp_path / "b.parquet")
         with pytest.raises(ArrivalsError, match=r"row 1, column ok: must be a number or text, got"):
