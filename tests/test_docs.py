@@ -63,6 +63,7 @@ def test_generated_pages_are_up_to_date() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_programs_and_commands_in_the_pages_print_what_the_pages_say() -> None:
     if shutil.which("curl") is None or shutil.which("bash") is None:
         pytest.skip("the pages use bash and curl")
