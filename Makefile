@@ -16,6 +16,9 @@ STAMP_SITE := $(SITE)/.stamp
 # recipes are silent and all that set-up says goes to standard error.
 export PYTHONUNBUFFERED := 1
 
+# Without a cache, every process rewrites the assertions of 300 files of tests before it starts.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long lint docs site bench client-ts results serve lock load fault attack fuzz bounds mutants test-browser clean
 
@@ -28,10 +31,10 @@ setup: $(STAMP_DEV) ## make .venv with everything the project needs
 demo: $(STAMP_DEMO) ## run the demo on real arrivals: make demo ARGS="--seconds 20 --json"
 	@$(BIN)/evenmatch demo $(ARGS)
 
-test: $(STAMP_DEV) ## run all tests, in a process a processor: make test ARGS="-k engine"
+test: $(STAMP_DEV) ## run all tests but the long ones, in a process a processor: make test ARGS="-k engine"
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
-test-long: $(STAMP_DEV) ## run what takes minutes: every paper, and the figures of docs/status.md
+test-long: $(STAMP_DEV) ## run the tests that take minutes: papers, pages, examples, policies at length
 	@$(BIN)/python -m pytest -n auto --dist loadgroup -m long $(ARGS)
 
 lint: $(STAMP_DEV) ## check style, formatting and types

@@ -1,8 +1,16 @@
-"""Options that all tests share."""
+"""Options that all tests share, and the line on what a run left out."""
+
+from typing import Any
 
 import pytest
+from hypothesis import settings
 
 SEEDS_DEFAULT = 5
+LONG = pytest.StashKey[int]()
+
+# A busy machine is no fault of the code: no example has a deadline.
+settings.register_profile("evenmatch", deadline=None)
+settings.load_profile("evenmatch")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -13,6 +21,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help=f"how many seeds a test over many seeds tries (default {SEEDS_DEFAULT})",
     )
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    if items:
+        stash = items[0].config.stash
+        long = sum(item.get_closest_marker("long") is not None for item in items)
+        stash[LONG] = stash.get(LONG, 0) + long
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # With pytest-xdist the workers choose: each one sees all tests and leaves out the same.
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["long"] = session.config.stash.get(LONG, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    node.config.stash[LONG] = getattr(node, "workeroutput", {}).get("long", 0)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    left = []
+    if long := config.stash.get(LONG, 0):
+        left.append(f"{long} long tests (make test-long)")
+    skipped = terminalreporter.stats.get("skipped", [])
+    if browser := sum("tests/browser" in each.nodeid for each in skipped):
+        left.append(f"{browser} browser tests (make test-browser)")
+    if left:
+        terminalreporter.write_line(f"Left out: {', '.join(left)}.")
 
 
 def seed_count(config: pytest.Config) -> int:

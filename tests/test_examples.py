@@ -15,6 +15,7 @@ def test_there_are_examples() -> None:
     assert len(NUMBERED) >= 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", NUMBERED, ids=lambda path: path.stem)
 def test_example_prints_what_its_out_file_says(example: Path, tmp_path: Path) -> None:
     done = subprocess.run(

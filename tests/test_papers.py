@@ -62,7 +62,7 @@ def test_named_reproduction_is_there(command: str) -> None:
     [
         *spans("evenmatch theory"),
         *spans("evenmatch simulate"),
-        *spans("evenmatch compare"),
+        *(pytest.param(each, marks=pytest.mark.long) for each in spans("evenmatch compare")),
     ],
 )
 def test_named_command_works(

@@ -59,6 +59,12 @@ QUEUES = [
 ]
 
 
+@pytest.mark.parametrize(("spec", "queue"), list(zip(SPECS, QUEUES[1:4], strict=True)))
+def test_team_policy_keeps_all_promises_on_one_queue(spec: str, queue: Queue) -> None:
+    check_policy(spec, queue=queue, seeds=range(1))
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("queue", QUEUES, ids=lambda each: each.name)
 def test_team_policy_keeps_all_promises_whatever_the_rules(spec: str, queue: Queue) -> None:

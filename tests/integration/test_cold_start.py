@@ -119,6 +119,7 @@ def test_cold_server_ends_when_it_is_told_to(tmp_path: Path) -> None:
         assert server.wait(60.0) == 0
 
 
+@pytest.mark.long
 def test_successor_compiles_before_it_waits_for_the_directory(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     with cold_server(tmp_path, "--data", data, "--wait") as (server, url):

@@ -58,6 +58,7 @@ def test_demo_loses_nobody_and_matches_nobody_twice() -> None:
     assert figures["url"].startswith("http://127.0.0.1:")
 
 
+@pytest.mark.long
 def test_waits_of_the_demo_are_those_of_a_simulation_of_the_same_players() -> None:
     done = evenmatch("demo", "--hours", "0.25", "--seconds", "14", "--speed", "100", "--json")
     assert done.returncode == 0, done.stderr
@@ -95,6 +96,7 @@ def test_demo_of_teams_loses_nobody_and_tells_of_every_region() -> None:
     assert all(each["wait"]["mean"] >= 0.0 for each in regions.values())
 
 
+@pytest.mark.long
 def test_demo_of_heroes_loses_nobody() -> None:
     done = evenmatch("demo", "--world", "5v5", "--seconds", "12", "--speed", "20", "--json")
     assert done.returncode == 0, done.stderr

@@ -63,6 +63,7 @@ def wait_until_empty(url: str) -> None:
             time.sleep(0.2)
 
 
+@pytest.mark.long
 def test_bots_play_heroes_and_all_of_them_end_somewhere(tmp_path: Path) -> None:
     server = ready(Server(tmp_path, IMPATIENT))
     try:
@@ -77,6 +78,7 @@ def test_bots_play_heroes_and_all_of_them_end_somewhere(tmp_path: Path) -> None:
         server.stop()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal to send")
 def test_bots_survive_a_killed_server_and_end_by_ctrl_c(tmp_path: Path) -> None:
     server = ready(Server(tmp_path, IMPATIENT))

@@ -37,7 +37,10 @@ def test_few_arrivals_start_small_matches_and_many_fill_them(policy: str) -> Non
     assert dense > 7.0
 
 
-@pytest.mark.parametrize(("name", "most"), [("free_for_all", 8), ("roles_5v5", 10)])
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("free_for_all", 8), pytest.param("roles_5v5", 10, marks=pytest.mark.long)],
+)
 def test_scenario_without_a_policy_plays_nearly_everybody(name: str, most: int) -> None:
     run = simulate(SCENARIOS / f"{name}.toml")
     players = [sum(map(len, match["teams"])) for match in run.matches]

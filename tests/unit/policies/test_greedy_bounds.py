@@ -80,7 +80,10 @@ class Watched:
             self.decide(self.wake_at, True)
 
 
-@pytest.mark.parametrize("change", [all_tanks, no_tanks, each_elsewhere, in_fours])
+@pytest.mark.parametrize(
+    "change",
+    [all_tanks, no_tanks, pytest.param(each_elsewhere, marks=pytest.mark.long), in_fours],
+)
 def test_no_call_does_more_than_declared_where_nobody_can_match(
     change: Callable[[Ticket], Ticket],
 ) -> None:
