@@ -105,7 +105,7 @@ SPECS = [
 ]
 
 
-SEARCHING = ("rolling", "rounds", "threshold", "sweep")
+SEARCHING = ("rolling", "rounds", "threshold")
 FEW = [queue for queue in QUEUES if queue.name in ("rated", "squads", "flexible", "roles")]
 
 
