@@ -10,10 +10,11 @@ import jsonschema
 import pytest
 
 from evenmatch.errors import Refusal
-from evenmatch.server.api_page.routes import CONTENT_POLICY, page_files
+from evenmatch.server.api_page.routes import CONTENT_POLICY, PACKAGE
 from evenmatch.server.openapi import openapi_document
 from evenmatch.server.openapi_fields import error_codes
 from evenmatch.server.openapi_tags import TAGS
+from evenmatch.server.pages import files_of
 from tests.callers import Site, with_site
 
 DOCUMENT = openapi_document()
@@ -105,18 +106,18 @@ def test_states_are_listed() -> None:
 
 
 def test_page_asks_nobody_else_for_anything() -> None:
-    page = page_files()["index.html"].body.decode()
+    page = files_of(PACKAGE)["index.html"].body.decode()
     asked = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert len(asked) > 5
     assert not [each for each in asked if "//" in each or each.startswith("/")]
     assert "<style" not in page
     assert not re.search(r"<script(?! src)", page)
     assert "http" not in CONTENT_POLICY
-    assert "//" not in page_files()["page.js"].body.decode().replace("// The document", "")
+    assert "//" not in files_of(PACKAGE)["page.js"].body.decode().replace("// The document", "")
 
 
 def test_licence_of_the_renderer_comes_with_it() -> None:
-    text = page_files()["swagger-ui.LICENSE.txt"].body.decode()
+    text = files_of(PACKAGE)["swagger-ui.LICENSE.txt"].body.decode()
     assert "Apache License" in text
     assert "SmartBear" in text
 
@@ -127,7 +128,7 @@ def test_page_and_its_files_are_served(tmp_path: Path) -> None:
         assert page.status == 200
         assert page.headers["content-type"].startswith("text/html")
         assert page.headers["content-security-policy"] == CONTENT_POLICY
-        for name in page_files():
+        for name in files_of(PACKAGE):
             assert (await site.call("GET", f"/docs/{name}")).status == 200
         assert (await site.call("GET", "/docs/routes.py")).status == 404
         tag = {"if-none-match": page.headers["etag"]}

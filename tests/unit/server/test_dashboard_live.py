@@ -18,8 +18,9 @@ from evenmatch.server.app import App
 from evenmatch.server.dashboard import live
 from evenmatch.server.dashboard.history import COARSE_MOST, COUNTS, FINE_MOST
 from evenmatch.server.dashboard.live import View
-from evenmatch.server.dashboard.routes import page_files
+from evenmatch.server.dashboard.routes import PACKAGE
 from evenmatch.server.followers import Follower
+from evenmatch.server.pages import files_of
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
 from evenmatch.server.responses import Message
@@ -223,7 +224,7 @@ def test_an_hour_of_a_busy_queue_is_small() -> None:
         size = sum([len(event.frame()) async for event in parts.live.first(View("slow"))])
         assert len(history.fine()["tick"]) == FINE_MOST
         assert len(history.coarse()["tick"]) == COARSE_MOST
-        assert size + sum(len(file.body) for file in page_files().values()) <= 200_000
+        assert size + sum(len(file.body) for file in files_of(PACKAGE).values()) <= 200_000
 
     play(scene)
 

@@ -5,9 +5,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from evenmatch.server.dashboard.routes import CONTENT_POLICY, PAGE, page_files
+from evenmatch.server.dashboard.routes import CONTENT_POLICY, PACKAGE
+from evenmatch.server.pages import PAGE, files_of
 
-OURS = [name for name in page_files() if name.endswith(".js") and name != "uplot.js"]
+OURS = [name for name in files_of(PACKAGE) if name.endswith(".js") and name != "uplot.js"]
 BYTES_MAX = 149_000
 """All files together; 200 kB is the limit, and the figures of a busy hour have their share."""
 
@@ -46,7 +47,7 @@ GRAPHICS = [
 
 
 def text_of(name: str) -> str:
-    return page_files()[name].body.decode("utf-8")
+    return files_of(PACKAGE)[name].body.decode("utf-8")
 
 
 def themes() -> dict[str, dict[str, str]]:
@@ -105,7 +106,7 @@ def test_series_differ_in_lightness_or_dash_and_not_in_hue_alone() -> None:
 
 
 def test_files_are_small() -> None:
-    assert 60_000 < sum(len(file.body) for file in page_files().values()) <= BYTES_MAX
+    assert 60_000 < sum(len(file.body) for file in files_of(PACKAGE).values()) <= BYTES_MAX
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
