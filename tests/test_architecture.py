@@ -18,7 +18,7 @@ import evenmatch
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "evenmatch"
 
-MODULE_LINES_MAX = 400
+MODULE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 
 
@@ -325,7 +325,7 @@ def test_import_table_has_no_cycle() -> None:
         ("engine.a", "text = open('x')", "engine is pure and may not call open()"),
         ("engine.a", "# TO" + "DO later", "in the source"),
         ("engine.a", "def f():\n" + "    x = 1\n" * 70, "f has 71"),
-        ("engine.a", "x = 1\n" * 401, "this one has 401"),
+        ("engine.a", "x = 1\n" * 601, "this one has 601"),
     ],
 )
 def test_checks_find(name: str, text: str, rule: str) -> None:

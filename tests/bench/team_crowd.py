@@ -142,7 +142,7 @@ class Crowd:
             await pool.open()
         if job.beating:
             await self._beats.open()
-        expected = job.pool + 30.0 * job.rate
+        expected = job.pool + job.unmatchable + 30.0 * job.rate
         for _ in range(max(2, int(expected / LINE_TICKETS) + 1)):
             line = Line(self)  # type: ignore[arg-type]
             await line.open()
@@ -184,7 +184,8 @@ class Crowd:
         """Put those into the pool who wait at the beginning, many in one request."""
         job = self._job
         stay = unmatchable_bodies(job.kind, job.unmatchable, job.seed + 1)
-        await self._fill(stay, follow=False)
+        # Others are matched with tanks, who therefore have to answer.
+        await self._fill(stay, follow=job.kind == "tanks")
         await self._fill(party_bodies(max(job.rate, 1.0), job.pool, job.seed + 2), follow=True)
 
     async def _fill(self, parties: Iterator[tuple[bytes, int]], *, follow: bool) -> None:

@@ -149,6 +149,7 @@ class PackedSeats:
         self, form: Format, closed: frozenset[str], rooms: tuple[tuple[int, ...], ...]
     ) -> None:
         self._form, self._closed, self._rooms = form, closed, rooms
+        self._k = form.k
         self._are_alike = not form.sides and len(set(rooms)) == 1
         flat = [room for team in rooms for room in team]
         bits = math.prod(room + 1 for room in flat)
@@ -219,7 +220,7 @@ class PackedSeats:
             kind = kinds[place]
             count = left.get(kind, 0)
             # More of a kind than fit make no difference.
-            if count * self.sizes[kind] < self._form.k:
+            if count * self.sizes[kind] < self._k:
                 left[kind] = count + 1
                 before = goal
                 for mask, shift in self._ways[kind]:
@@ -247,7 +248,7 @@ class PackedSeats:
             if state & self._full:
                 return place
             count = taken.get(kind, 0)
-            if count * self.sizes[kind] < self._form.k:
+            if count * self.sizes[kind] < self._k:
                 taken[kind] = count + 1
                 state |= self.after(state, kind)
         return len(kinds) if state & self._full else None

@@ -58,11 +58,14 @@ class RegionTable:
                     self._is_full = True
         return found
 
-    def ready_at(self, seated: Sequence[Ticket], enqueued_at: Floats, rows: Floats) -> Floats:
+    def ready_at(
+        self, seated: Sequence[list[float]], youngest: float, enqueued_at: Floats, rows: Floats
+    ) -> Floats:
         """Return from when on each ticket may join those who are seated, never too late.
 
         Args:
-            seated: Whom it joins.
+            seated: The rows of those whom it joins.
+            youngest: When the last of them entered.
             enqueued_at: When each ticket entered; shape (tickets,).
             rows: By `row`, filled up with inf; shape (columns, tickets).
 
@@ -72,14 +75,11 @@ class RegionTable:
         at: Floats = np.full(len(enqueued_at), -math.inf)
         if not self.says_something:
             return at
-        known = [self.row(ticket) for ticket in seated]
         if len(rows) < self.columns:
             # Those who are seated name places that nobody who waits has named.
             rows = np.vstack([rows, np.full((self.columns - len(rows), rows.shape[1]), math.inf)])
-        if self._is_full:
-            return at
-        worst = np.array([each + [math.inf] * (self.columns - len(each)) for each in known])
-        younger = np.maximum(enqueued_at, max([ticket.enqueued_at for ticket in seated]))
+        worst = np.array([each + [math.inf] * (self.columns - len(each)) for each in seated])
+        younger = np.maximum(enqueued_at, youngest)
         for each in self._limits:
             columns = [c for (name, _), c in self._places.items() if name == each.attribute]
             ways = np.maximum(rows[columns], worst[:, columns].max(axis=0)[:, None])

@@ -20,6 +20,7 @@ from evenmatch.engine.replacements import (
     GO_ON,
     LOOK_AGAIN,
     Found,
+    Stayers,
     Vacancy,
     find_replacements,
     may_help,
@@ -62,6 +63,8 @@ class Repairs:
         self._seen: dict[str, frozenset[str]] = {}
         # When the next look at all who wait is due, had they all kept `LOOK_GAP` apart.
         self._turn_at = -math.inf
+        # Those who stay in each, as columns.
+        self._stayers: dict[str, tuple[tuple[Ticket, ...], Stayers]] = {}
         # Who left last, so that those like them are looked at first.
         self._left: dict[str, tuple[Ticket, ...]] = {}
         # How many offers were made: whose turn comes next follows from it.
@@ -165,6 +168,7 @@ class Repairs:
         self._open.pop(match_id, None)
         self._seen.pop(match_id, None)
         self._left.pop(match_id, None)
+        self._stayers.pop(match_id, None)
         self._look_at.pop(match_id, None)
         self._looked_at.pop(match_id, None)
         self._judged_by.pop(match_id, None)
@@ -186,7 +190,7 @@ class Repairs:
                 continue
             self._offers += 1
             among = [pool.tickets[key] for key in fresh if key in pool.tickets]
-            if self._vacancy(proposal).free > 1 and self._may_any_help(proposal, pool, among):
+            if _free(proposal) > 1 and self._may_any_help(proposal, pool, among):
                 # It may take somebody who waits already to fill the other seats.
                 if rested <= now and self._may_look():
                     self._seek_among_all(proposal, pool)
@@ -218,8 +222,8 @@ class Repairs:
         group = tables.players.get(proposal.queue.group, {})
         # Who has left may have queued again.
         barred = {group[player] for player in proposal.left if player in group}
-        vacancy = self._vacancy(proposal)
         try:
+            vacancy = self._vacancy(proposal, pool)
             sought = find_replacements(pool, vacancy, among, now, barred, seen)
         except Exception as error:  # noqa: BLE001 - see _give_up_on
             self._give_up_on(proposal, pool, error)
@@ -236,8 +240,9 @@ class Repairs:
 
     def _may_any_help(self, proposal: Proposal, pool: Pool, among: Iterable[Ticket]) -> bool:
         """Return whether one of some newcomers may take one of the free seats."""
-        vacancy, now = self._vacancy(proposal), self._house.now
+        now = self._house.now
         try:
+            vacancy = self._vacancy(proposal, pool)
             return any(may_help(pool, vacancy, each, now) for each in among)
         except Exception as error:  # noqa: BLE001 - see _give_up_on
             self._give_up_on(proposal, pool, error)
@@ -246,7 +251,7 @@ class Repairs:
     def _alone(self, proposal: Proposal, pool: Pool) -> Found | None:
         """Return the match that those who stay make alone, if they make one."""
         try:
-            return without_them(pool, self._vacancy(proposal), self._house.now)
+            return without_them(pool, self._vacancy(proposal, pool), self._house.now)
         except Exception as error:  # noqa: BLE001 - see _give_up_on
             pool.fail(f"the repair of match {proposal.match.id}", error)
             return None
@@ -291,13 +296,24 @@ class Repairs:
             self._look_at[match.id] = at
             self._looks.add((at, proposal.made, 0, match.id, match.queue))
 
-    def _vacancy(self, proposal: Proposal) -> Vacancy:
+    def _vacancy(self, proposal: Proposal, pool: Pool) -> Vacancy:
         waiting, seats = self._house.tables.waiting, proposal.open
         assert seats is not None
+        seated = tuple([waiting[ticket_id].ticket for ticket_id in proposal.tickets])
+        stayers = None
+        if seated:
+            known = self._stayers.get(proposal.match.id)
+            # Tickets compare by identity first, so this is quick where nobody has changed.
+            if known is not None and known[0] == seated and known[1].pool is pool:
+                stayers = known[1]
+            else:
+                stayers = Stayers(pool, seated)
+                self._stayers[proposal.match.id] = seated, stayers
         return Vacancy(
-            tuple([waiting[ticket_id].ticket for ticket_id in proposal.tickets]),
+            seated,
+            stayers,
             self._left.get(proposal.match.id, ()),
-            sum(seats.free),
+            _free(proposal),
             proposal.match.bots,
             None if proposal.quality is None else seats.quality_floor,
             proposal.quality,
@@ -322,3 +338,8 @@ class Repairs:
             house.leave(ticket_id, queues)
         house.watch_proposal(house.tables.proposals[old.id])
         self._conclude(old.id)
+
+
+def _free(proposal: Proposal) -> int:
+    assert proposal.open is not None
+    return sum(proposal.open.free)

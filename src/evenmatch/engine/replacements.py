@@ -44,11 +44,40 @@ Found = tuple[list[Ticket], Seating]
 """All tickets of the match by age, and their division."""
 
 
+class Stayers:
+    """Those who stay in a match, as columns: made once for all looks of a repair.
+
+    Args:
+        pool: The queue's pool.
+        tickets: They.
+    """
+
+    def __init__(self, pool: Pool, tickets: Sequence[Ticket]) -> None:
+        columns, seats = pool.columns, pool.columns.seats
+        self.pool = pool
+        self.pairs: Floats = np.array([pool.pairs.row(ticket) for ticket in tickets]).T
+        self.extents = pool.least.joined(np.array([pool.least.row(ticket) for ticket in tickets]).T)
+        self.regions = [columns.regions.row(ticket) for ticket in tickets]
+        self.youngest = max([ticket.enqueued_at for ticket in tickets])
+        first, *others = [seats.kind_of(ticket) for ticket in tickets]
+        self._taken = seats.start(first)
+        for kind in others:
+            self._taken = seats.after(self._taken, kind)
+
+    def leave_seats(self, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which tickets find seats beside them, by their sizes, sides and roles."""
+        seats = self.pool.columns.seats
+        found, which = np.unique(kinds, return_inverse=True)
+        fits = [bool(self._taken and seats.after(self._taken, kind)) for kind in found.tolist()]
+        return np.array(fits, dtype=np.bool_)[which]
+
+
 class Vacancy(msgspec.Struct, frozen=True, gc=False):
     """Free seats of a match.
 
     Args:
         seated: The tickets that stay.
+        stayers: The same as columns; None if there is none.
         left: Those who left.
         free: Free seats.
         bots: Seats that computer players fill.
@@ -57,6 +86,7 @@ class Vacancy(msgspec.Struct, frozen=True, gc=False):
     """
 
     seated: tuple[Ticket, ...]
+    stayers: Stayers | None
     left: tuple[Ticket, ...]
     free: int
     bots: int = 0
@@ -144,19 +174,21 @@ def _early(pool: Pool, vacancy: Vacancy, among: Columns, barred: Collection[str]
 
     It is never later than the truth, and inf where the match would be worth less than it may be.
     """
-    seated = vacancy.seated
-    if seated:
-        others = np.array([pool.pairs.row(ticket) for ticket in seated]).T
-        pairs = pool.pairs.ready_at(among.pairs[:, :, None], others[:, None, :])
-        early: Floats = pairs.max(axis=1)
-        regions = pool.columns.regions.ready_at(seated, among.pairs[0], among.regions)
+    stayers = vacancy.stayers
+    if stayers is None:
+        early: Floats = among.pairs[0].copy()
+    else:
+        pairs: Floats = pool.pairs.ready_at(among.pairs[:, :, None], stayers.pairs[:, None, :])
+        early = pairs.max(axis=1)
+        regions = pool.columns.regions.ready_at(
+            stayers.regions, stayers.youngest, among.pairs[0], among.regions
+        )
         np.maximum(early, regions, out=early)
         if vacancy.quality_min is not None:
-            stay = pool.least.joined(np.array([pool.least.row(ticket) for ticket in seated]).T)
-            quality = pool.least.of(stay[:, None], among.extents)[1]
+            quality = pool.least.of(stayers.extents[:, None], among.extents)[1]
             early[quality < vacancy.quality_min] = math.inf
-    else:
-        early = among.pairs[0].copy()
+        if not vacancy.bots:
+            early[~stayers.leave_seats(among.kinds)] = math.inf
     early[among.sizes > vacancy.free] = math.inf
     if barred or pool.held or pool.delayed:
         kept = [t.id in barred or pool.is_kept(t.id) for t in among.tickets]

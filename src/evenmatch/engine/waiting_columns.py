@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.cost.completion import Seats, seats_of
 from evenmatch.cost.least_cost import LeastCost
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.pair_table import PairTable
@@ -27,6 +28,8 @@ LOOK_AT_MOST = 1_000
 """Waiting tickets that are looked at, longest waiting first."""
 FEW = 64
 """Rows that there is room for at first; the room doubles when it is full."""
+KINDS_MOST = 4_096
+"""Kinds that are remembered when rows move together; beyond it they are numbered anew."""
 
 
 class Columns(msgspec.Struct, frozen=True, gc=False):
@@ -41,6 +44,7 @@ class Columns(msgspec.Struct, frozen=True, gc=False):
         regions: The worst latency to each place, by `RegionTable.row`.
         sizes: Players.
         roles: Roles that some player of the ticket takes, as bits; all where no role is listed.
+        kinds: Which seats the ticket may take: its number in `WaitingColumns.seats`.
     """
 
     tickets: Sequence[Ticket]
@@ -50,6 +54,7 @@ class Columns(msgspec.Struct, frozen=True, gc=False):
     regions: Floats
     sizes: NDArray[np.int64]
     roles: NDArray[np.int64]
+    kinds: NDArray[np.int64]
 
 
 class WaitingColumns:
@@ -65,10 +70,14 @@ class WaitingColumns:
         self._pairs, self._least = pairs, least
         self.regions = RegionTable(objective.rules)
         self.compared = _compared(objective.queue)
-        self._roles: Roles = objective.queue.format.roles
+        form = objective.queue.format
+        self._roles: Roles = form.roles
+        self.seats: Seats = seats_of(
+            objective.queue, frozenset(form.sides).difference(form.insisted)
+        )
         self._rows: dict[str, int] = {}
         self._held: list[Ticket] = []
-        ends = np.cumsum([pairs.columns, least.columns, len(self.compared), 1, 1])
+        ends = np.cumsum([pairs.columns, least.columns, len(self.compared), 1, 1, 1])
         self._parts = tuple(int(end) for end in ends)
         self._numbers: Floats = np.empty((0, self._parts[-1]))
         self._places: Floats = np.empty((0, 0))
@@ -107,7 +116,7 @@ class WaitingColumns:
         rows = [self._row(ticket) for ticket in tickets]
         found = self._numbers[rows].T
         places = self._places[rows].T
-        first, second, third, fourth, _ = self._parts
+        first, second, third, fourth, fifth, _ = self._parts
         return Columns(
             tickets,
             found[:first],
@@ -116,6 +125,7 @@ class WaitingColumns:
             places,
             found[third].astype(np.int64),
             found[fourth].astype(np.int64),
+            found[fifth].astype(np.int64),
         )
 
     def means(self, tickets: Collection[Ticket]) -> list[float]:
@@ -143,7 +153,8 @@ class WaitingColumns:
         for player in ticket.players:
             roles |= mask_of(player, self._roles)
         pairs, extents = self._pairs.row(ticket), self._least.row(ticket)
-        self._numbers[row] = (*pairs, *extents, *values, ticket.size, roles)
+        kind = self.seats.kind_of(ticket)
+        self._numbers[row] = (*pairs, *extents, *values, ticket.size, roles, kind)
         self._places[row] = math.inf
         self._places[row, : len(regions)] = regions
 
@@ -168,6 +179,10 @@ class WaitingColumns:
         self._places[: len(stay)] = self._places[stay]
         self._held = [self._held[row] for row in stay]
         self._rows = {ticket.id: row for row, ticket in enumerate(self._held)}
+        if len(self.seats.sizes) > KINDS_MOST:
+            self.seats.forget()
+            for row, ticket in enumerate(self._held):
+                self._numbers[row, -1] = self.seats.kind_of(ticket)
 
 
 def _compared(queue: Queue) -> tuple[str, ...]:

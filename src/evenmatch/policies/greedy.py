@@ -37,7 +37,7 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         evaluations_max: The most that one call does. To look at a ticket, or at the seats that a
             party may take, is one evaluation; to ask all rules about two tickets 8; to judge a
             group 15 for each player, or 3 for each two where rules compare teams. Passes over
-            columns count by their size. The default takes 5 to 10 ms.
+            columns count by their size. The default takes 2 to 5 ms.
 
     Complexity:
         O(kinds x k) for each newcomer without rules, where tickets of a kind (size, side and
@@ -52,8 +52,10 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
 
         A ticket that leaves, or comes back, costs what a newcomer does. Timers that rest on a
         ticket that has left are found anew only when they come first. What is beyond
-        `evaluations_max`, such as a crowd that enters at one instant, goes on at the next turn:
-        longest waiting first, and at the next instant of the grid of 2^-20 s after a wake-up.
+        `evaluations_max`, such as a crowd that enters at one instant, goes on `turns.PAUSE` later,
+        longest waiting first. Where all have to meet at one place, a newcomer that completes no
+        match now waits for the dear search for the instant at which it will; such searches keep to
+        `turns.TURNS_A_SECOND` calls a second, so that a crowd never fills a server's time.
     """
 
     fills = False

@@ -33,6 +33,13 @@ def party(chance: random.Random, name: str, places: str, least: int, worst: int)
     return Ticket(name, 1, chance.random() * 20.0, players, ("main",))
 
 
+def ready_at(table: RegionTable, seated: list[Ticket], others: list[Ticket]) -> np.ndarray:
+    rows = [table.row(ticket) for ticket in seated]
+    youngest = max(ticket.enqueued_at for ticket in seated)
+    entered = np.array([each.enqueued_at for each in others])
+    return table.ready_at(rows, youngest, entered, columns_of(table, others))
+
+
 def columns_of(table: RegionTable, tickets: list[Ticket]) -> np.ndarray:
     rows = [table.row(ticket) for ticket in tickets]
     return np.array([row + [math.inf] * (table.columns - len(row)) for row in rows]).T
@@ -48,8 +55,7 @@ def test_says_no_later_than_the_rules_and_no_earlier_than_its_best_region(
     table = RegionTable(rules)
     seated = [party(chance, f"s{n}", "abcd", 4, 90) for n in range(2)]
     others = [party(chance, f"w{n}", "abcde", 1, 200) for n in range(30)]
-    entered = np.array([each.enqueued_at for each in others])
-    early = table.ready_at(seated, entered, columns_of(table, others))
+    early = ready_at(table, seated, others)
 
     assert len(set(early.tolist())) > 1 or rule is not WIDER
     for ticket, at in zip(others, early.tolist(), strict=True):
@@ -64,11 +70,11 @@ def test_says_nothing_of_other_rules_and_where_places_are_too_many() -> None:
     alone = Ticket("a", 1, 0.0, (Player("a", attributes={"latency": {"eu": 500.0}}),), ("main",))
     apart = RegionTable(Rules(Queue("main", FORM, (), (Rule("latency", "latency", 80.0),))))
     assert not apart.says_something
-    assert apart.ready_at([alone], np.zeros(1), columns_of(apart, [alone])) == [-math.inf]
+    assert ready_at(apart, [alone], [alone]) == [-math.inf]
 
     table = RegionTable(Rules(Queue("main", FORM, (), (STRICT,))))
-    assert table.ready_at([alone], np.zeros(1), columns_of(table, [alone])) == [math.inf]
+    assert ready_at(table, [alone], [alone]) == [math.inf]
     many = {f"p{n}": 10.0 for n in range(COLUMNS_MOST)}
     table.row(Ticket("b", 2, 0.0, (Player("b", attributes={"latency": many}),), ("main",)))
     assert not table.says_something
-    assert table.ready_at([alone], np.zeros(1), columns_of(table, [alone])) == [-math.inf]
+    assert ready_at(table, [alone], [alone]) == [-math.inf]

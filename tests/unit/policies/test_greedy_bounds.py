@@ -13,6 +13,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision
 from evenmatch.policies.greedy import EVALUATIONS_MAX, Greedy, GreedyMatcher
 from evenmatch.policies.parts.timers import Timers
+from evenmatch.policies.parts.turns import PAUSE
 from tests.heroes import QUEUE, heroes
 
 MANY = 2_000
@@ -135,17 +136,17 @@ def test_burst_goes_on_turn_by_turn_and_leaves_no_legal_match() -> None:
         watched.call(watched.matcher.enter, ticket, 0.0)
 
     watched.decide(0.0, False)
-    assert watched.wake_at == 0.0
-    assert not watched.matcher.decide(0.0, False).matches
-    watched.decide(0.0, True)
-    assert watched.wake_at == 2.0**-20
-    watched.advance(0.01)
+    assert watched.wake_at == PAUSE
+    assert not watched.matcher.decide(0.0, True).matches
+    watched.decide(PAUSE, True)
+    assert watched.wake_at == 2 * PAUSE
+    watched.advance(60.0)
 
     assert watched.most <= EVALUATIONS_MAX
     assert len(watched.matched) > 350
     left = [each for each in tickets if each.id not in watched.matched]
     again = Watched()
-    again.play(left, until=0.01)
+    again.play(left, until=60.0)
     assert again.matched == []
 
 

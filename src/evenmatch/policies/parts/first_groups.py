@@ -84,6 +84,8 @@ class GreedyMatcher(NoJobs):
         # Tickets that came back: their own timers stand for groups with younger ones, too.
         self._returned: dict[int, None] = {}
         self._returns = self._leavers = 0
+        # Tickets that complete no match now, whose timer is to be found when there is time for it.
+        self._unsought: dict[int, None] = {}
         # When searches that gave up are made again, as a number of leavers.
         self._doubts: list[tuple[int, int]] = []
         self._doubtful: dict[int, int] = {}
@@ -130,9 +132,9 @@ class GreedyMatcher(NoJobs):
         # A search that had given up may find what is legal already.
         while is_done and (self._has_doubts() or self._timers.next() < until):
             is_done = self._work(now, fired, groups)
-        wake_at = now if self._due else self._timers.next()
-        wake_at = self._turns.end(wake_at, is_done, now, fired)
-        return Decision(tuple(groups), wake_at)
+        can_wait = not self._due and self._timers.next() >= until
+        resume_at = self._turns.end(is_done, can_wait)
+        return Decision(tuple(groups), self._timers.next() if is_done else resume_at)
 
     def accepts(self, tickets: Sequence[Ticket], now: float) -> bool:
         """Return whether a policy takes a legal group."""
@@ -192,7 +194,7 @@ class GreedyMatcher(NoJobs):
         if owner not in self._pool:
             del self._owners[heapq.heappop(due).owner]
             return True
-        if not self._is_settled(owner) and not self._settle(owner):
+        if not self._is_settled(owner) and not self._look(owner, now, fired):
             return False
         if not self._timers.is_due(owner, now, fired):
             del self._owners[heapq.heappop(due).owner]
@@ -264,16 +266,48 @@ class GreedyMatcher(NoJobs):
             self._first[ticket.sequence] = None, self._returns
             return found
         end = len(self._table) if is_back else self._table.place(ticket)
-        if not is_back and self._soonest.has_places:
-            # Those who wait longest come before those who suit one place.
-            limit, half = Limit(ticket.enqueued_at), effort.total // 2
-            effort.total -= half
-            found = yield from self._soonest.by(ticket, end, limit, effort)
-            effort.total += half
-            if found is not None:
-                self._first[ticket.sequence] = limit, self._returns
-                return found
         return (yield from self._soonest.soonest(ticket, end, effort))
+
+    def _look(self, sequence: int, now: float, fired: bool) -> bool:
+        """Find the group that a ticket completes now; return whether this turn sufficed.
+
+        Where all have to meet at one place, who completes none now waits for the dear search for
+        the soonest one. Elsewhere that search is this one, too.
+        """
+        if not self._soonest.has_places or sequence in self._returned:
+            return self._settle(sequence)
+        ticket = self._pool[sequence]
+        limit = Limit(now, fired or now == ticket.enqueued_at)
+        key = ("look", sequence)
+        is_over, group = self._turns.run(key, lambda effort: self._find_now(ticket, limit, effort))
+        if not is_over:
+            return False
+        if group is None:
+            self._groups.pop(sequence, None)
+            self._timers.put(sequence, math.inf, (), ticket.enqueued_at)
+            self._unsought[sequence] = None
+        else:
+            self._set_timer(ticket, group)
+            self._first[sequence] = limit, self._returns
+        return True
+
+    def _find_now(self, ticket: Ticket, limit: Limit, effort: Effort) -> Search:
+        """Return the first group in order that a ticket completes with older ones by a limit."""
+        effort.spend(1)
+        if self._players < self._k:
+            return None
+        effort.total //= 2
+        return (yield from self._soonest.by(ticket, self._table.place(ticket), limit, effort))
+
+    def _seek(self) -> bool:
+        """Find the timers of those who complete no match now; return whether this turn sufficed."""
+        while self._unsought:
+            if not self._turns.may_search:
+                return False
+            sequence = next(iter(self._unsought))
+            if not self._settle(sequence):
+                return False
+        return True
 
     def _settle(self, sequence: int) -> bool:
         """Find a ticket's timer anew; return whether this turn sufficed."""
@@ -282,12 +316,8 @@ class GreedyMatcher(NoJobs):
         is_over, group = turns.run(("find", sequence), lambda effort: self._find(ticket, effort))
         if not is_over:
             return False
-        members = () if group is None else tuple([each.sequence for each in group.tickets])
-        self._groups[sequence] = members
-        at, born = math.inf, ticket.enqueued_at
-        if group is not None:
-            at, born = group.ready_at, max(born, group.tickets[-1].enqueued_at)
-        self._timers.put(sequence, at, (), born)
+        self._unsought.pop(sequence, None)
+        at, born = self._set_timer(ticket, group)
         if turns.gave_up and at > born:
             looked_at = min(len(self._pool), CONSIDERED_MAX)
             again = self._leavers + max(1, looked_at // LEAVERS_SHARE)
@@ -295,18 +325,31 @@ class GreedyMatcher(NoJobs):
             heapq.heappush(self._doubts, (again, sequence))
         return True
 
+    def _set_timer(self, ticket: Ticket, group: Group | None) -> tuple[float, float]:
+        """Set a ticket's timer; return its instant, and when all of the group had come."""
+        at, born = math.inf, ticket.enqueued_at
+        members: tuple[int, ...] = ()
+        if group is not None:
+            at, born = group.ready_at, max(born, group.tickets[-1].enqueued_at)
+            members = tuple([each.sequence for each in group.tickets])
+        self._groups[ticket.sequence] = members
+        self._timers.put(ticket.sequence, at, (), born)
+        return at, born
+
     def _find_first_timer(self) -> bool:
         """Find timers anew until the first one is right; return whether this turn sufficed."""
         while (first := self._timers.first()) is not None:
             if self._is_settled(first[1]):
                 return True
-            if not self._settle(first[1]):
+            if not self._turns.may_search or not self._settle(first[1]):
                 return False
         return True
 
     def _work(self, now: float, fired: bool, groups: list[Grouping]) -> bool:
         """Do what there is to do; return whether this turn sufficed."""
-        return self._doubt() and self._play(now, fired, groups) and self._find_first_timer()
+        if not (self._doubt() and self._play(now, fired, groups)):
+            return False
+        return self._seek() and self._find_first_timer()
 
     def _has_doubts(self) -> bool:
         return bool(self._doubts) and self._doubts[0][0] <= self._leavers
@@ -321,8 +364,7 @@ class GreedyMatcher(NoJobs):
             if self._doubtful.get(sequence) == again:
                 del self._doubtful[sequence]
                 self._groups.pop(sequence, None)
-                born = self._pool[sequence].enqueued_at
-                self._timers.put(sequence, born, (), born)
+                self._unsought[sequence] = None
         return True
 
     def _is_settled(self, sequence: int) -> bool:
@@ -385,7 +427,13 @@ class GreedyMatcher(NoJobs):
         if not self._pool:
             self._seats.forget()
             self._soonest.use(self._seats)
-        for known in (self._groups, self._first, self._returned, self._doubtful):
+        for known in (
+            self._groups,
+            self._first,
+            self._returned,
+            self._doubtful,
+            self._unsought,
+        ):
             known.pop(sequence, None)
         self._timers.drop(sequence)
         self._players -= ticket.size

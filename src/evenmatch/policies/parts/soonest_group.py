@@ -24,7 +24,7 @@ from evenmatch.policies.parts.group_search import (
 )
 from evenmatch.policies.parts.waiting_table import CELLS_A_STEP, NOBODY, WaitingTable
 
-CONSIDERED_MAX = 192
+CONSIDERED_MAX = 96
 """Tickets among which members are chosen, the soonest; and more while they fill no match."""
 QUOTA = 4
 """Of tickets of one kind, so many times as many are considered as fit into a match."""
@@ -243,32 +243,22 @@ class SoonestGroup:
             there = there[np.argsort(at[there], kind="stable")]
         else:
             # Those who are best off at a place are those whom it suits to meet there.
-            there = there[np.lexsort((self._table.rows(there.tolist())[1][place], at[there]))]
-        sizes = self._seats.sizes
-        kinds = around.kinds[there].tolist()
-        effort.spend(1 + len(kinds) // ORDERED_A_STEP)
-        counts = [0] * len(sizes)
-        chosen: list[int] = []
-        line: list[int] = []
-        needed: int | None = None
-        step = 2 * self._k
-        for number, kind in enumerate(kinds):
-            counts[kind] += 1
-            if counts[kind] * sizes[kind] > QUOTA * self._k:
-                continue
-            chosen.append(number)
-            line.append(kind)
-            if len(line) >= step or number == len(kinds) - 1:
-                step *= 2
-                needed = self._needed(around, line, effort) if needed is None else needed
-                if needed is not None and len(line) >= CONSIDERED_MAX:
-                    break
-        if needed is None:
-            needed = self._needed(around, line, effort)
+            there = there[np.lexsort((self._table.column(1, place)[there], at[there]))]
+        effort.spend(1 + len(there) // ORDERED_A_STEP)
+        sizes = np.array(self._seats.sizes)
+        kinds = around.kinds[there]
+        chosen = np.flatnonzero(_ranks(kinds) * sizes[kinds] <= QUOTA * self._k)
+        line = kinds[chosen].tolist()
+        needed, count = None, CONSIDERED_MAX
+        while True:
+            needed = self._needed(around, line[:count], effort)
+            if needed is not None or count >= len(line):
+                break
+            count *= 2
         if needed is None:
             return None, []
         early = float(at[there[chosen[needed - 1]]]) if needed else around.anchor.enqueued_at
-        return early, there[chosen].tolist()
+        return early, there[chosen[:count]].tolist()
 
     def _needed(self, around: _Around, line: Sequence[int], effort: Effort) -> int | None:
         before = self._seats.steps
@@ -318,3 +308,15 @@ class _Around:
         places = [int(place) for place in known[np.argsort(own[known], kind="stable")]]
         # Waiting may lift a rule on words, and then they need none in common.
         return [*places, None] if first.unknown < math.inf else places
+
+
+def _ranks(kinds: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return for each which of its kind it is, counted from 1."""
+    order = np.argsort(kinds, kind="stable")
+    arranged = kinds[order]
+    places = np.arange(len(kinds))
+    is_first = np.ones(len(kinds), dtype=np.bool_)
+    is_first[1:] = arranged[1:] != arranged[:-1]
+    ranks = np.empty(len(kinds), dtype=np.intp)
+    ranks[order] = places - np.maximum.accumulate(np.where(is_first, places, 0)) + 1
+    return ranks

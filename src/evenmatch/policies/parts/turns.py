@@ -1,8 +1,8 @@
 """Work in turns: a call does so much, and what is left goes on at the next turn.
 
-A search is a generator that yields when this turn's effort is used up. The turn after an input is
-the wake-up of the same instant, the one after a wake-up comes at the next instant of the time grid.
-Until then nothing goes on, however often the matcher is asked, unless somebody enters or leaves.
+A search is a generator that yields when this turn's effort is used up. What cannot wait goes on
+`PAUSE` later, so that a server's loop has time for all else between two turns. What can wait is
+done only while all that was done keeps to a number of evaluations a second of engine time.
 """
 
 from __future__ import annotations
@@ -10,8 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 
-from evenmatch.cost.expansion import TICKS
+from evenmatch.cost.expansion import round_up
 from evenmatch.policies.parts.group_search import Effort, Group, Search
+
+PAUSE = 2.0**-6
+"""Seconds of engine time between two turns, on the time grid: a few times what a turn takes."""
+TURNS_A_SECOND = 20
+"""What may be done a second in the long run, in calls that do as much as one call may."""
+SAVED_SECONDS = 0.125
+"""Seconds for which a matcher that did less may save up."""
 
 
 class Turns:
@@ -30,6 +37,10 @@ class Turns:
         self._effort = Effort(0, 0, 0)
         self._resume_at = -math.inf
         self._has_news = True
+        # When there is time again for what can wait, and what was noted before.
+        self._free_at = -math.inf
+        self._noted = 0
+        self._now = -math.inf
         self.left = 0
         self.evaluations = 0
 
@@ -51,19 +62,29 @@ class Turns:
         resume_at = self._resume_at
         if not self._has_news and (now < resume_at or (now == resume_at and not fired)):
             return resume_at
-        self._has_news, self._resume_at, self.left = False, -math.inf, self._most
+        self._has_news, self._now, self.left = False, now, self._most
         return None
 
-    def end(self, wake_at: float, is_done: bool, now: float, fired: bool) -> float:
-        """Return when to be asked again, after a turn whose next instant would be `wake_at`."""
+    @property
+    def may_search(self) -> bool:
+        """Return whether there is time in this turn for a whole search that can wait."""
+        return self._freed_at() <= self._now and self.left >= self._total
+
+    def end(self, is_done: bool, can_wait: bool) -> float:
+        """Return when to go on after a turn; inf if nothing is left."""
+        self._free_at, self._noted = self._freed_at(), self.evaluations
+        self._resume_at = -math.inf
         if is_done:
-            return wake_at
-        if wake_at <= now:
-            wake_at = math.nextafter(now, math.inf) if fired else now
-            if fired:
-                wake_at = max(wake_at, now + 1.0 / TICKS)
-        self._resume_at = wake_at
-        return wake_at
+            return math.inf
+        self._resume_at = self._now + PAUSE
+        if can_wait:
+            self._resume_at = max(self._resume_at, round_up(self._free_at))
+        return self._resume_at
+
+    def _freed_at(self) -> float:
+        """Return when there is time for what can wait, after all that was done so far."""
+        seconds = (self.evaluations - self._noted) / (self._most * TURNS_A_SECOND)
+        return max(self._free_at, self._now - SAVED_SECONDS) + seconds
 
     def run(self, key: Hashable, make: Callable[[Effort], Search]) -> tuple[bool, Group | None]:
         """Begin a search or go on with it; return whether it is over, and what it has found.

@@ -91,6 +91,11 @@ class WaitingTable:
         """Return the rows of some places; each block has shape (numbers, places)."""
         return [block[:, places] for block in self._blocks]
 
+    def column(self, block: int, number: int) -> Floats:
+        """Return one number of a block for all places."""
+        values: Floats = self._blocks[block][number]
+        return values
+
     def weights(self, places: list[int]) -> list[Floats]:
         """Return what places to meet cost the tickets; [] where no rule asks for one."""
         return [own for place in places if (own := self._weights[place]) is not None]
