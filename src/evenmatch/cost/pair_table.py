@@ -39,17 +39,22 @@ class PairTable:
 
     def __init__(self, rules: Rules) -> None:
         self._told = [_Told(each, rules) for each in rules.known if _is_told(each, rules)]
-        silent = [each for each in rules.known if _says_nothing(each, rules)]
+        told = [each for each in rules.known if _is_told(each, rules) or _says_nothing(each, rules)]
+        self._untold = [each for each in rules.known if each not in told]
         # Sides bind two tickets only in a duel.
-        sides_count = bool(rules.sides) and rules.queue.format.is_duel
-        self._is_whole = len(self._told) + len(silent) == len(rules.known) and not sides_count
+        self._sides_count = bool(rules.sides) and rules.queue.format.is_duel
         self.columns = 1 + 2 * len(self._told)
         self.nobody = (-math.inf, *[value for each in self._told for value in each.nobody])
 
     @property
     def is_exact(self) -> bool:
         """Return whether columns have told all there is to tell of the tickets seen so far."""
-        return self._is_whole and all(each.is_exact for each in self._told)
+        return self.is_exact_beside(())
+
+    def is_exact_beside(self, told: Sequence[Limit]) -> bool:
+        """Return the same where something else tells what some rules say."""
+        is_whole = not self._sides_count and all(each in told for each in self._untold)
+        return is_whole and all(each.is_exact for each in self._told)
 
     def row(self, ticket: Ticket) -> tuple[float, ...]:
         """Return what is compared of a ticket: its age, then two numbers for each rule."""

@@ -29,7 +29,8 @@ class RegionTable:
     """
 
     def __init__(self, rules: Rules) -> None:
-        self._limits = [_Told(each) for each in rules.known if _is_told(each, rules)]
+        self._rules = [each for each in rules.known if _is_told(each, rules)]
+        self._limits = [_Told(each) for each in self._rules]
         self._places: dict[tuple[str, str], int] = {}
         self._is_full = False
 
@@ -42,6 +43,11 @@ class RegionTable:
     def says_something(self) -> bool:
         """Return whether there is such a rule, and the tickets seen so far fit into the columns."""
         return bool(self._limits) and not self._is_full
+
+    @property
+    def told(self) -> Sequence[Limit]:
+        """Return the rules of which it tells all."""
+        return self._rules if self.says_something else ()
 
     def row(self, ticket: Ticket) -> list[float]:
         """Return a ticket's worst latency to each place; inf for one that not all of it know."""

@@ -23,7 +23,7 @@ from evenmatch.engine.replacements import (
     Stayers,
     Vacancy,
     find_replacements,
-    may_help,
+    helps_at,
     without_them,
 )
 from evenmatch.engine.rows import Proposal
@@ -189,15 +189,16 @@ class Repairs:
                 self._look_soon(proposal, max(rested, self._turn_at, now))
                 continue
             self._offers += 1
-            among = [pool.tickets[key] for key in fresh if key in pool.tickets]
-            if _free(proposal) > 1 and self._may_any_help(proposal, pool, among):
-                # It may take somebody who waits already to fill the other seats.
-                if rested <= now and self._may_look():
-                    self._seek_among_all(proposal, pool)
-                else:
-                    self._look_soon(proposal, max(rested, self._turn_at))
+            among = pool.columns.of([pool.tickets[key] for key in fresh if key in pool.tickets])
+            if _free(proposal) == 1:
+                self._seek(proposal, pool, among)
+            elif (at := self._helps_at(proposal, pool, among)) > now:
+                self._look_soon(proposal, at)
+            # It may take somebody who waits already to fill the other seats.
+            elif rested <= now and self._may_look():
+                self._seek_among_all(proposal, pool)
             elif match_id in self._open:
-                self._seek(proposal, pool, pool.columns.of(among))
+                self._look_soon(proposal, max(rested, self._turn_at))
 
     def _seek_among_all(self, proposal: Proposal, pool: Pool) -> None:
         """Look for replacements among all who wait, going on where the last look stopped."""
@@ -238,15 +239,14 @@ class Repairs:
         self._look_soon(proposal, again_at)
         return sought.seen
 
-    def _may_any_help(self, proposal: Proposal, pool: Pool, among: Iterable[Ticket]) -> bool:
-        """Return whether one of some newcomers may take one of the free seats."""
-        now = self._house.now
+    def _helps_at(self, proposal: Proposal, pool: Pool, among: Columns) -> float:
+        """Return from when on one of some newcomers may take one of the free seats."""
         try:
             vacancy = self._vacancy(proposal, pool)
-            return any(may_help(pool, vacancy, each, now) for each in among)
+            return helps_at(pool, vacancy, among, self._house.now)
         except Exception as error:  # noqa: BLE001 - see _give_up_on
             self._give_up_on(proposal, pool, error)
-            return False
+            return math.inf
 
     def _alone(self, proposal: Proposal, pool: Pool) -> Found | None:
         """Return the match that those who stay make alone, if they make one."""

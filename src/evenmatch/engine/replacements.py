@@ -205,6 +205,9 @@ def _ask(
     most: int,
 ) -> int:
     """Add candidates who may join those who stay until they are enough; return how many asked."""
+    if pool.columns.are_exact:
+        fitting += left[:most]
+        return len(fitting)
     for asked, ticket in enumerate(left):
         if len(fitting) >= most:
             return asked
@@ -240,9 +243,15 @@ def _evaluate(
     return len(fitting)
 
 
-def may_help(pool: Pool, vacancy: Vacancy, ticket: Ticket, now: float) -> bool:
-    """Return whether a ticket may take one of the seats now, with others or alone."""
-    return ticket.size <= vacancy.free and _may_join(pool, vacancy.seated, ticket, now)
+def helps_at(pool: Pool, vacancy: Vacancy, among: Columns, now: float) -> float:
+    """Return from when on one of some tickets may take a seat, with others or alone; inf: never."""
+    early = _early(pool, vacancy, among, ())
+    ready = np.flatnonzero(early <= now).tolist()
+    if pool.columns.are_exact:
+        return now if ready else float(early.min(initial=math.inf))
+    if any(_may_join(pool, vacancy.seated, among.tickets[place], now) for place in ready):
+        return now
+    return _ready_next(pool, vacancy, among, early, now)
 
 
 def without_them(pool: Pool, vacancy: Vacancy, now: float) -> Found | None:
@@ -281,7 +290,7 @@ def _good_at(pool: Pool, seating: Seating | None, vacancy: Vacancy, now: float) 
 
 def _ready_next(pool: Pool, vacancy: Vacancy, among: Columns, early: Floats, now: float) -> float:
     """Return when the next candidate may be in a match with each of those who stay."""
-    if pool.pairs.is_exact:
+    if pool.columns.are_exact:
         return float(np.min(early, where=early > now, initial=math.inf))
     next_at = math.inf
     for asked, place in enumerate(np.argsort(early, kind="stable").tolist()):

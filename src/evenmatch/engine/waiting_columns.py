@@ -83,6 +83,11 @@ class WaitingColumns:
         self._places: Floats = np.empty((0, 0))
         self._last: Columns | None = None
 
+    @property
+    def are_exact(self) -> bool:
+        """Return whether they tell all that rules say of two tickets."""
+        return self._pairs.is_exact_beside(self.regions.told)
+
     def oldest(self, waiting: Mapping[str, Ticket]) -> Columns:
         """Return those who have waited longest, `LOOK_AT_MOST` at most.
 

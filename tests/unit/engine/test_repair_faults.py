@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from evenmatch.cost.rules import Rules
+from evenmatch.cost.pair_table import PairTable
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
 from evenmatch.model.accept import Accept
@@ -11,7 +11,7 @@ from evenmatch.model.events import Dissolved, Event, Expired, Matched, Proposed,
 from evenmatch.model.inputs import Accept as Answer
 from evenmatch.model.inputs import Advance, Configure, Decline, Enqueue, Input
 from evenmatch.model.queue import Queue
-from evenmatch.model.ticket import NewTicket, Player, Ticket
+from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue
 
@@ -127,11 +127,11 @@ class TestErrorInOneRepair:
         hand(engine, Enqueue(1.0, (rated("a", ("one",)), rated("b", ("one",)))))
         hand(engine, Enqueue(1.0, (rated("c", ("one",)),)))
 
-        def broken(self: Rules, first: Ticket, second: Ticket) -> float:
+        def broken(self: PairTable, some: object, others: object) -> None:
             raise TypeError("planted")
 
         with monkeypatch.context() as patch:
-            patch.setattr(Rules, "pair_ready_at", broken)
+            patch.setattr(PairTable, "ready_at", broken)
             events = hand(engine, Decline(2.0, "s0-m1", "s0-1"))
             assert only(events, Dissolved)
             until(engine, 50.0)
@@ -148,11 +148,11 @@ class TestErrorInOneRepair:
         hand(engine, Enqueue(1.0, four), Decline(2.0, "s0-m1", "s0-1"))
         hand(engine, Decline(2.0, "s0-m1", "s0-2"))
 
-        def broken(self: Rules, first: Ticket, second: Ticket) -> float:
+        def broken(self: PairTable, some: object, others: object) -> None:
             raise TypeError("planted")
 
         with monkeypatch.context() as patch:
-            patch.setattr(Rules, "pair_ready_at", broken)
+            patch.setattr(PairTable, "ready_at", broken)
             hand(engine, Enqueue(3.0, (rated("e", ("one",)),)))
             until(engine, 50.0)
 

@@ -265,8 +265,12 @@ class GreedyMatcher(NoJobs):
             found = yield from self._by_age(ticket, others, effort)
             self._first[ticket.sequence] = None, self._returns
             return found
-        end = len(self._table) if is_back else self._table.place(ticket)
-        return (yield from self._soonest.soonest(ticket, end, effort))
+        return (yield from self._soonest.soonest(ticket, self._end(ticket), effort))
+
+    def _end(self, ticket: Ticket) -> int:
+        """Return the place of the table before which those stand whom a ticket's timer is about."""
+        is_back = ticket.sequence in self._returned
+        return len(self._table) if is_back else self._table.place(ticket)
 
     def _look(self, sequence: int, now: float, fired: bool) -> bool:
         """Find the group that a ticket completes now; return whether this turn sufficed.
@@ -274,7 +278,7 @@ class GreedyMatcher(NoJobs):
         Where all have to meet at one place, who completes none now waits for the dear search for
         the soonest one. Elsewhere that search is this one, too.
         """
-        if not self._soonest.has_places or sequence in self._returned:
+        if not self._soonest.has_places:
             return self._settle(sequence)
         ticket = self._pool[sequence]
         limit = Limit(now, fired or now == ticket.enqueued_at)
@@ -297,7 +301,7 @@ class GreedyMatcher(NoJobs):
         if self._players < self._k:
             return None
         effort.total //= 2
-        return (yield from self._soonest.by(ticket, self._table.place(ticket), limit, effort))
+        return (yield from self._soonest.by(ticket, self._end(ticket), limit, effort))
 
     def _seek(self) -> bool:
         """Find the timers of those who complete no match now; return whether this turn sufficed."""
