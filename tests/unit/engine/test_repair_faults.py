@@ -1,8 +1,11 @@
-"""Repairs under another policy than the one that proposed, and errors in them."""
+"""Repairs under another policy than the one that proposed, errors in them, whom they pass over."""
+
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from evenmatch.cost.objective import Objective, Seating
 from evenmatch.cost.pair_table import PairTable
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.snapshot import decode_snapshot, encode_snapshot, restore, take
@@ -10,7 +13,7 @@ from evenmatch.model.accept import Accept
 from evenmatch.model.events import Dissolved, Event, Expired, Matched, Proposed, Repaired
 from evenmatch.model.inputs import Accept as Answer
 from evenmatch.model.inputs import Advance, Configure, Decline, Enqueue, Input
-from evenmatch.model.queue import Queue
+from evenmatch.model.queue import Format, Queue
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue
@@ -161,3 +164,42 @@ class TestErrorInOneRepair:
         hand(engine, Enqueue(60.0, (rated("f", ("two",)), rated("g", ("two",)))))
         made = hand(engine, Answer(61.0, "s0-m2", "s0-6"), Answer(61.0, "s0-m2", "s0-7"))
         assert only(made, Matched)
+
+
+class TestSeats:
+    """A repair looks only at tickets that find seats beside those who stay."""
+
+    ROLES = (("tank", 1), ("support", 1))
+
+    def player(self, name: str, *roles: str) -> NewTicket:
+        return NewTicket((Player(name, roles=roles),))
+
+    def proposed(self) -> Engine:
+        form = Format((2, 2), roles=self.ROLES)
+        engine = engine_of(Queue("main", form, accept=CHECK, policy="greedy"))
+        tanks = tuple([self.player(f"t{n}", "tank") for n in range(50)])
+        supports = (self.player("a", "support"), self.player("b", "support"))
+        assert only(hand(engine, Enqueue(1.0, (*tanks, *supports))), Proposed)
+        return engine
+
+    def test_tanks_are_not_tried_in_the_seat_of_a_support(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        engine = self.proposed()
+        tried: list[int] = []
+        seat = Objective.seat
+
+        def counted(self: Objective, *given: Any) -> Seating | None:
+            tried.append(len(given[0]))
+            return seat(self, *given)
+
+        monkeypatch.setattr(Objective, "seat", counted)
+        assert not only(hand(engine, Decline(2.0, "s0-m1", "s0-51")), Repaired)
+        until(engine, 4.0)
+        assert tried == []
+        assert only(hand(engine, Enqueue(5.0, (self.player("c", "tank", "support"),))), Repaired)
+        assert tried
+
+    def test_another_tank_takes_the_seat_of_a_tank(self) -> None:
+        engine = self.proposed()
+        assert only(hand(engine, Decline(2.0, "s0-m1", "s0-1")), Repaired)

@@ -238,3 +238,18 @@ def test_crowd_of_one_instant_is_taken_up_over_several_calls(
         taken.clear()
         decision = made.decide(decision.wake_at, fired=True)
     assert 0 < most <= EVALUATIONS_MAX < 3 * MANY
+
+
+def test_a_crowd_beside_many_tanks_leaves_most_of_the_time_free() -> None:
+    tanks = [replace(all_tanks(at_once(ticket)), id=f"x{ticket.id}") for ticket in heroes(600)]
+    fresh = [replace(each, sequence=600 + each.sequence) for each in heroes(300, pause=0.02)]
+    watched = Watched()
+    watched.play(tanks, until=5.0)
+    fresh = [replace(each, enqueued_at=each.enqueued_at + 5.0) for each in fresh]
+    before = watched.matcher.evaluations
+
+    watched.play(fresh)
+
+    seconds = fresh[-1].enqueued_at - 5.0
+    assert len(watched.matched) >= 300
+    assert watched.matcher.evaluations - before <= 17 * EVALUATIONS_MAX * seconds
