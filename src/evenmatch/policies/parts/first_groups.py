@@ -301,7 +301,7 @@ class GreedyMatcher(NoJobs):
         if self._players < self._k:
             return None
         effort.total //= 2
-        return (yield from self._soonest.by(ticket, self._end(ticket), limit, effort))
+        return (yield from self._soonest.placed(ticket, self._end(ticket), limit, effort))
 
     def _seek(self) -> bool:
         """Find the timers of those who complete no match now; return whether this turn sufficed."""

@@ -84,6 +84,18 @@ class SoonestGroup:
         at = around.ready_at(effort)
         return (yield from self._among(around, at, None, limit, effort, limit.at))
 
+    def placed(self, anchor: Ticket, end: int, limit: Limit, effort: Effort) -> Search:
+        """Return a group legal by a limit, at the first place that has one; see `by`."""
+        around = self._around(anchor, end, effort)
+        for place in around.places():
+            if effort.left <= 0:
+                yield
+            at = around.ready_at(effort, place)
+            found = yield from self._among(around, at, place, limit, effort, limit.at, by_age=True)
+            if found is not None or effort.total <= 0:
+                return found
+        return None
+
     def soonest(self, anchor: Ticket, end: int, effort: Effort) -> Search:
         """Return the group that is legal soonest; None if none ever is, or none was found.
 
@@ -175,13 +187,16 @@ class SoonestGroup:
         limit: Limit,
         effort: Effort,
         now: float = -math.inf,
+        *,
+        by_age: bool = False,
     ) -> Search:
         """Return the first group of those who may meet the anchor soon enough."""
         if effort.left <= 0:
             yield
         if not self._may_fill(around, limit.allowed(at), effort):
             return None
-        early, places = self._considered(around, at, place, limit, effort)
+        best_at = None if by_age else place
+        early, places = self._considered(around, at, best_at, limit, effort)
         if early is None:
             return None
         is_cut = len(places) < int(limit.allowed(at).sum())
