@@ -186,9 +186,7 @@ class _LastAsked:
 
 
 @lru_cache(maxsize=256)
-def _last_asked(
-    attribute: str, furthest: float, bounds: tuple[float, float] | None
-) -> _LastAsked:
+def _last_asked(attribute: str, furthest: float, bounds: tuple[float, float] | None) -> _LastAsked:
     """Return what comparisons share that choose the same region."""
     del bounds
     return _LastAsked(attribute, furthest)
