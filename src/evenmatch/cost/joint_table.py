@@ -154,7 +154,7 @@ class Places:
         return not self._is_word and len(self._columns) < PLACES_MAX
 
     def weights(self, ticket: Ticket) -> Floats:
-        """Return the sum over a ticket's players of what each place costs; inf where they never play."""
+        """Return the sum over the players of each place's cost; inf where it is closed to one."""
         total: Floats = np.zeros(PLACES_MAX)
         comparison = self._limit.comparison
         if not isinstance(comparison, Latency):
