@@ -72,6 +72,20 @@ MORE: tuple[Queue, ...] = (
         ),
     ),
     Queue(
+        "closing",
+        criteria=(Criterion("latency", "latency", pairs="region"),),
+        rules=(
+            Rule("latency", "latency", 40.0, expand=Expansion(rate=4.0, max=75.0), pairs="region"),
+            Rule("overlap", "words", expand=STEPS),
+        ),
+    ),
+    Queue(
+        "closed",
+        Format((2, 2)),
+        (Criterion("latency", "latency", pairs="region"),),
+        (Rule("latency", "latency", 40.0, expand=Expansion(rate=4.0, max=80.0), pairs="region"),),
+    ),
+    Queue(
         "near",
         Format((3, 3)),
         rules=(

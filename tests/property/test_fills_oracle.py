@@ -42,6 +42,7 @@ MODE = Rule("same", "mode", expand=Expansion(steps=((3.0, 1.0),)))
 APART = Rule("avoid", "blocked")
 BALANCE = Rule("imbalance", "rating", 100.0, expand=Expansion(rate=50.0))
 HOME = Rule("latency", "latency", 80.0, pairs="region", expand=Expansion(rate=10.0))
+CLOSED = Rule("latency", "latency", 70.0, pairs="region", expand=Expansion(rate=4.0, max=90.0))
 PING = Criterion("latency", "latency", pairs="region")
 ROLES = (("tank", 1), ("dps", 1))
 CALM = "periodic:rounds_of=2"
@@ -56,6 +57,8 @@ QUEUES = (
     Queue("main", Format((2, 2), roles=ROLES), (NEAR,), (STEPS, APART)),
     Queue("main", Format((2, 2), ("red", "blue")), (NEAR, RAW), (WIDENS,), wait_price=0.05),
     Queue("main", Format((2, 2)), (PING, NEAR), (HOME, WIDENS)),
+    Queue("main", Format((2, 2)), (PING,), (CLOSED,)),
+    Queue("main", Format((2, 2)), (NEAR,), (CLOSED,)),
     Queue("main", Format((2, 2), players_min=(1, 1)), (NEAR,), (MODE,), 6.0),
 )
 

@@ -85,6 +85,24 @@ def inverse(limit: float, expand: Expansion | None) -> Callable[[float], float]:
     return when
 
 
+def widest(limit: float, expand: Expansion | None) -> float:
+    """Return the largest gap that the limit ever reaches; infinity if it has no end.
+
+    >>> widest(150, None), widest(150, Expansion(rate=2.0, max=500.0))
+    (150, 500.0)
+    >>> widest(150, Expansion(steps=((60, 250.0), (120, 350.0)), max=300.0))
+    300.0
+    """
+    if expand is None:
+        return limit
+    top = math.inf if expand.max is None else expand.max
+    if expand.steps or expand.curve:
+        top = min(top, (expand.steps or expand.curve)[-1][1])
+    elif expand.rate <= 0.0:
+        return limit
+    return max(limit, top)
+
+
 def last_change(expand: Expansion | None, limit: float) -> float:
     """Return the wait after which the limit grows no more; infinity if it always grows."""
     if expand is None:

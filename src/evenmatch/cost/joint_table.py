@@ -79,13 +79,18 @@ class JointTable:
             weights: Of its tickets.
 
         Returns:
-            -inf where columns do not tell which place that is.
+            inf where no place is ever open to all of them, -inf where columns do not tell which
+            place it is.
         """
         total = np.add.reduce([own[: len(weights[0])] for own in weights])
         place = int(total.argmin())
         first, rule = float(total[place]), self.places[0]
+        if not rule.is_weighed:
+            return -math.inf
+        if first == math.inf:
+            return math.inf
         total[place] = math.inf
-        if not rule.is_weighed or not total.min() - first > WEIGHT_SLACK * (1.0 + first):
+        if not total.min() - first > WEIGHT_SLACK * (1.0 + first):
             return -math.inf
         return float(self.ready_at(row, place))
 
@@ -149,7 +154,7 @@ class Places:
         return not self._is_word and len(self._columns) < PLACES_MAX
 
     def weights(self, ticket: Ticket) -> Floats:
-        """Return the sum over a ticket's players of what each place costs; inf where unknown."""
+        """Return the sum over the players of each place's cost; inf where it is closed to one."""
         total: Floats = np.zeros(PLACES_MAX)
         comparison = self._limit.comparison
         if not isinstance(comparison, Latency):

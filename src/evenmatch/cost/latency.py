@@ -7,7 +7,11 @@ Where neither did, it is the way over the best common place: the minimum of a_r 
 common place cannot be joined.
 
 Where games run on dedicated servers (`pairs = "region"`), no ping between players matters: all play
-in one region, and what counts is everybody's latency to that one.
+in one region, and what counts is everybody's latency to that one. It is the one that costs least
+among those in which everybody may ever play: where rules on latencies to regions never widen as far
+as a player's latency to a region, it counts as if the player did not know it. So neither region nor
+cost depends on the instant, and a match that rules allow somewhere is not refused because another
+region would be better for most.
 
 Source:
     Galactron, the ping with enemies: teammates are left out on purpose. Milliseconds count
@@ -24,6 +28,7 @@ from itertools import combinations, repeat
 import numpy as np
 
 from evenmatch.cost.comparison import Assigned, Comparison, Gap, Seats
+from evenmatch.cost.expansion import widest
 from evenmatch.cost.relation import (
     are_surely,
     is_by_team,
@@ -128,7 +133,9 @@ def ping_table(tickets: Sequence[Ticket], attribute: str) -> Floats:
     return pings
 
 
-def joint_region(known: Sequence[Known], weigh: Comparison | None) -> str | None:
+def joint_region(
+    known: Sequence[Known], weigh: Comparison | None, *, furthest: float = math.inf
+) -> str | None:
     """Return the region for all players at once, or None where they have none in common.
 
     Args:
@@ -136,14 +143,17 @@ def joint_region(known: Sequence[Known], weigh: Comparison | None) -> str | None
         weigh: The criterion whose mean cost decides; None: the mean of milliseconds. Of equal
             regions the one with less latency in all, then for the worst off, then the first by
             name is taken.
+        furthest: The largest latency with which anybody ever plays in a region, see `furthest_of`.
 
     Complexity:
         O(k * regions).
     """
     common = set(known[0]).intersection(*known[1:])
-    best = None
+    best, is_bounded = None, furthest < math.inf
     for region in sorted(common):
         ms = [each[region] for each in known]
+        if is_bounded and max(ms) > furthest:
+            continue
         total = math.fsum(weigh.costs_of(ms) if isinstance(weigh, Latency) else ms)
         if best is None or total <= best[0]:
             found = (total, math.fsum(ms), max(ms), region)
@@ -159,26 +169,27 @@ def regions_of(known: Known, people: Collection[str]) -> Known:
 class _LastAsked:
     """The division that was asked about last: a rule and a criterion ask one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, attribute: str, furthest: float) -> None:
+        self._attribute, self._furthest = attribute, furthest
         self._last: tuple[Seats, list[float]] = ((), [])
 
-    def of(self, teams: Seats, attribute: str, weigh: Comparison | None) -> list[float]:
+    def of(self, teams: Seats, weigh: Comparison | None) -> list[float]:
         """Return each player's latency to the joint region; inf where there is none."""
         asked, found = self._last
         if asked is teams and type(teams) is tuple and all(type(t) is tuple for t in teams):
             return found
-        known = regions_known(teams, attribute)
-        region = joint_region(known, weigh)
+        known = regions_known(teams, self._attribute)
+        region = joint_region(known, weigh, furthest=self._furthest)
         found = [math.inf if region is None else each[region] for each in known]
         self._last = teams, found
         return found
 
 
 @lru_cache(maxsize=256)
-def _last_asked(attribute: str, bounds: tuple[float, float] | None) -> _LastAsked:
+def _last_asked(attribute: str, furthest: float, bounds: tuple[float, float] | None) -> _LastAsked:
     """Return what comparisons share that choose the same region."""
-    del attribute, bounds
-    return _LastAsked()
+    del bounds
+    return _LastAsked(attribute, furthest)
 
 
 class Latency(Comparison):
@@ -191,7 +202,10 @@ class Latency(Comparison):
         self.pairs = pairs_within(given, queue.format)
         self.is_by_team = is_by_team(self.pairs)
         self._weigh = self if isinstance(given, Criterion) else region_criterion(queue)
-        self._asked = _last_asked(given.attribute, self._weigh and self._weigh.bounds)
+        self.furthest = furthest_of(queue, given.attribute)
+        self._asked = _last_asked(
+            given.attribute, self.furthest, self._weigh and self._weigh.bounds
+        )
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
@@ -218,7 +232,9 @@ class Latency(Comparison):
         return map(cost_of_ms, ms, repeat(criterion.best), repeat(criterion.worst))
 
     def weight_of(self, ms: float) -> float:
-        """Return what a latency counts where the joint region is chosen."""
+        """Return what a latency counts where the joint region is chosen; inf if it never may be."""
+        if ms > self.furthest:
+            return math.inf
         return ms if self._weigh is None else self._weigh.cost_of(ms)
 
     def cost(self, teams: Seats) -> float:
@@ -258,11 +274,13 @@ class Latency(Comparison):
         """Return the largest ping of two parties that surely count.
 
         Another player may move the joint region, but never to one that suits the two better than
-        their own best.
+        their own best. That is also what a duel would need which no region ever suits.
         """
         form, name = self.queue.format, self.given.attribute
         if form.is_duel:
-            return self.gap(((one,), (two,)))
+            gap = self.gap(((one,), (two,)))
+            if gap < math.inf or self.furthest == math.inf or self.pairs != "region":
+                return gap
         if self.pairs == "region":
             first, second = worst_of(one, name), worst_of(two, name)
             ways = [max(ms, second[place]) for place, ms in first.items() if place in second]
@@ -292,7 +310,7 @@ class Latency(Comparison):
 
     def _to_region(self, teams: Seats) -> list[float]:
         """Return each player's latency to the joint region; inf where there is none."""
-        return self._asked.of(teams, self.given.attribute, self._weigh)
+        return self._asked.of(teams, self._weigh)
 
 
 def regions_known(teams: Seats, attribute: str) -> list[Known]:
@@ -312,6 +330,19 @@ def are_measured(teams: Seats, attribute: str) -> bool:
         two.id in known_of(t, one, attribute) or one.id in known_of(u, two, attribute)
         for (_, t, one), (_, u, two) in related(teams, "all")
     )
+
+
+def furthest_of(queue: Queue, attribute: str) -> float:
+    """Return the largest latency with which the rules of a queue ever let anybody play in a region.
+
+    A rule that one player may accept for all bounds it too: nobody accepts what no wait allows.
+    """
+    limits = [
+        widest(rule.limit, rule.expand)
+        for rule in queue.rules
+        if rule.kind == "latency" and rule.attribute == attribute and pairs_of(rule) == "region"
+    ]
+    return min(limits, default=math.inf)
 
 
 def region_criterion(queue: Queue) -> Latency | None:

@@ -15,12 +15,14 @@ from evenmatch.cost.comparison import Seats
 from evenmatch.cost.hosts import hosts_of
 from evenmatch.cost.latency import (
     are_measured,
+    furthest_of,
     joint_region,
     known_of,
     ping,
     region_criterion,
     regions_known,
 )
+from evenmatch.cost.relation import pairs_of
 from evenmatch.model.queue import Criterion, Queue, Rule
 from evenmatch.model.ticket import Player, Ticket
 
@@ -45,9 +47,11 @@ class Venues:
     def __init__(self, queue: Queue) -> None:
         given: tuple[Criterion | Rule, ...] = (*queue.criteria, *queue.rules)
         self._weigh = region_criterion(queue)
-        self._latency = next((c.attribute for c in given if c.kind == "latency"), None)
-        if self._weigh is not None:
-            self._latency = self._weigh.given.attribute
+        pings = [c for c in given if c.kind == "latency"]
+        joint = [c.attribute for c in pings if pairs_of(c) == "region"]
+        self._latency = next(iter((*joint, *[c.attribute for c in pings])), None)
+        self._is_joint = bool(joint)
+        self._furthest = math.inf if self._latency is None else furthest_of(queue, self._latency)
         self._connect = next((c.attribute for c in given if c.kind == "host_options"), None)
         self.are_none = self._latency is None and self._connect is None
 
@@ -71,7 +75,7 @@ class Venues:
             its players was never measured there.
         """
         name = self._latency
-        if self._weigh is None or name is None:
+        if not self._is_joint or name is None:
             return ticket
         players = []
         for player in ticket.players:
@@ -108,10 +112,10 @@ class Venues:
         """
         if self._latency is None:
             return None, None
-        if self._weigh is None and are_measured(teams, self._latency):
+        if not self._is_joint and are_measured(teams, self._latency):
             return None, None
         known = regions_known(teams, self._latency)
-        region = joint_region(known, self._weigh)
+        region = joint_region(known, self._weigh, furthest=self._furthest)
         if region is None:
             return None, None
         above = iter([each[region] - min(each.values()) for each in known])

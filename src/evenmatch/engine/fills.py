@@ -62,7 +62,8 @@ class Fills:
     def __init__(self, house: House) -> None:
         self._house = house
         self._screens: dict[str, Screen] = {}
-        self._arrived: dict[str, list[str]] = {}
+        # Each once, although whoever is given back by a new match enters again.
+        self._arrived: dict[str, dict[str, None]] = {}
         # What a roster's free seats are worth, as long as it stays what it is.
         self._openings: dict[str, tuple[Roster, Opening | None]] = {}
         # What the present input may still evaluate in each queue that has begun to.
@@ -140,7 +141,7 @@ class Fills:
     def entered(self, ticket_id: str, queue: str) -> None:
         """Note who has entered a queue."""
         if queue in self._screens:
-            self._arrived.setdefault(queue, []).append(ticket_id)
+            self._arrived.setdefault(queue, {})[ticket_id] = None
 
     def before(self, pool: Pool) -> None:
         """Fill the matches that come before new ones."""
@@ -191,9 +192,8 @@ class Fills:
         if (screen := self._screens.get(pool.name)) is None:
             return
         screen.put_off(self._house.now + LOOK_AGAIN)
-        self._arrived[pool.name] = [
-            ticket_id for ticket_id in self._arrived.get(pool.name, ()) if pool.is_kept(ticket_id)
-        ]
+        arrived = self._arrived.get(pool.name, {})
+        self._arrived[pool.name] = dict.fromkeys(each for each in arrived if pool.is_kept(each))
 
     # Filling
 

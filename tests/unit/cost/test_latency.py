@@ -14,6 +14,7 @@ from evenmatch.cost.latency import (
     are_measured,
     cost_of_ms,
     costs_of_ms,
+    furthest_of,
     joint_region,
     ping,
     ping_table,
@@ -59,6 +60,7 @@ def test_measured_ping_counts_before_regions_and_the_larger_of_two() -> None:
     assert ping(one, two, {"b": 50.0}, {"a": 60.0}) == 60.0
 
 
+COST_OF_60 = cost_of_ms(60.0, 25.0, 400.0)
 BOTH, ONE, OTHER, NONE = (True, True), (True, False), (False, True), (False, False)
 
 
@@ -229,12 +231,70 @@ def test_rule_on_a_region_limits_the_largest_latency_to_the_joint_one() -> None:
     ]
     teams = (people[:2], people[2:])
 
-    # eu has the least mean: 60 ms against 70 ms.
+    # eu has the least mean: 60 ms against 70 ms. Where b can never play there, us has 100 ms.
+    wider = Expansion(rate=1.0, max=150.0)
     assert rules(150.0, "region", 2, 1).ready_at(teams) == 0.0
-    assert rules(149.0, "region", 2, 1).ready_at(teams) == math.inf
+    assert rules(100.0, "region", 2, 1, expand=wider).ready_at(teams) == 50.0
+    assert rules(149.0, "region", 2, 1).ready_at(teams) == 0.0
+    assert rules(99.0, "region", 2, 1).ready_at(teams) == math.inf
     # With us, a and b are within 100 ms of it, and somebody else may choose us.
     assert rules(100.0, "region", 2, 1).pair_ready_at(*people[:2]) == 0.0
     assert rules(99.0, "region", 2, 1).pair_ready_at(*people[:2]) == math.inf
+
+
+def test_match_is_played_in_the_best_region_that_is_ever_legal_for_all() -> None:
+    people = [solo("a", eu=10.0, us=60.0), solo("b", eu=10.0, us=60.0), solo("c", eu=110.0, us=60)]
+    teams = (people[:2], people[2:])
+    chosen = Criterion("latency", "latency", pairs="region")
+    for criteria in ((), (chosen,)):
+        for accept in ("both", "either"):
+            rule = Rule("latency", "latency", 100.0, pairs="region", accept=accept)  # type: ignore[arg-type]
+            objective = Objective(Queue(format=Format((2, 1)), criteria=criteria, rules=(rule,)))
+            seating = objective.judge(tuple(map(tuple, teams)))
+
+            assert seating.ready_at == 0.0
+            assert seating.criteria_cost == pytest.approx(3.0 * len(criteria) * COST_OF_60)
+            venue = objective.venues.of(teams)
+            assert (venue.region, venue.delta) == ("us", ((50.0, 50.0), (0.0,)))
+
+
+def test_match_without_a_region_that_is_ever_legal_for_all_is_never_legal() -> None:
+    people = [solo("a", eu=10.0, us=60.0), solo("b", eu=10.0, us=101.0), solo("c", eu=101.0, us=6)]
+    rule = Rule("latency", "latency", 100.0, pairs="region")
+    chosen = Criterion("latency", "latency", pairs="region")
+    objective = Objective(Queue(format=Format((2, 1)), criteria=(chosen,), rules=(rule,)))
+    seating = objective.judge((tuple(people[:2]), tuple(people[2:])))
+
+    assert (seating.ready_at, seating.quality) == (math.inf, 0.0)
+    assert objective.venues.of(seating.teams).region is None
+
+
+def test_each_attribute_has_rules_of_its_own_and_pings_of_players_bound_no_region() -> None:
+    queue = Queue(
+        rules=(
+            Rule("latency", "latency", 80.0, pairs="region"),
+            Rule("latency", "latency", 60.0, pairs="region", expand=Expansion(rate=1.0, max=90.0)),
+            Rule("latency", "latency", 30.0, pairs="enemies"),
+            Rule("latency", "other", 20.0, pairs="region"),
+        )
+    )
+
+    assert furthest_of(queue, "latency") == 80.0
+    assert furthest_of(queue, "other") == 20.0
+    assert furthest_of(queue, "third") == math.inf
+
+
+def test_venue_is_that_of_the_attribute_by_which_a_region_is_chosen() -> None:
+    near = {"eu": 10.0, "us": 20.0}
+    teams = [
+        (ticket(name, Player(name, attributes={"far": {"x": 5.0, other: 9.0}, "near": near})),)
+        for name, other in ("ab", "ba")
+    ]
+    rule = Rule("latency", "near", 50.0, pairs="region")
+    pings = Criterion("latency", "far")
+
+    assert Objective(Queue(criteria=(pings,), rules=(rule,))).venues.of(teams).region == "eu"
+    assert Objective(Queue(criteria=(pings,))).venues.of(teams).region is None
 
 
 def test_rule_on_a_region_means_the_region_of_the_queues_criterion() -> None:
@@ -243,13 +303,13 @@ def test_rule_on_a_region_means_the_region_of_the_queues_criterion() -> None:
         solo("b", eu=25.0, us=110.0),
         solo("c", eu=310.0, us=110),
     ]
-    rule = Rule("latency", "latency", 200.0, pairs="region")
+    rule = Rule("latency", "latency", 200.0, pairs="region", expand=Expansion(rate=1.0))
     form = Format((2, 1))
     chosen = Criterion("latency", "latency", pairs="region")
 
     assert Rules(Queue(format=form, rules=(rule,))).ready_at((people[:2], people[2:])) == 0.0
     queue = Queue(format=form, criteria=(chosen,), rules=(rule,))
-    assert Rules(queue).ready_at((people[:2], people[2:])) == math.inf
+    assert Rules(queue).ready_at((people[:2], people[2:])) == 110.0
 
 
 def test_enemies_too_far_apart_are_put_into_one_team_where_the_rule_asks_it() -> None:

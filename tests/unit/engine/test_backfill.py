@@ -346,6 +346,23 @@ class TestFill:
         assert match.region == "eu"
         assert [d for team in match.latency_delta or () for d in team] == [40.0]
 
+    @pytest.mark.parametrize("criteria", [(), (Criterion("latency", "latency", pairs="region"),)])
+    def test_stays_in_its_region_although_all_could_play_in_a_better_one(
+        self, criteria: tuple[Criterion, ...]
+    ) -> None:
+        far = Rule("latency", "latency", 100.0, pairs="region")
+        house = House(filled(2, 2, criteria=criteria, rules=(far,)))
+        near, off = {"eu": 10.0, "us": 60.0}, {"eu": 101.0, "us": 60.0}
+        house.enter(1.0, *(new_ticket(n, 1500, latency=near) for n in "abc"))
+        house.enter(1.0, new_ticket("d", 1500, latency=off))
+        assert house.engine.match("s0-m1").match.region == "us"
+        house.open(2.0, "d", lease=60.0)
+        house.enter(3.0, new_ticket("e", 1500, latency={"eu": 10.0, "us": 120.0}))
+        assert house.state(5) == "waiting"
+        (match,) = fills(house.enter(4.0, new_ticket("f", 1500, latency={"eu": 10.0, "us": 99.0})))
+        assert match.region == "us"
+        assert [d for team in match.latency_delta or () for d in team] == [89.0]
+
     def test_takes_nobody_who_plays_in_the_match_already(self) -> None:
         house = running(House(filled(2, 2)))
         house.enter(2.0, "a")

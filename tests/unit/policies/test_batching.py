@@ -238,6 +238,7 @@ RULED = [
     (Rule("latency", "latency", 400.0, pairs="all"),),
     (Rule("latency", "latency", 180.0, expand=FAR, pairs="region"),),
     (Rule("latency", "latency", 250.0, pairs="region", accept="either"),),
+    (Rule("latency", "latency", 180.0, expand=Expansion(rate=1.0, max=220.0), pairs="region"),),
     (Rule("latency", "near", 60.0, expand=Expansion(rate=0.5), pairs="region"),),
     (Rule("latency", "near", 150.0, expand=FAR), Rule("latency", "latency", 500.0)),
     (Rule("same", "mode"),),
@@ -332,11 +333,15 @@ PLACED = (
     Rule("latency", "near", 90.0, expand=FAR, pairs="region"),
     Rule("latency", "latency", 200.0, expand=FAR, pairs="region"),
 )
+BOUNDED = (
+    Rule("latency", "near", 90.0, expand=Expansion(rate=1.0, max=100.0), pairs="region"),
+    Rule("latency", "latency", 150.0, pairs="region"),
+)
 
 
 @pytest.mark.parametrize("criteria", ODD.values(), ids=ODD.keys())
 @pytest.mark.parametrize("players", [(2, 2), (1, 3), (1, 1, 1, 1), (1, 1), (2, 1, 1)])
-@pytest.mark.parametrize("rules", [(), PLACED], ids=["free", "ruled"])
+@pytest.mark.parametrize("rules", [(), PLACED, BOUNDED], ids=["free", "ruled", "bounded"])
 def test_odd_criteria_cost_what_the_objective_says(
     criteria: tuple[Criterion, ...], players: tuple[int, ...], rules: tuple[Rule, ...]
 ) -> None:

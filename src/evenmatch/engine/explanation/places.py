@@ -101,7 +101,10 @@ class Places(Named):
         return words, theirs
 
     def gaps(self, own: Floats, table: Floats) -> Floats:
-        """Return the largest ping of each pair, or its latency to the joint region."""
+        """Return the largest ping of each pair, or its latency to the joint region.
+
+        Where a duel never has a region, it is what rules would have to allow for one.
+        """
         columns = sorted(self.places.values())
         if not self.is_pairwise:
             return np.zeros(table.shape[1])
@@ -110,9 +113,10 @@ class Places(Named):
             return np.where(table[-1] + own[-1] > self._surely_above, pings, 0.0)
         if not columns:
             return np.full(table.shape[1], math.inf)
-        if self._is_duel:
-            return self._joint(own, table)[0]
         worst: Floats = np.maximum(table[columns], own[columns][:, None]).min(axis=0)
+        if self._is_duel:
+            joint = self._joint(own, table)[0]
+            return np.where(np.isfinite(joint), joint, worst)
         return worst
 
     def _pings(self, own: Floats, table: Floats, columns: list[int]) -> Floats:
@@ -139,7 +143,8 @@ class Places(Named):
         """Return what the ping or the two latencies cost in a duel."""
         if not self._is_region or not self.places:
             return self.costs_of(self.gaps(own, table))
-        return self._joint(own, table)[1]
+        costs = self._joint(own, table)[1]
+        return np.where(np.isfinite(costs), costs, 1.0)
 
     def costs_of(self, gaps: Floats) -> Floats:
         """Return what pings cost."""
@@ -150,11 +155,15 @@ class Places(Named):
     def _joint(self, own: Floats, table: Floats) -> tuple[Floats, Floats]:
         """Return the larger latency to the joint region of each duel, and the mean of its costs.
 
-        The region is that of `latency.joint_region`: by cost, sum, larger one, and name.
+        The region is that of `latency.joint_region`: by cost, sum, larger one, and name; both are
+        infinity where none is ever open to both.
         """
+        assert isinstance(self.compared, Latency)
         order = [self.places[place] for place in sorted(self.places)]
         mine, theirs = own[order][:, None], table[order]
         total, larger = mine + theirs, np.maximum(mine, theirs)
+        is_closed = larger > self.compared.furthest
+        total, larger = np.where(is_closed, math.inf, total), np.where(is_closed, math.inf, larger)
         weigh = self._weigh
         costs = total
         if weigh is not None and isinstance(weigh.given, Criterion):

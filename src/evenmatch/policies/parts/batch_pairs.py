@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.cost.hosts import COSTS, WORDS
+from evenmatch.cost.latency import furthest_of
 from evenmatch.cost.relation import pairs_within
 from evenmatch.cost.rematch import known_of as remembered
 from evenmatch.cost.words import elements
@@ -195,10 +196,13 @@ class PairFacts:
         scale = (regional[0].best, regional[0].worst) if regional else (0.0, 0.0)
         self._ping_scale = None if quick is None else np.array([quick.best, quick.worst])
         self._ping_weights = np.zeros(len(PAIRS))
-        self._venues: list[tuple[float, ...]] = []
+        self._venues: list[tuple[float, float, float, float]] = []
+        furthest = [furthest_of(queue, name) for name in names]
         for criterion, weight in sorted(pings, key=lambda own: _way(own[0]) != _way(pings[0][0])):
             pairs, at = pairs_within(criterion, self._form), names.index(criterion.attribute)
-            venue = self._venue(at, criterion.best, criterion.worst) if pairs == "region" else 0
+            venue = 0
+            if pairs == "region":
+                venue = self._venue(at, criterion.best, criterion.worst, furthest[at])
             if quick is not None and _way(criterion) == _way(quick):
                 self._ping_weights[PAIRS.index(pairs)] += weight
             elif pairs == "region":
@@ -210,10 +214,10 @@ class PairFacts:
                 at, pairs = names.index(rule.attribute), pairs_within(rule, self._form)
                 is_joint = pairs == "region"
                 self.columns[number] = (
-                    self._venue(at, *scale) if is_joint else 3 * at + CODES[pairs]
+                    self._venue(at, *scale, furthest[at]) if is_joint else 3 * at + CODES[pairs]
                 )
 
-    def _venue(self, *wanted: float) -> int:
+    def _venue(self, *wanted: *tuple[float, float, float, float]) -> int:
         """Return the number of a way to choose a region."""
         if wanted not in self._venues:
             self._venues.append(wanted)
@@ -237,7 +241,7 @@ class PairFacts:
             latency=tables[0],
             more_latency=stacked(tables[1:], players),
             ping_weights=self._ping_weights,
-            venues=np.array(self._venues, dtype=np.float64).reshape(len(self._venues), 3),
+            venues=np.array(self._venues, dtype=np.float64).reshape(len(self._venues), 4),
         )
         if self._ping_scale is not None:
             facts = facts._replace(ping_scale=self._ping_scale)

@@ -66,7 +66,7 @@ class Facts(NamedTuple):
         latency: Shape (n, regions): milliseconds to each region, inf = unknown; or (n, 0). Without
             `ping`, that of a pair is the least sum over the regions. Of the regions that all know a
             match gets the one that costs least, or has the least sum where no cost is weighed; of
-            equals the one with the least sum, then the least maximum, then the first.
+            equals the one with the least sum, then the least maximum, then the first. See `venues`.
         ping_scale: (best, worst) milliseconds: a pair costs ln(p / best) / ln(worst / best), cut
             to [0, 1].
         ping_weights: (enemies, mates, all pairs, joint region): weight of the mean cost over the
@@ -90,9 +90,10 @@ class Facts(NamedTuple):
         tongues_mind: Shape (t, n): the same for sets without a common element.
         more_latency: Shape (a, n, regions): `latency` by further attributes.
         more_ping: Shape (a, n, n): `ping` by further attributes; or (0, 0, 0).
-        venues: Shape (v, 3): attribute, `best` and `worst` by which a region is chosen; a `worst`
-            of 0 means by milliseconds. Empty: by the first attribute, and by `ping_scale` if
-            `ping_weights` has a joint region.
+        venues: Shape (v, 4): attribute, `best` and `worst` by which a region is chosen, where a
+            `worst` of 0 means by milliseconds, and the largest latency that any wait allows: a
+            region beyond it is as good as unknown to a player. Empty: by the first attribute, by
+            `ping_scale` if `ping_weights` has a joint region, and however far it is.
         listed: Shape (l, 5): one player, another, number of a list, gap, which pairs count.
         homes: Shape (h, n, keys): codes of what players share by row; -1 = nothing.
         more_connect: Shape (c, n, n): `connect` by further attributes.
@@ -258,7 +259,7 @@ def empty_facts(players: int) -> Facts:
         tongues_mind=np.zeros((0, 0), dtype=np.uint8),
         more_latency=np.zeros((0, players, 0)),
         more_ping=np.zeros((0, 0, 0), dtype=np.float32),
-        venues=np.zeros((0, 3)),
+        venues=np.zeros((0, 4)),
         listed=np.zeros((0, 5)),
         homes=np.zeros((0, players, 0), dtype=np.int64),
         more_connect=np.zeros((0, players, players), dtype=np.uint8),

@@ -23,7 +23,7 @@ class Others(NamedTuple):
         pings: `Facts.more_ping`.
         venue_of: Shape (venues,): the attribute of each.
         region_costs: Shape (venues, n, regions): what the region of a match is chosen by: cost, or
-            milliseconds; inf = unknown.
+            milliseconds; inf = unknown, or too far for ever.
         listed_first: Shape (n + 1,): where each player's entries begin.
         listed: Shape (3, l): the other player, the list, which pairs count.
         listed_gaps: Shape (l,).
@@ -50,11 +50,11 @@ def others_of(batch: Batch) -> Others:
     facts = batch.facts
     latencies = _latencies(facts)
     venues = venues_of(facts)
-    costs = [venue_costs(latencies[int(of)], best, worst) for of, best, worst in venues]
+    costs = [venue_costs(latencies[int(of)], *scale) for of, *scale in venues]
     return Others(
         latencies,
         np.ascontiguousarray(facts.more_ping, dtype=np.float32),
-        np.array([of for of, _, _ in venues], dtype=np.int64),
+        np.array([venue[0] for venue in venues], dtype=np.int64),
         np.ascontiguousarray(costs, dtype=np.float64).reshape(len(venues), *latencies.shape[1:]),
         *_by_player(facts),
         np.ascontiguousarray(facts.homes, dtype=np.int64),
@@ -64,20 +64,20 @@ def others_of(batch: Batch) -> Others:
     )
 
 
-def venues_of(facts: Facts) -> list[tuple[float, float, float]]:
-    """Return attribute, best and worst by which regions are chosen, see `Facts.venues`."""
+def venues_of(facts: Facts) -> list[tuple[float, float, float, float]]:
+    """Return attribute, best, worst and furthest by which regions are chosen: `Facts.venues`."""
     if len(facts.venues):
-        return [(float(of), float(best), float(worst)) for of, best, worst in facts.venues]
+        return [(row[0], row[1], row[2], row[3]) for row in facts.venues.tolist()]
     best, worst = (float(ms) for ms in facts.ping_scale)
-    return [(0.0, best, worst) if facts.ping_weights[3] else (0.0, 0.0, 0.0)]
+    return [(0.0, *((best, worst) if facts.ping_weights[3] else (0.0, 0.0)), math.inf)]
 
 
-def venue_costs(ms: Floats, best: float, worst: float) -> Floats:
+def venue_costs(ms: Floats, best: float, worst: float, furthest: float) -> Floats:
     """Return what a region is chosen by; any shape."""
-    if worst == 0.0:
-        return ms
-    costs = np.log(np.clip(ms, best, worst) / best) / math.log(worst / best)
-    return np.where(np.isfinite(ms), np.clip(costs, 0.0, 1.0), np.inf)
+    costs: Floats = ms
+    if worst != 0.0:
+        costs = np.clip(np.log(np.clip(ms, best, worst) / best) / math.log(worst / best), 0.0, 1.0)
+    return np.where(np.isfinite(ms) & (ms <= furthest), costs, np.inf)
 
 
 def _latencies(facts: Facts) -> Floats:

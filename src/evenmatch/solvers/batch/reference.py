@@ -143,13 +143,13 @@ def ms_cost(ping: float, best: float, worst: float) -> float:
 def region_of(facts: Facts, everyone: Sequence[int], venue: int) -> tuple[float, float]:
     """Return the mean cost (or milliseconds) of the region of a match, and the largest latency.
 
-    If all know none, that is 1 and infinity.
+    If all know none that is near enough for everybody some day, that is 1 and infinity.
     """
-    attribute, best, worst = venues_of(facts)[venue]
+    attribute, best, worst, furthest = venues_of(facts)[venue]
     own = facts.more_latency[int(attribute) - 1] if attribute else facts.latency
     found = []
     for region, column in enumerate(own[list(everyone)].T.astype(np.float64).tolist()):
-        if max(column) < math.inf:
+        if max(column) < math.inf and max(column) <= furthest:
             costs = [ms_cost(ms, best, worst) if worst else ms for ms in column]
             found.append((math.fsum(costs), math.fsum(column), max(column), region))
     if not found:

@@ -40,6 +40,7 @@ from evenmatch.solvers.batch.batch import (
     Floats,
     Ints,
 )
+from evenmatch.solvers.batch.others import venue_costs, venues_of
 from evenmatch.solvers.pairs import CAPPED, RAW, STEP_SLACK
 
 FORMATS_MOST = 64
@@ -129,9 +130,8 @@ def _player_costs(batch: Batch, players: int) -> Floats:
 
 
 def region_costs(batch: Batch) -> Floats:
-    """Return what each region costs each player; infinity where it is unknown; (n, regions)."""
-    ms = batch.facts.latency.astype(np.float64)
-    return np.where(np.isfinite(ms), _ping_costs(batch.facts, ms), np.inf)
+    """Return what each region costs each player; infinity where none plays; (n, regions)."""
+    return venue_costs(batch.facts.latency.astype(np.float64), *venues_of(batch.facts)[0][1:])
 
 
 def _player_pairs(facts: Facts, teams: tuple[int, ...]) -> tuple[Floats, Floats]:

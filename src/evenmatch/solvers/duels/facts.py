@@ -23,6 +23,7 @@ from evenmatch.solvers.batch.batch import (
     Floats,
     Ints,
 )
+from evenmatch.solvers.batch.others import venues_of
 from evenmatch.solvers.duels.pool import duel_costs, duels_of
 
 if TYPE_CHECKING:
@@ -150,13 +151,14 @@ class FactCosts:
 
     def _region_costs(self, one: Ints, two: Ints) -> Floats:
         """Return the mean cost of both to the region that is best for both."""
-        latency = self._facts.latency
+        latency, furthest = self._facts.latency, venues_of(self._facts)[0][3]
         best: Floats = np.ones(len(one))
         for region in range(latency.shape[1]):
             a = latency[one, region].astype(np.float64)
             b = latency[two, region].astype(np.float64)
             mean = (self._ping_costs(a) + self._ping_costs(b)) / 2.0
-            best = np.where(np.isfinite(a) & np.isfinite(b), np.minimum(best, mean), best)
+            is_open = np.isfinite(a) & np.isfinite(b) & (np.maximum(a, b) <= furthest)
+            best = np.where(is_open, np.minimum(best, mean), best)
         return best
 
     def _met_costs(self, one: Ints, two: Ints) -> Floats:

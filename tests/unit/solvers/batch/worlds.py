@@ -162,7 +162,11 @@ def strange_batch(seats: Sequence[int], players: int, seed: int, *, sides: bool 
         ping_weights=np.array([0.05, 0.0, 0.0, 0.05]),
         more_latency=rng.choice([10.0, 40.0, 90.0], (2, n, 3)),
         more_ping=np.zeros((0, 0, 0), dtype=np.float32),
-        venues=np.array([[0.0, 25.0, 400.0], [1.0, 5.0, 100.0], [2.0, 0.0, 0.0]]),
+        venues=np.array(
+            [[0.0, 25.0, 400.0, 100.0], [1.0, 5.0, 100.0, 40.0], [2.0, 0.0, 0.0, np.inf]]
+            if seed % 2
+            else [[0.0, 25.0, 400.0, np.inf], [1.0, 5.0, 100.0, np.inf], [2.0, 0.0, 0.0, 40.0]]
+        ),
         region_max=rng.choice([60.0, np.inf], n, p=[0.05, 0.95]),
         words=rng.integers(0, 2, (1, n)),
         words_weight=np.zeros(1),
