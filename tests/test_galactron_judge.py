@@ -1,7 +1,6 @@
 """The second judge of Galactron matches: by hand, by what the blog says, and by a third one."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests import galactron
-from tests.shared import ROOT
+from tests.shared import beside
 
-THIRD = Path(os.environ.get("EVENMATCH_SHARED", ROOT.parent / "shared")) / "batch" / "galactron.py"
+THIRD = beside("batch/galactron.py")
 
 
 def batch(**more: Any) -> dict[str, Any]:
@@ -105,7 +104,7 @@ def test_batches_have_all_that_scores_look_at() -> None:
     assert all(np.array_equal(drawn[0][name], drawn[1][name]) for name in drawn[0])
 
 
-if THIRD.is_file():
+if THIRD is not None:
     # Beside the repository only: somebody else's definition of the same factors.
     ASK = """
 import json, runpy, sys
