@@ -129,6 +129,14 @@ def test_methods_of_other_statements_with_the_same_figures_are_named() -> None:
     assert identical_elsewhere(own, by_id) == ""
 
 
+@pytest.mark.parametrize(("value", "words"), [(-1.0, "where more than 0"), (1.0, "no more than 0")])
+def test_difference_says_on_which_side_of_the_aim_it_was_said_to_be(
+    value: float, words: str
+) -> None:
+    found = only(says(), row(simulated=value, half_width=0.1, aim=0.0, verdict="differs"))
+    assert words in found.why
+
+
 def test_share_of_nothing_is_not_told() -> None:
     found = only(says(), row(printed=0.0, exact=0.25, verdict="differs"))
     assert found.why == "Printed 0, here 0.25."

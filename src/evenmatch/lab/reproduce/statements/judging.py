@@ -223,10 +223,10 @@ def _how_much(figures: Sequence[Row]) -> str:
     wrong = [row for row in figures if row.verdict == "differs" and row.simulated is not None]
     if not wrong:
         return ""
-    worst = min(wrong, key=lambda row: (row.simulated or 0.0) - (row.aim or 0.0))
-    return (
-        f"Here {_here(worst)}, where more than {worst.aim or 0:g} was said ({at_setting(worst)})."
-    )
+    worst = max(wrong, key=lambda row: abs((row.simulated or 0.0) - (row.aim or 0.0)))
+    is_more = (worst.simulated or 0.0) > (worst.aim or 0.0)
+    words = f"{'no ' if is_more else ''}more than {worst.aim or 0:g} was said"
+    return f"Here {_here(worst)}, where {words} ({at_setting(worst)})."
 
 
 def _here(row: Row) -> str:
