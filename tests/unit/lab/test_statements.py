@@ -1,5 +1,6 @@
 """Statements: one row each, with the verdict that its figures bear out and words that say why."""
 
+import msgspec
 import pytest
 
 from evenmatch.lab.reproduce.measure import Estimate
@@ -124,6 +125,14 @@ def test_methods_of_other_statements_with_the_same_figures_are_named() -> None:
     assert found.why.endswith("brackets and limit gave identical results at population low.")
     by_id["p.2"] = figures("p.2", "limit", 1.0, 2.0)
     assert identical_elsewhere(own, by_id) == "brackets and limit gave identical results."
+    # A method that is another one in some of its settings is not the same.
+    for each in tuple(by_id["p.2"]):
+        by_id["p.2"].append(msgspec.structs.replace(each, params={**each.params, "rate": 2}))
+    by_id["p.1"] = own + [
+        msgspec.structs.replace(each, params={**each.params, "rate": 3}) for each in own
+    ]
+    assert identical_elsewhere(by_id["p.1"], by_id) == ""
+    by_id["p.1"] = own
     # Two of one figure may be alike by chance.
     by_id["p.2"] = by_id["p.2"][:1]
     assert identical_elsewhere(own, by_id) == ""

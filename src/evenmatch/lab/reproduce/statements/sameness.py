@@ -55,7 +55,7 @@ def identical_elsewhere(figures: Sequence[Row], by_id: Mapping[str, Sequence[Row
                 where = [
                     place
                     for place in places
-                    if _agree(_at_place(found, place), _at_place(known, place), least=SAME_MIN)
+                    if _agree_in_all(_at_place(found, place), _at_place(known, place))
                 ]
                 if where:
                     rest = "" if len(where) == len(places) else f" at {SPLIT} {_and(where)}"
@@ -91,10 +91,16 @@ def no_difference(figures: Sequence[Row]) -> str:
     return f"The two gave identical results at {'; '.join(map(at_setting, same))}."
 
 
-def _agree(one: Mapping[str, float], other: Mapping[str, float], least: int = 1) -> bool:
+def _agree(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
     """Return whether two methods have settings in common and the same figure in all of them."""
     common = one.keys() & other.keys()
-    return len(common) >= least and all(one[key] == other[key] for key in common)
+    return bool(common) and all(one[key] == other[key] for key in common)
+
+
+def _agree_in_all(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    """Return whether all settings of one method are those of the other, with the same figures."""
+    least = max(SAME_MIN, min(len(one), len(other)))
+    return len(one.keys() & other.keys()) >= least and _agree(one, other)
 
 
 def _and(parts: Sequence[object]) -> str:
