@@ -1,25 +1,22 @@
-"""Reference files for tests that need them: those in the repository, and some beside it."""
+"""Files for tests: those that ship with them, and some that may lie beside the repository."""
 
 import os
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = Path(__file__).parent / "data"
 """What ships with the tests; NOTICE.md there says whence it comes."""
 
 
-def shared_file(name: str) -> Path:
-    """Return a reference file; skip the test if it neither ships nor lies beside the repository.
+def shipped(name: str) -> Path:
+    """Return a file that ships with the tests."""
+    return SHIPPED / name
 
-    $EVENMATCH_SHARED says where those are that do not ship.
+
+def beside(name: str) -> Path | None:
+    """Return a file that doesn't ship, if it lies beside the repository or in $EVENMATCH_SHARED.
+
+    Tests that need one are left out where it is missing: others, on what ships, are in their place.
     """
-    own = SHIPPED / Path(name).name
-    if own.is_file():
-        return own
-    folder = Path(os.environ.get("EVENMATCH_SHARED", ROOT.parent / "shared"))
-    path = folder / name
-    if not path.is_file():
-        pytest.skip(f"{path} is missing; EVENMATCH_SHARED names the folder that holds {name}")
-    return path
+    path = Path(os.environ.get("EVENMATCH_SHARED", ROOT.parent / "shared")) / name
+    return path if path.is_file() else None

@@ -17,6 +17,7 @@ from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 
 Counted = TypeVar("Counted")
+Kept = TypeVar("Kept")
 
 KEPT_MOST = 10_000
 """Matches that are kept; beyond that the oldest counts for good."""
@@ -57,9 +58,10 @@ class Recall(Generic[Counted]):
         return self._kept.pop(event.match, [])
 
 
-def remove_last(waits: deque[float], wait: float) -> None:
-    """Remove a wait where it came last; nothing happens if it is not kept any more."""
-    for place in range(len(waits) - 1, -1, -1):
-        if waits[place] == wait:
-            del waits[place]
-            return
+def remove_last(kept: deque[Kept], value: Kept) -> bool:
+    """Remove a value where it came last; return whether it was still kept."""
+    for place in range(len(kept) - 1, -1, -1):
+        if kept[place] == value:
+            del kept[place]
+            return True
+    return False

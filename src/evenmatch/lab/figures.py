@@ -33,6 +33,7 @@ FIGURES: Sequence[Row] = (
     ("quality.p10", "quality, 90 % above", "", 1),
     ("cost", "cost of all matches", "", 0),
     ("cost_criteria", "of this the criteria, without waits", "", 0),
+    ("cost_time", "of this the waits of their players", "", 0),
     ("cost_per_match", "cost per match", "", -1),
     ("cost_per_player", "cost per player", "", -1),
     ("cost_waiting", "cost of waiting unmatched", "", -1),

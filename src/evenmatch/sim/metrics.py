@@ -10,7 +10,8 @@ What counts, and for whom:
 - `gaps` are what matches are like in the unit of each criterion (`cost.gaps`): the mean and the
   95th percentile over the matches counted, each once. Those with bots, and those of which a
   number is not known, are left out.
-- `cost_criteria` is the part of `cost` that is not waiting.
+- `cost_criteria` is the part of `cost` that is not waiting, `cost_time` the part that is: what the
+  players of the matches waited, bots included.
 - `cost_per_player` divides by the people in the matches counted; bots are no people.
 - `cost_waiting` is what the tickets without a match (unfinished, cancelled, expired) waited until
   they ended or the run did, at the price of the first of their queues.
@@ -120,6 +121,7 @@ def _figures(
     matches = [history.matches[number] for number in numbers]
     people = sum(len(team) for match in matches for team in match.players)
     cost = math.fsum(match.cost for match in matches)
+    criteria = _cost_criteria(history, queues, matches)
     return {
         "matches": len(matches),
         "tickets": len(states),
@@ -127,7 +129,8 @@ def _figures(
         "bots": sum(match.bots for match in matches),
         "merged": history.merged,
         "cost": cost,
-        "cost_criteria": _cost_criteria(history, queues, matches),
+        "cost_criteria": criteria,
+        "cost_time": cost - criteria,
         "cost_per_match": cost / len(matches) if matches else None,
         "cost_per_player": cost / people if people else None,
         "cost_waiting": _cost_waiting(history, queues, places),

@@ -1,10 +1,6 @@
-"""The six criteria of Galactron against the independent checker, on instances that it generates."""
+"""The six criteria of Galactron against a second judge, on batches that it draws."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -15,19 +11,11 @@ from evenmatch.cost.comparison import Seats
 from evenmatch.cost.objective import Objective
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.model.ticket import Player, Ticket, Value
-from tests.shared import ROOT, shared_file
+from tests import galactron
+from tests.shared import ROOT
 
 TEAM_SIZE = 3
 """Of the shipped scenario."""
-FACTORS = """
-import json, runpy, sys
-import numpy as np
-checker = runpy.run_path(sys.argv[1])
-d = dict(np.load(sys.argv[2]))
-found = [[checker["quality"](d, *m), checker["factors"](d, *m)] for m in json.load(sys.stdin)]
-print(json.dumps(found))
-"""
-NAMES = ("team", "player", "premade", "ping", "variation", "host")
 MATCHES = 40
 Checked = tuple[float, dict[str, float]]
 
@@ -80,42 +68,35 @@ def draw_match(parties: list[Ticket], n: int, rng: np.random.Generator) -> list[
             return teams
 
 
-def checked(checker: Path, instance: Path, matches: Sequence[Seats]) -> list[Checked]:
+def checked(batch: galactron.Batch, matches: Sequence[Seats]) -> list[Checked]:
     """Return what the checker says of each match: its quality, and its factors by name."""
-    indices = [
-        [[int(p.id) for ticket in team for p in ticket.players] for team in match]
-        for match in matches
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", FACTORS, checker, instance],
-        input=json.dumps(indices), capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    found: list[Checked] = json.loads(done.stdout)
+    found = []
+    for match in matches:
+        red, blue = (
+            [int(player.id) for ticket in team for player in ticket.players] for team in match
+        )
+        found.append((galactron.quality(batch, red, blue), galactron.factors(batch, red, blue)))
     return found
 
 
 @pytest.mark.parametrize(
     ("players", "team_size", "seed"), [(40, 2, 5), (60, 3, 1), (60, 3, 2), (90, 5, 4)]
 )
-def test_six_criteria_agree_with_the_checker(
-    players: int, team_size: int, seed: int, tmp_path: Path
-) -> None:
-    checker, instance = shared_file("batch/galactron.py"), tmp_path / "instance.npz"
-    size = [str(players), str(team_size), str(seed)]
-    subprocess.run([sys.executable, checker, "generate", *size, instance], check=True)
+def test_six_criteria_agree_with_the_checker(players: int, team_size: int, seed: int) -> None:
+    batch = galactron.drawn(players, team_size, seed)
     rng = np.random.default_rng(seed)
-    parties = parties_of(dict(np.load(instance)))
+    parties = parties_of(batch)
     objective = Objective(queue_of(team_size))
     drawn = [draw_match(parties, team_size, rng) for _ in range(MATCHES)]
     seated = [objective.seat([ticket for team in match for ticket in team]) for match in drawn]
     chosen = [seating.teams for seating in seated if seating is not None]
     assert len(chosen) == MATCHES
 
-    expected = checked(checker, instance, [*drawn, *chosen])
+    expected = checked(batch, [*drawn, *chosen])
 
     for teams, (_, factors) in zip((*drawn, *chosen), expected, strict=True):
         qualities = [1.0 - cost for cost in objective.factors(teams)]
-        assert qualities == pytest.approx([factors[name] for name in NAMES], abs=1e-6)
+        assert qualities == pytest.approx([factors[name] for name in galactron.NAMES], abs=1e-6)
     for match, seating in zip(expected[MATCHES:], seated, strict=True):
         assert seating is not None
         assert seating.quality == pytest.approx(match[0], abs=1e-6)

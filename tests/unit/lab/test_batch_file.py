@@ -1,8 +1,5 @@
 """Batches of files are judged as the independent checker judges them."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,24 +9,10 @@ from evenmatch.errors import ConfigError
 from evenmatch.lab.batch_arrays import read_arrays
 from evenmatch.lab.batch_file import read_batch
 from evenmatch.solvers.batch.reference import cost_of
-from tests.shared import shared_file
+from tests import galactron
 from tests.unit.lab.batches import arrays
 
 Matches = list[list[list[int]]]
-
-
-def checked(instance: Path, matches: Matches, folder: Path) -> float:
-    """Return the mean quality x 100 that the checker prints."""
-    solution = folder / "solution.json"
-    solution.write_text(json.dumps({"matches": [{"teams": teams} for teams in matches]}))
-    command = [sys.executable, str(shared_file("batch/galactron.py"))]
-    done = subprocess.run(
-        [*command, "check", str(instance), str(solution)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return float(done.stdout)
 
 
 def packed(first: list[int], n: int, rng: np.random.Generator) -> Matches:
@@ -53,16 +36,15 @@ def packed(first: list[int], n: int, rng: np.random.Generator) -> Matches:
 def test_quality_of_a_batch_is_that_of_the_checker(
     tmp_path: Path, players: int, team_size: int
 ) -> None:
-    script = shared_file("batch/galactron.py")
-    instance = tmp_path / "instance.npz"
-    command = [sys.executable, str(script), "generate", str(players), str(team_size), "4"]
-    subprocess.run([*command, str(instance)], check=True)
-    batch = read_arrays(instance)
+    drawn = galactron.drawn(players, team_size, seed=4)
+    batch = read_arrays(galactron.written(tmp_path / "instance.npz", drawn))
     matches = packed(batch.first.tolist(), team_size, np.random.default_rng(1))
     quality = 100 * float(np.mean([1 - cost_of(batch, teams) for teams in matches]))
 
-    # The checker prints four decimals.
-    assert quality == pytest.approx(checked(instance, matches, tmp_path), abs=1e-4)
+    found = 100 * float(np.mean([galactron.quality(drawn, *teams) for teams in matches]))
+    assert quality == pytest.approx(found, abs=1e-6)
+    if len(matches) == players // (2 * team_size):
+        assert galactron.check(drawn, matches) == pytest.approx(found)
 
 
 def changed(**arrays_of: object) -> dict[str, object]:

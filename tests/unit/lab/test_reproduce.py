@@ -15,11 +15,18 @@ from evenmatch import simulate
 from evenmatch.errors import ConfigError
 from evenmatch.lab.reproduce import ahead, curves, formulas, runs, table3
 from evenmatch.lab.reproduce.folder import write_folder
-from evenmatch.lab.reproduce.measure import Task, mean_of_ratios, measure, ratio
+from evenmatch.lab.reproduce.measure import (
+    Task,
+    mean_of_ratios,
+    measure,
+    ratio,
+    ratio_of_ratios,
+)
 from evenmatch.lab.reproduce.paper import Reproduction, parts_of, reproduce
 from evenmatch.lab.reproduce.row import Effort, Findings, Line, Plot, Row, Table, Verdict, judged
 from evenmatch.lab.reproduce.statements.all import SAYINGS
 from evenmatch.lab.reproduce.statements.judging import statements_of
+from evenmatch.lab.reproduce.statements.saying import Statement
 from evenmatch.lab.reproduce.words import line_of, told_of
 from evenmatch.lab.reproduce.worlds import World, file_name
 from evenmatch.lab.study import mean_and_width
@@ -27,6 +34,7 @@ from evenmatch.policies.registry import parse_policy
 
 QUICK = Effort(quick=True, seed=0)
 ROW_KEYS = ["id", "statement", "params", "printed", "corrected", "exact", "simulated"]
+PARTS = ("criteria cost", "time cost")
 ROW_KEYS += ["half_width", "verdict", "why", "scenario", "command"]
 
 
@@ -162,6 +170,32 @@ def test_ratio_to_a_constant_is_a_mean_with_students_half_width() -> None:
     assert found.half_width == pytest.approx(width)
 
 
+def test_ratio_of_ratios_knows_what_its_four_have_in_common() -> None:
+    chance = [1.0, 2.0, 4.0]
+    twice = ([6.0 * x for x in chance], chance)
+    found = ratio_of_ratios(twice, ([3.0 * x for x in chance], chance))
+    assert (found.value, found.half_width, found.runs) == (2.0, pytest.approx(0.0), 3)
+
+
+def test_ratio_of_ratios_to_constants_scatters_like_a_ratio() -> None:
+    values = [1.0, 2.0, 4.0, 9.0]
+    found = ratio_of_ratios((values, [2.0] * 4), ([5.0] * 4, [1.0] * 4))
+    alone = ratio(values, [10.0] * 4)
+    assert found.value == pytest.approx(alone.value)
+    assert found.half_width == pytest.approx(alone.half_width)
+    # The same chance below instead of above scatters as much, relative to its value.
+    below = ratio_of_ratios(([5.0] * 4, [1.0] * 4), (values, [2.0] * 4))
+    assert below.half_width / below.value == pytest.approx(alone.half_width / alone.value)
+
+
+def test_first_half_of_matches_is_the_earlier_one() -> None:
+    task = Task(world=World(rate=3.0, count=300), seed=1, policies=("greedy",))
+    found = measure(task)
+    played = runs.play(task.world.queue(), parse_policy("greedy"), *task.world.draw(1))
+    middle = np.median(played.at)
+    assert found.early["greedy"] == pytest.approx(played.costs[played.at < middle].sum())
+
+
 def test_mean_of_ratios_knows_that_settings_share_their_chance() -> None:
     up, down = [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]
     found = mean_of_ratios([(up, [1.0] * 3), (down, [1.0] * 3)])
@@ -211,13 +245,20 @@ def table3_rows() -> list[Row]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table3, "seeds", lambda effort, **_: range(effort.seed, effort.seed + 8))
         return list(
-            reproduce("schlup", QUICK, ["schlup.table3", "schlup.floor"], here).findings.rows
+            reproduce(
+                "schlup", QUICK, ["schlup.table3", "schlup.floor", "schlup.section5.3"], here
+            ).findings.rows
         )
 
 
 def one(rows: Sequence[Row], **params: str) -> Row:
+    """Return the row with these parameters; one of a part of the cost only if it is asked for."""
+    wanted = {"id": "schlup.table3", **params}
     (found,) = [
-        row for row in rows if all(row.params.get(key) == value for key, value in params.items())
+        row
+        for row in rows
+        if all({"id": row.id, **row.params}.get(key) == value for key, value in wanted.items())
+        and ("figure" in params or row.params.get("figure") not in PARTS)
     ]
     return found
 
@@ -263,19 +304,86 @@ def test_default_policy_needs_no_tuning_to_come_near_the_floor(table3_rows: list
 
 @pytest.mark.parametrize("setting", ["c1", "c3", "c10"])
 def test_no_algorithm_of_the_table_is_below_the_floor(table3_rows: list[Row], setting: str) -> None:
-    floor = one(table3_rows, setting=setting, figure="times OPT").simulated
+    floor = one(table3_rows, id="schlup.floor", setting=setting, figure="times OPT").simulated
     assert floor is not None
     ratios = [
         (row.simulated or 0.0) + 2.0 * (row.half_width or 0.0)
         for row in table3_rows
-        if row.params.get("setting") == setting and row.params.get("algorithm") not in (None, "OPT")
+        if row.params.get("setting") == setting
+        and row.params.get("algorithm") not in (None, "OPT")
+        and "figure" not in row.params
     ]
     assert len(ratios) == len(table3.ALGORITHMS)
     assert floor <= min(ratios) <= 1.35 * floor
 
 
+@pytest.mark.parametrize("algorithm", [each.name for each in table3.ALGORITHMS])
+def test_table3_splits_each_cost_into_criteria_and_time(
+    table3_rows: list[Row], algorithm: str
+) -> None:
+    for setting in OPTIMUM:
+        whole, criteria, time = (
+            one(table3_rows, algorithm=algorithm, setting=setting, **part)
+            for part in ({}, {"figure": "criteria cost"}, {"figure": "time cost"})
+        )
+        assert criteria.simulated == pytest.approx(whole.simulated - time.simulated)
+        assert time.params["policy"] == criteria.params["policy"] == whole.params["policy"]
+        assert min(criteria.simulated, time.simulated) > 0.1
+
+
+def test_criteria_cost_of_greedy_is_a_third_of_its_weight(table3_rows: list[Row]) -> None:
+    # Two players' mean distance on [0, 1] is a third, its weight is 2.
+    found = one(table3_rows, algorithm="A_G", setting="c10", figure="criteria cost")
+    best = one(table3_rows, algorithm="OPT", setting="c10", figure="cost per match")
+    assert found.simulated * best.simulated == pytest.approx(2.0 / 3.0, rel=0.03)
+
+
+def section53(rows: Sequence[Row], words: str) -> Statement:
+    """Return the statement of section 5.3 that has these words."""
+    own = [row for row in rows if row.id == "schlup.section5.3"]
+    (found,) = [each for each in statements_of(SAYINGS["schlup"], own) if words in each.statement]
+    return found
+
+
+def test_greedy_gets_better_at_smaller_rates(table3_rows: list[Row]) -> None:
+    found = section53(table3_rows, "better and better")
+    assert found.verdict == "holds"
+    # 4.243 / 2.407 and 2.407 / 1.521 of the reference.
+    expected = (1.763, 1.583)
+    for row, factor in zip(found.figures, expected, strict=True):
+        assert row.simulated == pytest.approx(factor, abs=2.0 * row.half_width)
+
+
+def test_periodic_matching_does_not_keep_its_proportion(table3_rows: list[Row]) -> None:
+    found = section53(table3_rows, "proportion")
+    assert found.verdict == "holds if"
+    assert found.why.startswith("Of A_MQ and A_DW alone.")
+    assert found.params["algorithm"] == "A_PM"
+    # 1.521 / 1.459 at rate 1 over 2.236 / 1.471 at rate 10.
+    assert found.simulated == pytest.approx(0.686, abs=2.0 * found.half_width)
+
+
+def test_raising_rates_are_like_constant_ones_by_time_alone(table3_rows: list[Row]) -> None:
+    found = section53(table3_rows, "like constant ones")
+    assert found.verdict == "holds if"
+    assert "in proportion to time. With a ramp" in found.why
+    for row in found.figures:
+        if row.params["ramp"] == "time":
+            assert row.simulated == pytest.approx(1.0, abs=0.1)
+    assert found.params["ramp"] == "index"
+
+
+def test_matches_of_a_raising_rate_cost_less_in_the_end(table3_rows: list[Row]) -> None:
+    found = section53(table3_rows, "cheap at the end")
+    for row in found.figures:
+        assert row.simulated > 1.0 - row.half_width
+        if row.params["algorithm"] != "A_G":
+            assert row.verdict == "holds"
+
+
 def test_printed_averages_lie_between_the_readings(table3_rows: list[Row]) -> None:
-    verdicts = {row.verdict for row in table3_rows if row.params.get("algorithm") == "A_G"}
+    own = [row for row in table3_rows if row.id == "schlup.table3"]
+    verdicts = {row.verdict for row in own if row.params.get("algorithm") == "A_G"}
     assert verdicts <= {None, "holds", "holds if"}
     assert "differs" not in verdicts
 
@@ -289,7 +397,8 @@ def test_every_row_has_the_promised_keys_and_its_command(table3_rows: list[Row])
 
 
 def test_table3_is_a_row_for_each_algorithm_that_names_its_reading(table3_rows: list[Row]) -> None:
-    found = {each.statement: each for each in statements_of(SAYINGS["schlup"], table3_rows)}
+    own = [row for row in table3_rows if row.id == "schlup.table3"]
+    found = {each.statement: each for each in statements_of(SAYINGS["schlup"], own)}
     printed = [each for each in found.values() if each.printed is not None]
     assert len(printed) == 4
     for each in printed:
@@ -383,7 +492,16 @@ GROUPS = {  # k, D, a: greedy, the best multi_queue, its brackets
 
 def test_more_than_two_players_cost_what_the_reference_says() -> None:
     found = reproduce("schlup", QUICK, ["schlup.groups", "schlup.table1"], here).findings.rows
-    costs = [row for row in found if row.id == "schlup.groups"]
+    of_groups = [row for row in found if row.id == "schlup.groups"]
+    costs = [row for row in of_groups if "figure" not in row.params]
+    criteria, time = (
+        {(str(row.params | {"figure": None})): row.simulated for row in of_groups
+         if row.params.get("figure") == part}
+        for part in PARTS
+    )  # fmt: skip
+    for row in costs:
+        key = str(row.params | {"figure": None})
+        assert criteria[key] + time[key] == pytest.approx(row.simulated)
     best = [row for row in found if row.id == "schlup.table1"]
     for at, (setting, (greedy, multi_queue, brackets)) in enumerate(GROUPS.items()):
         ours = costs[4 * at : 4 * at + 4]

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import pytest
 
 import evenmatch
 from evenmatch.errors import ConfigError
-from tests.shared import shared_file
+from tests import galactron
 from tests.unit.lab.batches import SKILL, SPREAD, arrays, batch_of, exported, singles
 
 TEN = [100.0, 900.0, 250.0, 2400.0, 1300.0, 1310.0, 2000.0, 260.0, 120.0, 2900.0]
@@ -21,23 +19,16 @@ THIRTY = [(n, size) for n in (1, 2, 3, 4, 5) for size in (2 * n, 2 * n + 1, 37, 
 INSTANCES = THIRTY if "EVENMATCH_INSTANCES" in os.environ else HANDFUL
 
 
-def checker(*arguments: object) -> str:
-    script = str(shared_file("batch/galactron.py"))
-    command = [sys.executable, script, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
 @pytest.mark.parametrize(("team_size", "players"), INSTANCES)
 def test_checker_accepts_every_plan_and_agrees_on_its_quality(
     tmp_path: Path, team_size: int, players: int
 ) -> None:
-    instance, solution = tmp_path / "instance.npz", tmp_path / "solution.json"
-    checker("generate", players, team_size, players + team_size, instance)
+    batch = galactron.drawn(players, team_size, players + team_size)
+    instance = galactron.written(tmp_path / "instance.npz", batch)
     for settings in ({"effort": 1}, {"budget_ms": 30}, {"policy": "descent", "effort": 3_000}):
         found = evenmatch.solve(instance, **settings)  # type: ignore[arg-type]
-        solution.write_text(json.dumps({"matches": found.matches}))
-        # The checker prints four decimals.
-        assert float(checker("check", instance, solution)) == pytest.approx(found.quality, abs=1e-4)
+        matches = [match["teams"] for match in found.matches]
+        assert galactron.check(batch, matches) == pytest.approx(found.quality, abs=1e-6)
 
 
 def test_duels_are_paired_at_the_best_and_that_is_proved() -> None:

@@ -1,12 +1,16 @@
 """Statements: one row each, with the verdict that its figures bear out and words that say why."""
 
+import msgspec
 import pytest
 
+from evenmatch.lab.reproduce.measure import Estimate
 from evenmatch.lab.reproduce.paper import PAPERS, parts_of
 from evenmatch.lab.reproduce.row import Effort, Row
 from evenmatch.lab.reproduce.statements.all import SAYINGS
-from evenmatch.lab.reproduce.statements.judging import identical, runs_to_decide, statements_of
+from evenmatch.lab.reproduce.statements.judging import runs_to_decide, statements_of
+from evenmatch.lab.reproduce.statements.sameness import identical, identical_elsewhere
 from evenmatch.lab.reproduce.statements.saying import Saying, Statement
+from evenmatch.lab.reproduce.xu.tell import is_near, said
 
 QUICK = Effort(quick=True, seed=0)
 
@@ -100,6 +104,93 @@ def test_methods_that_came_to_the_same_figures_are_named() -> None:
     ]
     assert identical(figures) == "a and b gave identical results."
     assert "a and b gave identical results." in only(says(), *figures).why
+
+
+def test_methods_of_other_statements_with_the_same_figures_are_named() -> None:
+    def figures(row_id: str, policy: str, low: float, high: float) -> list[Row]:
+        return [
+            Row(id=row_id, params={"policy": policy, "population": place, "figure": name},
+                simulated=value + at, half_width=0.1)
+            for place, value in (("low", low), ("high", high))
+            for at, name in enumerate(("wait", "gap", "matched"))
+        ]  # fmt: skip
+
+    own = figures("p.1", "brackets", 1.0, 2.0)
+    rows = [*own, *figures("p.2", "limit", 1.0, 3.0), *figures("p.3", "other", 4.0, 2.5)]
+    by_id = {row_id: [each for each in rows if each.id == row_id] for row_id in ("p.1", "p.2")}
+    assert identical_elsewhere(own, by_id) == (
+        "brackets and limit gave identical results at population low."
+    )
+    (found, *_) = statements_of([], rows)
+    assert found.why.endswith("brackets and limit gave identical results at population low.")
+    by_id["p.2"] = figures("p.2", "limit", 1.0, 2.0)
+    assert identical_elsewhere(own, by_id) == "brackets and limit gave identical results."
+    # A method that is another one in some of its settings is not the same.
+    for each in tuple(by_id["p.2"]):
+        by_id["p.2"].append(msgspec.structs.replace(each, params={**each.params, "rate": 2}))
+    by_id["p.1"] = own + [
+        msgspec.structs.replace(each, params={**each.params, "rate": 3}) for each in own
+    ]
+    assert identical_elsewhere(by_id["p.1"], by_id) == ""
+    by_id["p.1"] = own
+    # Two of one figure may be alike by chance.
+    by_id["p.2"] = by_id["p.2"][:1]
+    assert identical_elsewhere(own, by_id) == ""
+
+
+@pytest.mark.parametrize(("value", "words"), [(-1.0, "where more than 0"), (1.0, "no more than 0")])
+def test_difference_says_on_which_side_of_the_aim_it_was_said_to_be(
+    value: float, words: str
+) -> None:
+    found = only(says(), row(simulated=value, half_width=0.1, aim=0.0, verdict="differs"))
+    assert words in found.why
+
+
+def test_share_of_nothing_is_not_told() -> None:
+    found = only(says(), row(printed=0.0, exact=0.25, verdict="differs"))
+    assert found.why == "Printed 0, here 0.25."
+
+
+def policy_rows(name: str, policy: str, gap: float, wait: float = 70.0) -> list[Row]:
+    """Return the mean wait and rating difference of a policy among few players."""
+    return [
+        Row(id=f"gamedev.{name}",
+            params={"policy": policy, "population": "low", "group": "all", "figure": key},
+            simulated=value, half_width=1.0, runs=20)
+        for key, value in (("wait", wait), ("rating difference", gap))
+    ]  # fmt: skip
+
+
+WINDOW = "window:limit=150,rate=2,limit_max=500"
+
+
+@pytest.mark.parametrize(("gap", "verdict"), [(130.0, "holds if"), (139.0, "unresolved"),
+                                              (150.0, "differs")])  # fmt: skip
+def test_nearest_is_judged_where_there_is_somebody_to_choose_from(gap: float, verdict: str) -> None:
+    rows = [
+        *policy_rows("widening", WINDOW, 139.0),
+        *policy_rows("nearest", f"{WINDOW},pick=nearest", 139.0),
+        *policy_rows("nearest", f"{WINDOW},every=30", 140.0),
+        *policy_rows("nearest", f"{WINDOW},pick=nearest,every=30", gap),
+    ]
+    found = next(s for s in statements_of(SAYINGS["gamedev"], rows) if s.id == "gamedev.nearest")
+    assert found.verdict == verdict
+    if verdict == "holds if":
+        assert "Decided at once 2 of 2 figures are identical" in found.why
+
+
+@pytest.mark.parametrize(("wait", "verdict"), [(70.5, "holds if"), (75.0, "differs")])
+def test_clock_of_a_second_is_judged_by_what_it_costs(wait: float, verdict: str) -> None:
+    rows = [*policy_rows("widening", WINDOW, 139.0)]
+    rows += policy_rows("second", f"{WINDOW},every=1", 139.2, wait)
+    found = next(s for s in statements_of(SAYINGS["gamedev"], rows) if s.id == "gamedev.second")
+    assert found.verdict == verdict
+
+
+@pytest.mark.parametrize(("value", "is_so"), [(1.02, True), (1.03, False)])
+def test_simulated_figure_far_from_the_exact_one_is_no_support(value: float, is_so: bool) -> None:
+    assert is_near(Estimate(value, 0.01), 1.0) is is_so
+    assert said(is_so) == ("holds" if is_so else "differs")
 
 
 def test_longest_words_decide_whose_a_figure_is() -> None:

@@ -24,14 +24,14 @@ from evenmatch.ratings.prediction import (
     seen_by_favourite,
 )
 from evenmatch.ratings.registry import parse_system
-from tests.shared import shared_file
+from tests.shared import shipped
 
 EARLIER = 0.7
 """Share of the matches, in order, on which a recalibration is fitted."""
 
 
 def read(name: str) -> list[dict[str, str]]:
-    with gzip.open(shared_file(f"data/{name}"), "rt", encoding="utf-8") as lines:
+    with gzip.open(shipped(name), "rt", encoding="utf-8") as lines:
         return list(csv.DictReader(lines))
 
 

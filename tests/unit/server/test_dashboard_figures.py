@@ -12,6 +12,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.model.inputs import (
     Advance,
+    Assign,
     Cancel,
     Configure,
     Decline,
@@ -367,6 +368,57 @@ def test_tickets_of_an_old_match_and_of_its_fills_wait_again_when_it_is_called_o
     assert present.keys() == world.engine.tables.waiting.keys() >= {"s0-1", "s0-3"}
     assert present["s0-1"].enqueued_at == 1.0
     assert not world.figures.made
+
+
+def shown_of(world: World, tick: int) -> tuple[object, ...]:
+    """Return all that a page shows of matches made, as a tick ends."""
+    figures = world.figures.queues["duel"]
+    p99 = world.row(tick)["p99"]
+    rows = [
+        [(name, sum(filter(None, table[name]))) for name in ("matches", "players")]
+        for table in (figures.history.fine(), figures.history.coarse())
+    ]
+    totals = {name: figures.totals[name] for name in ("matches", "players")}
+    recent = [made.match.tickets for made in figures.recent]
+    return totals, rows, figures.qualities, recent, figures.mean_gaps(), p99
+
+
+@pytest.mark.parametrize("void_at", [2.5, 4.0])
+def test_void_matches_were_never_played(void_at: float) -> None:
+    """One match void, in its own tick or later, and one played: as if there were one alone."""
+    queue = msgspec.structs.replace(QUICK, backfill="manual", policy="window:limit=10")
+    both, alone = World(queue), World(queue)
+    for world in (both, alone):
+        world.enqueue(1.0, rated("a", 1500))
+        world.enqueue(1.1, rated("c", 1600))
+    both.enqueue(2.0, rated("b", 1505))
+    before = shown_of(both, 3) if void_at == 4.0 else None
+    both.give(Void(void_at, "s0-m1", "no server"))
+    for name in ("s0-1", "s0-3"):
+        both.give(Cancel(void_at, name))
+    alone.give(Cancel(void_at, "s0-1"))
+    for world in (both, alone):
+        world.enqueue(5.0, rated("d", 1601))
+    names = {made.match.tickets for made in both.figures.queues["duel"].recent}
+    assert names == {("s0-2", "s0-4")}
+    seen, expected = shown_of(both, 5), shown_of(alone, 5)
+    assert seen != before
+    # The matches have other names, but that is all.
+    assert (*seen[:3], *seen[4:]) == (*expected[:3], *expected[4:])
+    totals, rows, qualities, *_ = seen
+    assert totals == {"matches": 1, "players": 2}
+    assert rows == [[("matches", 1), ("players", 2)]] * 2
+    assert sum(qualities) == 1
+
+
+def test_match_that_is_assigned_counts_for_good() -> None:
+    world = World(msgspec.structs.replace(QUICK, backfill="manual"))
+    world.enqueue(1.0, rated("a", 1500), rated("b", 1500))
+    figures = world.figures.queues["duel"]
+    assert len(figures._recall._kept) == 1
+    world.give(Assign(2.0, "s0-m1", {"server": "eu-1"}))
+    assert not figures._recall._kept
+    assert figures.totals["matches"] == 1
 
 
 def test_a_ticket_matched_at_once_has_the_rating_that_was_stored() -> None:

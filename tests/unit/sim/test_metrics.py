@@ -72,6 +72,7 @@ def test_summary_has_exactly_its_keys_in_order() -> None:
         *(
             "cost",
             "cost_criteria",
+            "cost_time",
             "cost_per_match",
             "cost_per_player",
             "cost_waiting",
@@ -114,7 +115,7 @@ def test_gaps_are_those_of_counted_matches_that_have_them() -> None:
     }
 
 
-def test_cost_of_criteria_is_what_waiting_and_bots_do_not_cost() -> None:
+def test_cost_is_split_into_criteria_and_the_waits_of_players_and_bots() -> None:
     spread = Criterion("spread", "rating")
     queue = Queue("main", criteria=(spread,), wait_price=2.0, wait_max=5.0)
     past = history()
@@ -122,8 +123,10 @@ def test_cost_of_criteria_is_what_waiting_and_bots_do_not_cost() -> None:
     enter(past, "b", 4.0)
     match(past, 4.0, "a", "b", cost=2.0 * (3 * 4.0 + 5.0) + 0.75, bots=1)
     past.finish(4.0)
-    assert summarize(past, [queue])["cost_criteria"] == 0.75
-    assert summarize(past, QUEUES)["cost_criteria"] == 0.0
+    summary = summarize(past, [queue])
+    assert (summary["cost_criteria"], summary["cost_time"]) == (0.75, 34.0)
+    summary = summarize(past, QUEUES)
+    assert (summary["cost_criteria"], summary["cost_time"]) == (0.0, 34.75)
 
 
 def test_shares_divide_tickets_evenly_and_each_match_once() -> None:

@@ -7,7 +7,14 @@ from functools import partial
 
 from evenmatch.lab.reproduce.measure import Estimate, Measured, Task, measure, ratio
 from evenmatch.lab.reproduce.row import Effort, Findings, Line, Part, Plot, Row, Verdict, judged
-from evenmatch.lab.reproduce.sums import cost_per_match, optima, parts_per_match, seeds
+from evenmatch.lab.reproduce.sums import (
+    CRITERIA,
+    TIME,
+    cost_per_match,
+    optima,
+    parts_per_match,
+    seeds,
+)
 from evenmatch.lab.reproduce.worlds import WAIT_MAX, World, file_name
 from evenmatch.theory import schlup
 
@@ -23,7 +30,7 @@ SPECS = {
     "A_MQ": "multi_queue:brackets={}",
     "A_DW": "difference_wait:factor={},origin=arrival",
 }
-PARTS = ("criteria cost", "time cost")
+PARTS = (CRITERIA, TIME)
 SLACK = 0.03
 """Relative error that we allow to a formula which the paper calls an approximation."""
 TEXT = (

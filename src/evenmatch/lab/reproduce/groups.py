@@ -8,7 +8,7 @@ from typing import Any
 
 from evenmatch.lab.reproduce.measure import Measured, Task, measure
 from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row, Table, Verdict
-from evenmatch.lab.reproduce.sums import cost_per_match, seeds
+from evenmatch.lab.reproduce.sums import cost_per_match, parts_per_match, seeds
 from evenmatch.lab.reproduce.words import of_row
 from evenmatch.lab.reproduce.worlds import WAIT_MAX, World, file_name
 from evenmatch.theory import schlup
@@ -42,7 +42,8 @@ def _finish(seed: int, results: Sequence[Measured]) -> Findings:
         best, factor = _cheapest(runs, BRACKETS), _cheapest(runs, FACTORS)
         shown = ("greedy", best, factor, "group_price")
         own = [_row(world, runs, policy) for policy in shown]
-        rows += [*own, _row_of_table1(world, runs, best)]
+        parts = [row for policy in shown for row in _rows_of_parts(world, runs, policy)]
+        rows += [*own, _row_of_table1(world, runs, best), *parts]
         scenarios |= {file_name(world.name, policy): world.toml(policy, seed) for policy in shown}
         setting = f"k = {world.k}, D = {world.criteria}, a = {world.rate:g}"
         cells = map(of_row, own)
@@ -81,6 +82,19 @@ def _row(world: World, runs: Sequence[Measured], policy: str) -> Row:
         half_width=found.half_width,
         scenario=file_name(world.name, policy),
     )
+
+
+def _rows_of_parts(world: World, runs: Sequence[Measured], policy: str) -> list[Row]:
+    """Return what the criteria of a match cost, and what its waits do."""
+    return [
+        Row(
+            id="schlup.groups",
+            params={**_params(world), "policy": policy, "figure": part},
+            simulated=each.value,
+            half_width=each.half_width,
+        )
+        for part, each in parts_per_match(runs, policy).items()
+    ]
 
 
 def _row_of_table1(world: World, runs: Sequence[Measured], best: str) -> Row:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.lab.optimum import optimum
-from evenmatch.lab.reproduce.runs import arrivals_of, play
+from evenmatch.lab.reproduce.runs import Played, arrivals_of, play
 from evenmatch.lab.reproduce.worlds import WAIT_MAX, World
 from evenmatch.lab.study import student_t
 from evenmatch.policies.base import Policy
@@ -46,6 +46,7 @@ class Measured(msgspec.Struct, frozen=True):
     Args:
         costs: Of all matches, by policy.
         criteria: The part of the costs that is not waiting, by policy.
+        early: What the first half of the matches cost, by policy.
         matches: How many, by policy.
         with_bots: How many of them have a bot, by policy.
         mixed: How many of them have a bot or players of several brackets, by policy; 0 for
@@ -55,6 +56,7 @@ class Measured(msgspec.Struct, frozen=True):
 
     costs: dict[str, float]
     criteria: dict[str, float]
+    early: dict[str, float]
     matches: dict[str, int]
     with_bots: dict[str, int]
     mixed: dict[str, int]
@@ -70,7 +72,7 @@ def measure(task: Task) -> Measured:
     times, values = task.world.draw(task.seed)
     seen = np.ceil(times / task.tick) * task.tick if task.tick else times
     unseen = float((seen - times).sum()) / WAIT_MAX
-    measured = Measured({}, {}, {}, {}, {}, None)
+    measured = Measured({}, {}, {}, {}, {}, {}, None)
     for spec in task.policies:
         policy = parse_policy(spec)
         outcome = play(queue, policy, seen, values)
@@ -78,6 +80,7 @@ def measure(task: Task) -> Measured:
         has_bot = outcome.bots > 0
         measured.costs[spec] = float(outcome.costs[counted].sum()) + unseen
         measured.criteria[spec] = float(outcome.criteria[counted].sum())
+        measured.early[spec] = _of_first_half(outcome, counted)
         measured.matches[spec] = int(counted.sum())
         measured.with_bots[spec] = int((has_bot & counted).sum())
         is_mixed = has_bot | _spans_brackets(outcome.tickets, values, policy)
@@ -86,6 +89,12 @@ def measure(task: Task) -> Measured:
         return measured
     best = optimum((queue,), arrivals_of(queue, times, values))
     return msgspec.structs.replace(measured, optimum=best.cost)
+
+
+def _of_first_half(outcome: Played, counted: NDArray[np.bool_]) -> float:
+    """Return what the earlier half of the counted matches cost; of an odd number the smaller."""
+    at, costs = outcome.at[counted], outcome.costs[counted]
+    return float(costs[np.argsort(at, kind="stable")[: len(at) // 2]].sum())
 
 
 def _spans_brackets(
@@ -142,6 +151,24 @@ def mean_of_ratios(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> 
         values.append(value)
         residuals += (one - value * two) / two.mean() / len(pairs)
     return Estimate(math.fsum(values) / len(values), _half_width(residuals), count)
+
+
+def ratio_of_ratios(
+    one: tuple[Sequence[float], Sequence[float]], other: tuple[Sequence[float], Sequence[float]]
+) -> Estimate:
+    """Return the ratio of two ratios of means; sequence i belongs together in all four.
+
+    Args:
+        one: What is above and below in the first, one number for each sequence.
+        other: The same of the second.
+    """
+    first, second = ratio(*one), ratio(*other)
+    value = first.value / second.value
+    residuals = np.zeros(len(one[0]))
+    for (above, below), each, sign in ((one, first, 1.0), (other, second, -1.0)):
+        a, b = np.asarray(above), np.asarray(below)
+        residuals += sign * value * (a - each.value * b) / a.mean()
+    return Estimate(value, _half_width(residuals), len(residuals))
 
 
 def _half_width(residuals: Floats) -> float:

@@ -66,6 +66,8 @@ SUGGESTIONS = (
     Suggestion(id="gamedev.fixed", policy="window:limit=500"),
     Suggestion(id="gamedev.widening", policy=f"window:{WIDENING}"),
     Suggestion(id="gamedev.nearest", policy=f"window:{WIDENING},pick=nearest"),
+    Suggestion(id="gamedev.nearest", policy=f"window:{WIDENING},every=30"),
+    Suggestion(id="gamedev.nearest", policy=f"window:{WIDENING},pick=nearest,every=30"),
     Suggestion(id="gamedev.either", policy=f"window:{WIDENING},accept=either"),
     Suggestion(id="gamedev.second", policy=f"window:{WIDENING},every=1"),
     Suggestion(id="gamedev.rounds", policy="closest_random"),

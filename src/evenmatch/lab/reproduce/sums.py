@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from evenmatch.lab.reproduce.measure import Estimate, Measured, ratio
 from evenmatch.lab.reproduce.row import Effort
 
+CRITERIA, TIME = "criteria cost", "time cost"
+"""The two parts of a cost, as rows name them."""
+
 
 def cost_per_match(measured: Sequence[Measured], policy: str) -> Estimate:
     """Return what a match costs under a policy."""
@@ -18,12 +21,20 @@ def parts_per_match(measured: Sequence[Measured], policy: str) -> dict[str, Esti
     matches = [m.matches[policy] for m in measured]
     criteria = [m.criteria[policy] for m in measured]
     time = [m.costs[policy] - m.criteria[policy] for m in measured]
-    return {"criteria cost": ratio(criteria, matches), "time cost": ratio(time, matches)}
+    return {CRITERIA: ratio(criteria, matches), TIME: ratio(time, matches)}
 
 
 def cost_over_optimum(measured: Sequence[Measured], policy: str) -> Estimate:
     """Return what a policy costs, times the optimum in hindsight."""
     return ratio([m.costs[policy] for m in measured], optima(measured))
+
+
+def parts_over_optimum(measured: Sequence[Measured], policy: str) -> dict[str, Estimate]:
+    """Return the criteria cost and the time cost of a policy, times the optimum in hindsight."""
+    best = optima(measured)
+    time = [m.costs[policy] - m.criteria[policy] for m in measured]
+    criteria = [m.criteria[policy] for m in measured]
+    return {CRITERIA: ratio(criteria, best), TIME: ratio(time, best)}
 
 
 def optima(measured: Sequence[Measured]) -> list[float]:

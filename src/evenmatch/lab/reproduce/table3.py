@@ -20,8 +20,17 @@ from evenmatch.lab.reproduce.measure import (
     measure,
     ratio,
 )
+from evenmatch.lab.reproduce.other_rates import ID as OTHER_RATES
+from evenmatch.lab.reproduce.other_rates import other_rates
 from evenmatch.lab.reproduce.row import Effort, Findings, Part, Row, Table, Verdict
-from evenmatch.lab.reproduce.sums import cost_over_optimum, optima, seeds
+from evenmatch.lab.reproduce.sums import (
+    CRITERIA,
+    TIME,
+    cost_over_optimum,
+    optima,
+    parts_over_optimum,
+    seeds,
+)
 from evenmatch.lab.reproduce.words import of_row
 from evenmatch.lab.reproduce.worlds import WAIT_MAX, Rates, World, file_name
 from evenmatch.theory.floor import least_cost
@@ -66,14 +75,14 @@ WORLDS = tuple(World(rate=rate, rates=rates) for rates in ("constant", *RAMPS) f
 
 
 def table3(effort: Effort) -> Part:
-    """Return the part of Table 3, with the floor."""
+    """Return the part of Table 3, with the floor and what section 5.3 says."""
     chosen = seeds(effort, quick=8, full=200)
     tasks = [
         Task(world=world, seed=seed, policies=POLICIES, wants_optimum=True)
         for seed in chosen
         for world in WORLDS
     ]
-    return Part((ID, "schlup.floor"), measure, tasks, partial(_finish, effort.seed))
+    return Part((ID, "schlup.floor", OTHER_RATES), measure, tasks, partial(_finish, effort.seed))
 
 
 def _finish(seed: int, runs: Sequence[Measured]) -> Findings:
@@ -82,13 +91,17 @@ def _finish(seed: int, runs: Sequence[Measured]) -> Findings:
     for each in ALGORITHMS:
         rows += _setting_rows(each, by_world)
         rows += _average_rows(each, by_world)
+    of_paper = {each.name: each for each in ALGORITHMS if each.printed is not None}
+    rows += other_rates(
+        by_world, lambda name, world: _best_in(of_paper[name], by_world[world]), list(of_paper)
+    )
     scenarios = {
         row.scenario: world.toml(row.params["policy"], seed)
         for world in WORLDS
         for row in rows
         if row.scenario is not None and row.params["setting"] == world.name
     }
-    tables = [_table(ramp, rows) for ramp in RAMPS]
+    tables = [*(_table(ramp, rows) for ramp in RAMPS), _table_of_parts(rows)]
     return Findings(tuple(rows), tuple(tables), scenarios=scenarios)
 
 
@@ -139,7 +152,7 @@ def _floor_rows(by_world: Runs) -> list[Row]:
 
 
 def _setting_rows(algorithm: Algorithm, by_world: Runs) -> list[Row]:
-    """Return the ratio of each setting, with the parameter that is best there."""
+    """Return the ratio of each setting, with the parameter that is best there, and its parts."""
     rows = []
     for world in WORLDS:
         policy = _best_in(algorithm, by_world[world.name])
@@ -154,6 +167,15 @@ def _setting_rows(algorithm: Algorithm, by_world: Runs) -> list[Row]:
                 scenario=file_name(world.name, policy),
             )
         )
+        rows += [
+            Row(
+                id=ID,
+                params={**params, "figure": part},
+                simulated=each.value,
+                half_width=each.half_width,
+            )
+            for part, each in parts_over_optimum(by_world[world.name], policy).items()
+        ]
     return rows
 
 
@@ -245,8 +267,33 @@ def _table(ramp: Rates, rows: Sequence[Row]) -> Table:
     return Table(f"Table 3, ramp by {ramp}", text, (*heads, "paper"), tuple(lines))
 
 
+def _table_of_parts(rows: Sequence[Row]) -> Table:
+    """Return the two parts of the costs of Table 3: a line for each algorithm."""
+    heads = ("criteria + time, / OPT", *(world.name for world in WORLDS))
+    lines = []
+    for each in ALGORITHMS:
+        own = [row for row in rows if row.id == ID and row.params.get("algorithm") == each.name]
+        cells = [
+            " + ".join(
+                f"{row.simulated:.3f}"
+                for part in (CRITERIA, TIME)
+                for row in own
+                if row.params.get("figure") == part and row.params.get("setting") == world.name
+            )
+            for world in WORLDS
+        ]
+        lines.append((each.name, *cells))
+    text = (
+        "The same costs, with the same parameters, in their two parts: what the criteria cost and "
+        "what the waits do. Half-widths are in figures.csv."
+    )
+    return Table("Table 3, criteria and time", text, heads, tuple(lines))
+
+
 def _cell(rows: Sequence[Row], **wanted: str) -> str:
     for row in rows:
+        if "figure" in row.params and "figure" not in wanted:
+            continue
         if all(row.params.get(key) == value for key, value in wanted.items()):
             return of_row(row)
     return "-"

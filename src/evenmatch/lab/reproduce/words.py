@@ -83,6 +83,12 @@ def setting_of(row: Row) -> str:
     return setting_in_words(row.params)
 
 
+def at_setting(row: Row) -> str:
+    """Return a setting without the words that say what the figure is."""
+    rest = {key: value for key, value in row.params.items() if key != OWN_WORDS}
+    return setting_in_words(rest) or setting_of(row)
+
+
 def _digits(value: float) -> int:
     """Return how many digits behind the point tell something."""
     if abs(value) >= 100.0:

@@ -10,9 +10,11 @@ from evenmatch.engine.ratings import with_ratings
 from evenmatch.engine.records import Record
 from evenmatch.model.events import (
     Accepted,
+    Assigned,
     Cancelled,
     Dissolved,
     Expired,
+    Finished,
     LeftQueue,
     Matched,
     Penalised,
@@ -66,6 +68,8 @@ class Figures:
             "Repaired": self._repair,
             "Dissolved": self._dissolve,
             "Voided": self._void,
+            "Assigned": self._settle,
+            "Finished": self._settle,
             "Penalised": self._penalise,
         }
 
@@ -231,9 +235,18 @@ class Figures:
         """Take the tickets of a match back that cannot be played; they keep their age."""
         for name in (event.match, *event.fills):
             self.made.pop(name, None)
+        for name, figures in self.queues.items():
+            self._at(name, record)
+            figures.void(event)
         for ticket in event.tickets:
             self._queues_of[ticket.id] = ticket.queues
             self._enter(record, ticket)
+
+    def _settle(self, record: Record, event: Assigned | Finished) -> None:
+        """Let a match count for good that can't be void any more."""
+        del record
+        for figures in self.queues.values():
+            figures.settle(event)
 
     def _configure(self, record: Record, event: Any) -> None:
         del event

@@ -56,6 +56,16 @@ class History:
         else:
             self._coarse.append(array("d", (slot, *row)))
 
+    def take_back(self, tick: int, name: str, by: int) -> None:
+        """Subtract from a count of a closed tick, in both grains, as far as they are kept."""
+        at = 1 + COLUMNS.index(name)
+        for rows, start in ((self._fine, tick), (self._coarse, tick - tick % COARSE)):
+            for row in reversed(rows):
+                if row[0] <= start:
+                    if row[0] == start:
+                        row[at] -= by
+                    break
+
     def sum(self, name: str) -> int:
         """Return how often something happened in the last `WINDOW` ticks that are closed."""
         if not self._fine:

@@ -10,6 +10,8 @@ import msgspec
 from evenmatch.cost.divider import Teams
 from evenmatch.cost.gaps import Gaps
 from evenmatch.cost.objective import Objective
+from evenmatch.engine.recall import Recall, remove_last
+from evenmatch.model.events import Assigned, Finished, Voided
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -49,6 +51,21 @@ class Made(msgspec.Struct, frozen=True, gc=False):
         return tuple(tuple(known[name] for name in team) for team in self.match.teams)
 
 
+class Counted(msgspec.Struct, frozen=True, gc=False):
+    """What a match added to the figures of its queue.
+
+    Args:
+        tick: In which it was made.
+        waits: Of its players, where they are known.
+        bar: Of the histogram; None without a quality.
+    """
+
+    match: str
+    tick: int
+    waits: tuple[float, ...]
+    bar: int | None
+
+
 class QueueFigures:
     """What is shown of a queue.
 
@@ -76,13 +93,15 @@ class QueueFigures:
         self._objective: Objective | None = None
         self._gaps = Gaps(queue)
         self._unmeasured: deque[Made] = deque(maxlen=MEASURED)
-        self._measured: deque[tuple[float, ...]] = deque(maxlen=MEASURED)
+        self._recall: Recall[Counted] = Recall([queue])
+        self._measured: deque[tuple[str, tuple[float, ...]]] = deque(maxlen=MEASURED)
 
     def configure(self, queue: Queue) -> None:
         """Take a new version of the queue; who waits is entered anew by the caller."""
         self.queue = queue
         self.crowd = Crowd(queue)
         self.has_ready_check = queue.accept is not None
+        self._recall.configure([queue])
         self._objective = None
         self._gaps = Gaps(queue)
         self._unmeasured.clear()
@@ -110,18 +129,48 @@ class QueueFigures:
         self.count("matches")
         self.recent.append(made)
         self._unmeasured.append(made)
+        waits: list[float] = []
         for ticket in made.tickets:
             if ticket is not None:
-                wait = match.at - ticket.enqueued_at
-                self.count("players", ticket.size)
-                self._waits.extend([(self._tick, wait)] * ticket.size)
+                waits += [match.at - ticket.enqueued_at] * ticket.size
+        self.count("players", len(waits))
+        self._waits.extend([(self._tick, wait) for wait in waits])
         self._waits_changed = True
+        bar = None
         if match.quality is not None:
             bar = min(max(int(match.quality * QUALITY_BARS), 0), QUALITY_BARS - 1)
             self._bars.append(bar)
             self.qualities[bar] += 1
             if len(self._bars) > QUALITIES_MOST:
                 self.qualities[self._bars.popleft()] -= 1
+        self._recall.keep(match, Counted(match.id, self._tick, tuple(waits), bar))
+
+    def settle(self, event: Assigned | Finished) -> None:
+        """Let a match count for good that can't be void any more."""
+        self._recall.settle(event)
+
+    def void(self, event: Voided) -> None:
+        """Take what a void match and its fills added out of all figures: nobody played them."""
+        for counted in self._recall.take_back(event):
+            self._take_back(counted)
+
+    def _take_back(self, counted: Counted) -> None:
+        for name, by in (("matches", 1), ("players", len(counted.waits))):
+            self.totals[name] -= by
+            if counted.tick == self._tick:
+                self._counts[name] -= by
+            else:
+                self.history.take_back(counted.tick, name, by)
+        for wait in counted.waits:
+            remove_last(self._waits, (counted.tick, wait))
+        self._waits_changed = True
+        if counted.bar is not None and remove_last(self._bars, counted.bar):
+            self.qualities[counted.bar] -= 1
+        for kept in (self.recent, self._unmeasured):
+            for made in [made for made in kept if made.match.id == counted.match]:
+                kept.remove(made)
+        for found in [found for found in self._measured if found[0] == counted.match]:
+            self._measured.remove(found)
 
     def factors(self, made: Made) -> tuple[tuple[float, float], ...] | None:
         """Return what each criterion cost in a match, and its weight.
@@ -168,11 +217,14 @@ class QueueFigures:
             That of the matches since the last call: while nobody looks none is measured.
         """
         while self._unmeasured:
-            found = self.gaps(self._unmeasured.popleft())
+            made = self._unmeasured.popleft()
+            found = self.gaps(made)
             if found:
-                self._measured.append(tuple([found.get(n, math.nan) for n in self._gaps.names]))
+                values = tuple([found.get(n, math.nan) for n in self._gaps.names])
+                self._measured.append((made.match.id, values))
         means = {}
-        for name, column in zip(self._gaps.names, zip(*self._measured, strict=True), strict=False):
+        columns = zip(*[values for _, values in self._measured], strict=True)
+        for name, column in zip(self._gaps.names, columns, strict=False):
             known = [value for value in column if not math.isnan(value)]
             if known:
                 means[name] = math.fsum(known) / len(known)

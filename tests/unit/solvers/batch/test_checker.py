@@ -1,17 +1,15 @@
-"""The independent checker accepts every solution, and says the same quality."""
+"""A second judge accepts every solution and says the same quality, and knows the best of some."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from evenmatch.lab.batch_arrays import read_arrays
 from evenmatch.solvers.batch.solve import anneal
-from tests.shared import shared_file
+from tests import galactron
 
 
 @pytest.mark.parametrize(
@@ -24,31 +22,32 @@ from tests.shared import shared_file
 def test_solution_passes_the_checker(
     players: int, team_size: int, seed: int, tmp_path: Path
 ) -> None:
-    checker = shared_file("batch/galactron.py")
-    instance, solution = tmp_path / "batch.npz", tmp_path / "solution.json"
-    numbers = [str(value) for value in (players, team_size, seed)]
-    subprocess.run([sys.executable, checker, "generate", *numbers, instance], check=True)
+    batch = galactron.drawn(players, team_size, seed)
+    instance = galactron.written(tmp_path / "batch.npz", batch)
 
     plan = anneal(read_arrays(instance), effort=3_000, seed=1)
 
-    matches = [
-        {"teams": [row[:team_size].tolist(), row[team_size:].tolist()]} for row in plan.seated
-    ]
-    solution.write_text(json.dumps({"matches": matches}))
-    done = subprocess.run(
-        [sys.executable, checker, "check", instance, solution],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert float(done.stdout) == pytest.approx(100.0 * plan.quality.mean(), abs=1e-4)
+    matches = [(row[:team_size].tolist(), row[team_size:].tolist()) for row in plan.seated]
+    assert len(matches) == players // (2 * team_size)
+    assert galactron.check(batch, matches) == pytest.approx(100.0 * plan.quality.mean(), abs=1e-6)
 
 
-def test_optimum_of_thirty_players_is_found(tmp_path: Path) -> None:
-    checker = shared_file("batch/galactron.py")
-    for seed, best in ((1, 81.67), (2, 79.12)):
-        instance = tmp_path / f"{seed}.npz"
-        numbers = ["30", "3", str(seed)]
-        subprocess.run([sys.executable, checker, "generate", *numbers, instance], check=True)
-        plan = anneal(read_arrays(instance), effort=1_500_000, seed=1)
-        assert 100.0 * plan.quality.mean() == pytest.approx(best, abs=0.006)
+@pytest.mark.parametrize(
+    ("players", "team_size", "seed"), [(12, 3, 1), (13, 3, 2), (10, 2, 3), (8, 1, 4), (11, 5, 5)]
+)
+def test_search_finds_the_best_of_all_divisions(
+    players: int, team_size: int, seed: int, tmp_path: Path
+) -> None:
+    batch = galactron.drawn(players, team_size, seed)
+    instance = galactron.written(tmp_path / "batch.npz", batch)
+    plan = anneal(read_arrays(instance), effort=20_000, seed=1)
+    assert 100.0 * plan.quality.mean() == pytest.approx(galactron.best_of(batch), abs=1e-6)
+
+
+@pytest.mark.parametrize(("seed", "best"), [(1, 81.67), (2, 79.12)])
+def test_optimum_of_thirty_players_is_found(seed: int, best: float) -> None:
+    file = galactron.DATA / f"galactron_30_{seed}.npz"
+    plan = anneal(read_arrays(file), effort=1_500_000, seed=1)
+    assert 100.0 * plan.quality.mean() == pytest.approx(best, abs=0.006)
+    matches = [(row[:3].tolist(), row[3:].tolist()) for row in plan.seated]
+    assert galactron.check(np.load(file), matches) == pytest.approx(best, abs=0.006)

@@ -6,6 +6,7 @@ from evenmatch.lab.reproduce.statements.saying import Saying
 
 WORLD = "The players are our own model of the world; the game's are not published."
 CHANCE = "More pools narrow the interval."
+MACHINE = "Their computer and program and ours are different ones, so that nothing is judged."
 
 
 def _says(name: str, says: str, **more: object) -> Saying:
@@ -84,8 +85,8 @@ SEARCH = (
     _ours("retries", "What one descent gains.", "one descent"),
     _ours("retries", "What one descent takes.", "evaluations"),
     _ours("retries", "Annealing with the effort of three descents beside it.", "annealing"),
-    _says("speed", "A few hundred swaps a second.", what="swaps made"),
-    _says("speed", "A couple of retries in five seconds.", what="descents in"),
+    _says("speed", "A few hundred swaps a second.", what="swaps made", note=MACHINE),
+    _says("speed", "A couple of retries in five seconds.", what="descents in", note=MACHINE),
     _says("speed", "Fewer retries with more players.", what="times the retries"),
     _ours("speed", "What a descent takes, by the number of players.", "evaluations of a descent"),
     _ours("speed", "Matches evaluated a second.", "matches evaluated"),
@@ -145,7 +146,11 @@ ROUNDS = (
     _ours("extremes", "What matches with and without such parties have."),
     _says("rounds", "A round begins when the countdown ends.", what="seconds by which"),
     _says(
-        "rounds", "100 players wait after some five minutes at 20 a minute.", what="minutes until"
+        "rounds",
+        "100 players wait after some five minutes at 20 a minute.",
+        what="minutes until",
+        unit=0.5,
+        note="Who is left over by a round waits for the next, which is the sooner full.",
     ),
     _says(
         "rounds",

@@ -8,8 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from evenmatch.lab.figures import shown
 from evenmatch.lab.reproduce.row import Row, Verdict
+from evenmatch.lab.reproduce.statements.sameness import (
+    identical,
+    identical_elsewhere,
+    no_difference,
+)
 from evenmatch.lab.reproduce.statements.saying import Judge, Judged, Saying, Statement
-from evenmatch.lab.reproduce.words import OWN_WORDS, figure, setting_in_words, setting_of
+from evenmatch.lab.reproduce.words import at_setting, figure, setting_in_words, setting_of
 
 SAME = 1e-9
 """Relative difference below which two computed figures are one."""
@@ -17,8 +22,6 @@ THREE_ERRORS = 1.5
 """Half-widths of 95 % in about three standard errors: what one of many figures may be off."""
 POWER = 2.0
 """Times the runs after which an interval just leaves the aim out: then four in five tries do."""
-METHODS = ("policy", "order", "method", "objective", "start", "algorithm")
-"""Parameters that name methods; two of them can come to the very same figures."""
 RUNS_MAX = 100_000
 """Runs beyond which nobody would make them."""
 NAMED_MAX = 3
@@ -95,7 +98,8 @@ def judged_by(saying: Saying, figures: Sequence[Row], by_id: Mapping[str, Sequen
         by_id: All figures of the paper, for statements that compare.
     """
     found = (saying.judge or _by_figures(saying))(figures, by_id)
-    words = (found.why, saying.note, identical(figures), _no_difference(figures))
+    same = (identical(figures), identical_elsewhere(figures, by_id), no_difference(figures))
+    words = (found.why, saying.note, *same)
     return found._replace(why=" ".join(part for part in words if part))
 
 
@@ -192,7 +196,7 @@ def _near(saying: Saying, figures: Sequence[Row]) -> str:
         return f"Rounded, as printed: {worst.printed:.6g} stands for {value:.6g}."
     return (
         f"Taken as the approximation that it is called: off by {100.0 * _off(worst):.2g} % at the "
-        f"most ({_at(worst)})."
+        f"most ({at_setting(worst)})."
     )
 
 
@@ -204,22 +208,25 @@ def _how_much(figures: Sequence[Row]) -> str:
         worst = max(off, key=_off)
         value = (_truth(worst) or (0.0, 0.0))[0]
         many = len(figures) > 1
-        start = f"Off in {len(off)} of {len(figures)} settings, at {_at(worst)}: " if many else ""
-        times = "" if math.isinf(_off(worst)) else f", {100 * (worst.printed / value - 1):+.3g} %"  # type: ignore[operator]
+        start = (
+            f"Off in {len(off)} of {len(figures)} settings, at {at_setting(worst)}: "
+            if many
+            else ""
+        )
+        assert worst.printed is not None
+        # A share of nothing says nothing.
+        has_share = bool(worst.printed) and bool(value)
+        times = f", {100.0 * (worst.printed / value - 1.0):+.3g} %" if has_share else ""
         return (
             f"{start}{'p' if many else 'P'}rinted {worst.printed:.4g}, here {_here(worst)}{times}."
         )
     wrong = [row for row in figures if row.verdict == "differs" and row.simulated is not None]
     if not wrong:
         return ""
-    worst = min(wrong, key=lambda row: (row.simulated or 0.0) - (row.aim or 0.0))
-    return f"Here {_here(worst)}, where more than {worst.aim or 0:g} was said ({_at(worst)})."
-
-
-def _at(row: Row) -> str:
-    """Return a setting without the words that say what the figure is."""
-    rest = {key: value for key, value in row.params.items() if key != OWN_WORDS}
-    return setting_in_words(rest) or setting_of(row)
+    worst = max(wrong, key=lambda row: abs((row.simulated or 0.0) - (row.aim or 0.0)))
+    is_more = (worst.simulated or 0.0) > (worst.aim or 0.0)
+    words = f"{'no ' if is_more else ''}more than {worst.aim or 0:g} was said"
+    return f"Here {_here(worst)}, where {words} ({at_setting(worst)})."
 
 
 def _here(row: Row) -> str:
@@ -298,54 +305,6 @@ def _support(figures: Sequence[Row]) -> str:
 
 def _counted(count: int) -> str:
     return f"{count} setting" if count == 1 else f"{count} settings"
-
-
-def identical(figures: Sequence[Row]) -> str:
-    """Return which methods came to the very same simulated figures, as a sentence.
-
-    >>> rows = [Row(id="a", params={"policy": p}, simulated=2.0, half_width=0.1) for p in "xy"]
-    >>> identical(rows)
-    'x and y gave identical results.'
-    """
-    told = []
-    for name in METHODS:
-        found: dict[str, dict[str, float]] = {}
-        for row in figures:
-            # Counts and examples, which know no chance, may well be the same.
-            if name in row.params and row.simulated is not None and row.half_width is not None:
-                rest = {key: value for key, value in row.params.items() if key != name}
-                rest.pop("scenario", None)
-                found.setdefault(str(row.params[name]), {})[str(rest)] = row.simulated
-        groups: list[list[str]] = []
-        for method, own in found.items():
-            for group in groups:
-                if _agree(found[group[0]], own):
-                    group.append(method)
-                    break
-            else:
-                groups.append([method])
-        told += [group for group in groups if len(group) > 1]
-    return " ".join(f"{_and(group)} gave identical results." for group in told)
-
-
-def _no_difference(figures: Sequence[Row]) -> str:
-    """Return where two methods that are told apart made the very same thing."""
-    same = [
-        row for row in figures if row.runs and row.aim == 0.0 == row.simulated == row.half_width
-    ]
-    if not same:
-        return ""
-    return f"The two gave identical results at {'; '.join(map(_at, same))}."
-
-
-def _agree(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
-    """Return whether two methods have settings in common and the same figure in all of them."""
-    common = one.keys() & other.keys()
-    return bool(common) and all(one[key] == other[key] for key in common)
-
-
-def _and(words: Sequence[str]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def line_of(statement: Statement) -> tuple[str, ...]:

@@ -71,7 +71,9 @@ def _policies(by_id: By) -> Plot | None:
         found = {
             str(row.params.get("setting")): row
             for row in by_id.get("schlup.table3", ())
-            if row.params.get("algorithm") == name and row.params.get("setting") in SETTINGS
+            if row.params.get("algorithm") == name
+            and row.params.get("setting") in SETTINGS
+            and "figure" not in row.params
         }
         if len(found) == len(SETTINGS):
             rows = [found[setting] for setting in SETTINGS]

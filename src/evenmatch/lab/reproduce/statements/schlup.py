@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from evenmatch.lab.reproduce.other_rates import HALVES, PROPORTION, RAISING, SIMILAR, SMALLER
 from evenmatch.lab.reproduce.row import Row
 from evenmatch.lab.reproduce.statements.saying import Judge, Judged, Saying
 from evenmatch.lab.reproduce.words import figure
@@ -12,6 +13,7 @@ SLACK = 0.03
 """Relative error that we allow to a formula which the paper calls an approximation."""
 UNIT = 0.005
 """Half a unit of the last digit of Table 3."""
+TEN_PERCENT = f"within {100 * SIMILAR:g} %"
 BOTS = (
     "While computer players are rare: the formula leaves them out, and the players who wait for "
     "the deadline with them."
@@ -109,6 +111,61 @@ def _undefined(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judged
     return Judged("undefined in the source", AVERAGES)
 
 
+def _proportion(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judged:
+    """Judge that the costs of A_PM, A_MQ and A_DW keep their proportion at smaller rates."""
+    worst = {name: _farthest(own) for name, own in _by("algorithm", figures).items()}
+    near = [row for row in worst.values() if _change(row) <= SIMILAR]
+    far = [row for row in worst.values() if _change(row) > SIMILAR]
+    same = "; ".join(f"{row.params['algorithm']} {_moved(row)}" for row in near)
+    other = "; ".join(f"{row.params['algorithm']} {_moved(row)}" for row in far)
+    if not far:
+        return Judged("holds if", f"If {TEN_PERCENT} is more or less the same: {same}.")
+    if not near:
+        return Judged("differs", f"Beside A_MQ, from rate 10 on: {other}.", far[0])
+    return Judged("holds if", (
+        f"Of A_MQ and A_DW alone. Beside A_MQ, from rate 10 on: {same}; but {other}, since rounds "
+        "of several matches fill too slowly at small rates and those of one match are A_G."
+    ), far[0])  # fmt: skip
+
+
+def _raising(figures: Sequence[Row], _: Mapping[str, Sequence[Row]]) -> Judged:
+    """Judge that raising rates cost what constant ones do."""
+    worst = {ramp: _farthest(own) for ramp, own in _by("ramp", figures).items()}
+    told = "; ".join(
+        f"by {ramp} {_moved(row)} at the most ({row.params['algorithm']}, mean rate "
+        f"{row.params['rate']:g})"
+        for ramp, row in worst.items()
+    )
+    near = [ramp for ramp, row in worst.items() if _change(row) <= SIMILAR]
+    telling = _farthest(figures)
+    if not near:
+        return Judged("differs", f"A match costs with a ramp {told}.", telling)
+    ramps = f"If {TEN_PERCENT} is similar"
+    if len(near) < len(worst):
+        ramps += f" and the rate rises in proportion to {' or '.join(near)}"
+    return Judged("holds if", f"{ramps}. With a ramp a match costs: {told}.", telling)
+
+
+def _by(key: str, rows: Sequence[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(str(row.params[key]), []).append(row)
+    return found
+
+
+def _change(row: Row) -> float:
+    return abs((row.simulated or 0.0) - 1.0)
+
+
+def _farthest(rows: Sequence[Row]) -> Row:
+    return max(rows, key=_change)
+
+
+def _moved(row: Row) -> str:
+    width = 100.0 * (row.half_width or 0.0)
+    return f"{100.0 * ((row.simulated or 0.0) - 1.0):+.1f} ± {width:.1f} %"
+
+
 def _reading(row: Row) -> str:
     mean = "the mean of ratios" if row.params["average"] == "MoR" else "the ratio of sums"
     way = "" if row.params["parameters"] == "per setting" else ", one parameter for all settings"
@@ -159,6 +216,15 @@ SAYINGS = (
         )
         for name in ("figure2", "figure3")
     ),
+    _says("section5.3", "5.3: at smaller constant rates A_G gets better and better.", what=SMALLER,
+          note="Measured by its cost over the optimum, which falls from each rate to the next."),
+    _says("section5.3", "5.3: at smaller constant rates the costs of A_PM, A_MQ and A_DW stay in "
+          "more or less the same proportion.", what=PROPORTION, judge=_proportion),
+    _says("section5.3", "5.3: raising rates give results like constant ones.", what=RAISING,
+          judge=_raising),
+    _says("section5.3", "5.3: with a raising rate matches are expensive at the beginning and cheap "
+          "at the end.", what=HALVES,
+          note="Measured as the cost of the first half of the matches over that of the second."),
     _says("table3", "Table 3 averages over six settings, with constant and with raising rates.",
           what="OPT", key="algorithm", judge=_undefined),
     _line("A_G", 2.04),

@@ -7,14 +7,14 @@ from evenmatch.lab.reproduce.statements.saying import Saying
 CHAIN = "l1 and l2 are the rates of individual players and of pairs, L = l1 + 2 l2."
 TWO_QUEUES = (
     "Right: (8 l1² + 11 l1 l2 + 40 l2²) / (4 L² l1 l2); " + CHAIN + " The print mixes the "
-    "variances of the two queues where a mixture needs their second moments, and so leaves out "
-    "what each queue's mean wait is off the common one: it is too small by "
-    "(2 l1 + 9 l2) / (4 l1 l2 L)."
+    "variances of the two queues where a mixture needs their second moments. So it leaves out the "
+    "squares of their two mean waits, and is too small by (2 l1 + 9 l2) / (4 l1 l2 L)."
 )
 FIFO = (
     "Right: (2 l1 + l2)(5 l1 + 2 l2) / (2 l1 (l1 + l2)² L) - 9 / (4 L²); " + CHAIN + " Without "
     "pairs this is the match of four single players, whose wait has the variance 2.75 / l1² by the "
-    "paper's own chain, and the print gives 1.25 / l1² there."
+    "paper's own chain. The print gives 1.25 / l1² there, which is the variance if the missing "
+    "players came at a steady pace: it leaves out how the times between them scatter."
 )
 LIFO = (
     "Right: (2 l1 + l2)(5 l1⁴ + 20 l1³ l2 + 30 l1² l2² + 20 l1 l2³ + 4 l2⁴) / "

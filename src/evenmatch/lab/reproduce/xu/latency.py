@@ -21,7 +21,7 @@ from evenmatch.config import parse_scenario
 from evenmatch.lab.reproduce.measure import Estimate
 from evenmatch.lab.reproduce.row import Effort, Findings, Line, Part, Plot, Row
 from evenmatch.lab.reproduce.words import table_of_rows
-from evenmatch.lab.reproduce.xu.tell import agreement, fractions, tell
+from evenmatch.lab.reproduce.xu.tell import agreement, fractions, is_near, said, tell
 from evenmatch.lab.reproduce.xu.trial import BATCHES, Sums, estimate_mean, estimate_var, sums_of
 from evenmatch.lab.reproduce.xu.worlds import parties_toml
 from evenmatch.lab.simulate import simulate
@@ -179,15 +179,16 @@ def exact_of(task: Task) -> tuple[Fraction, Fraction, Fraction, Fraction]:
 
 def _rows(task: Task, found: Late) -> list[Row]:
     mean, var, felt, felt_var = exact_of(task)
+    means, variances = estimate_mean(found.seen), estimate_var(found.seen)
     setting: dict[str, Any] = {
         "rate": task.rate, "jitter_ms": task.jitter, "order": task.order,
         "scenario": name_of(task.rate),
     }  # fmt: skip
     rows = [
         tell("latency", "mean wait, as seen", **setting, exact=mean,
-             found=estimate_mean(found.seen), verdict="holds"),
+             found=means, verdict=said(is_near(means, mean))),
         tell("latency", "variance of the wait, as seen", **setting, exact=var,
-             found=estimate_var(found.seen), verdict="holds"),
+             found=variances, verdict=said(is_near(variances, var))),
     ]  # fmt: skip
     if not task.jitter:
         return rows

@@ -13,6 +13,9 @@ from evenmatch.lab.reproduce.xu.trial import THREE_ERRORS
 Figure = Fraction | float
 DIGITS = 1e-10
 """Relative error that a formula may have beside an exact chain."""
+FAR = 2.25
+"""Half-widths of 95 %, about 4.5 standard errors, that chance never puts between a figure and what
+it estimates: one of many may well be three away."""
 CHANCE = {"drawn": "by the seed"}
 """How rows mark the settings that the seed chooses."""
 
@@ -70,6 +73,16 @@ def _verdict(
 
 def _float(value: Figure | None) -> float | None:
     return None if value is None else float(value)
+
+
+def said(is_so: bool) -> Verdict:
+    """Return the verdict on words that figures bear out, or do not."""
+    return "holds" if is_so else "differs"
+
+
+def is_near(found: Estimate, exact: Figure | None) -> bool:
+    """Return whether a simulated figure may be an estimate of an exact one."""
+    return exact is not None and abs(found.value - float(exact)) <= FAR * found.half_width
 
 
 def agreement(rows: Iterable[Row], effort: Effort) -> str:

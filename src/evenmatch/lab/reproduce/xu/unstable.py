@@ -14,7 +14,7 @@ from evenmatch.config import parse_scenario
 from evenmatch.lab.reproduce.measure import Estimate
 from evenmatch.lab.reproduce.row import Effort, Findings, Part
 from evenmatch.lab.reproduce.words import table_of_rows
-from evenmatch.lab.reproduce.xu.tell import agreement, tell
+from evenmatch.lab.reproduce.xu.tell import agreement, is_near, said, tell
 from evenmatch.lab.reproduce.xu.worlds import sides_toml
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study import mean_and_width
@@ -125,19 +125,22 @@ def _finish(effort: Effort, runs: int, count: int, results: Sequence[Left]) -> F
     )
     rows = [
         tell("figure7", f"{kind}: mean waiting after {count // 4:,} arrivals", **setting,
-             exact=mean_distance(count // 4), found=quarter, verdict="holds"),
+             exact=mean_distance(count // 4), found=quarter,
+             verdict=said(is_near(quarter, mean_distance(count // 4)))),
         tell("figure7", f"{kind}: mean waiting after {count:,}, twice as many", **setting,
-             exact=mean_distance(count), found=end, verdict="holds"),
+             exact=mean_distance(count), found=end,
+             verdict=said(is_near(end, mean_distance(count)))),
     ]  # fmt: skip
     for at, (key, rates) in enumerate(GROWING.items(), start=1):
         own = results[at * runs : (at + 1) * runs]
         known: dict[str, Any] = dict(zip(("a", "b", "flexible"), rates, strict=True))
         theory = sides(**known)
+        growth = _estimate([each.per_second for each in own])
         rows.append(
             tell("figure7" if not rates[2] else "growth",
                  f"{theory.kind}: growth of the waiting per second", **known,
                  scenario=f"xu-sides-{key}.toml", exact=theory.growth,
-                 found=_estimate([each.per_second for each in own]), verdict="holds")
+                 found=growth, verdict=said(is_near(growth, theory.growth)))
         )  # fmt: skip
     text = (
         "Everybody insists on a side, or too many do. Of even sides ever more wait, by the root of "
