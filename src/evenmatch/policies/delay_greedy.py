@@ -14,6 +14,7 @@ STEPS = Steps(
     come_back=delay_greedy.arrive,
     decide=delay_greedy.decide,
     leave=delay_greedy.leave,
+    axis="gate",
 )
 
 

@@ -26,6 +26,7 @@ STEPS = Steps(
     decide=difference_wait.decide,
     leave=difference_wait.leave,
     learnt=(tentative.SEARCH,),
+    axis="term",
 )
 
 

@@ -21,6 +21,7 @@ STEPS = Steps(
     samples=group_price.SAMPLES,
     learnt=(price.RATE_NOW, price.LAST, price.GUESS),
     look=price.LOOK,
+    axis="gate",
 )
 KINDS = ("spread", "same")
 """Kinds of rules between more than two players."""

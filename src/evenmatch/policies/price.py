@@ -21,6 +21,7 @@ STEPS = Steps(
     samples=price.SAMPLES,
     learnt=(price.RATE_NOW, price.LAST, price.GUESS),
     look=price.LOOK,
+    axis="gate",
 )
 
 
