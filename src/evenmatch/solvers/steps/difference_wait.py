@@ -7,17 +7,21 @@ import numpy as np
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import TIME, Floats
 from evenmatch.solvers.steps.lanes import is_older
-from evenmatch.solvers.steps.tentative import (
-    AT_EASE,
+from evenmatch.solvers.steps.spans import (
     COST,
     DROPPED,
-    DROPS,
     DUE,
-    FIRST_NUMBER_AFTER,
     GOES,
     NEW,
     ROLE,
     SEEK,
+    note,
+    note_all,
+)
+from evenmatch.solvers.steps.tentative import (
+    AT_EASE,
+    DROPS,
+    FIRST_NUMBER_AFTER,
     dissolve,
     find,
     mend,
@@ -88,6 +92,7 @@ def _join(waiting: Waiting, now: float, out: Ints, row: int, cost: float) -> Non
         links[PARTNER, member] = out[row, (seat + 1) % seats]
         marks[COST, member], marks[SEEK, member] = cost, np.inf
         marks[DUE, member] = due
+        note(waiting, member)
 
 
 @kernel(f"void({WAITING}, int64[:,::1], int64)", inline=True)
@@ -229,6 +234,8 @@ def _rearrange(waiting: Waiting, now: float, out: Ints, found: int, near: Floats
     marks, numbers, counts = waiting[1], waiting[3], waiting[4]
     _note_seekers(waiting)
     newcomer = _newcomer(waiting, counts[OLDEST])
+    if newcomer != NONE or numbers[DROPS] > 0.0 or numbers[AT_EASE] >= numbers[SEATS]:
+        note_all(waiting)
     while True:
         slot = _oldest_dropped(waiting)
         if slot == NONE and numbers[AT_EASE] >= numbers[SEATS]:
@@ -240,9 +247,11 @@ def _rearrange(waiting: Waiting, now: float, out: Ints, found: int, near: Floats
             if numbers[IS_DUE] != 0.0:
                 # What the newcomer before made definitive is not to be changed by this one.
                 found = _commit(waiting, out, found, now, False)
+                note_all(waiting)
         if marks[SEEK, slot] < np.inf and marks[COST, slot] == np.inf:
             numbers[AT_EASE] += 1.0
         marks[SEEK, slot] = np.inf
+        note(waiting, slot)
         cost = find(waiting, slot, False, out, found, near)
         if cost < np.inf:
             _join(waiting, now, out, found, cost)

@@ -27,7 +27,9 @@ SEQUENCE = 0
 """Row of links: the sequences, see `waiting`."""
 LEFT, RIGHT = 7, 8
 """Rows of links in the first lane; those of each other lane follow by two."""
-LANE_LINKS = 2 * LANES
+BEST = LEFT + 2 * LANES
+"""Row of links in the first lane: see `spans`; those of the other lanes follow."""
+LANE_LINKS = 3 * LANES
 LEFTMOST = 8
 """Place in counts of the first slot of each lane."""
 AXIS, REACH, COMPARED = 5, 6, 7

@@ -11,7 +11,22 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, Floats, shape_gap, shaped
-from evenmatch.solvers.steps.lanes import AXIS, COMPARED, LEFT, RIGHT, is_older
+from evenmatch.solvers.steps.lanes import AXIS, is_older
+from evenmatch.solvers.steps.spans import (
+    ANYONE,
+    COST,
+    DROPPED,
+    DUE,
+    GOES,
+    ROLE,
+    SEEK,
+    THE_FREE,
+    THE_WILLING,
+    least_cost,
+    next_left,
+    next_right,
+    note,
+)
 from evenmatch.solvers.steps.waiting import (
     FIRST_NUMBER,
     FOUND,
@@ -29,16 +44,8 @@ SEARCH, DROPS, AT_EASE = range(FIRST_NUMBER, FIRST_NUMBER + 3)
 """Numbers: the search that is on; and while players look for groups: how many dropped ones stand in
 the row `FOUND`, and how many are without a group and have looked in vain."""
 FIRST_NUMBER_AFTER = FIRST_NUMBER + 3
-DUE, COST, SEEK, ROLE = range(4)
-"""Marks: when the group becomes definitive; what it costs in criteria, infinite without one;
-whether the player is to look for one; what he is while somebody looks."""
-DROPPED, NEW, GOES = 0.0, 1.0, 2.0
-"""Who was dropped looks first; a newcomer is not seen by others before he has looked; who goes to
-another group or to a match does not look."""
 MEMBER, REFUSES = 0.0, 0.5
 """Roles, added to the number of the search; any other number is no role in this search."""
-ANYONE, THE_WILLING, THE_FREE = range(3)
-"""Who may be asked: also from better groups; from worse groups; who has none."""
 LOW, HIGH, COSTS, WHO = range(4)
 """Rows to work in: the range of each criterion; the nearest players and what each would cost."""
 NEAR = 4
@@ -63,6 +70,7 @@ def dissolve(waiting: Waiting, slot: int) -> None:
         following = links[PARTNER, member]
         links[PARTNER, member] = NONE
         marks[COST, member], marks[DUE, member] = np.inf, np.inf
+        note(waiting, member)
         if marks[SEEK, member] == np.inf:
             numbers[AT_EASE] += 1.0
         if marks[SEEK, member] != GOES and (
@@ -123,26 +131,14 @@ def _cost_with(points: Floats, terms: Floats, near: Floats, slot: int) -> float:
     return cost
 
 
-@kernel(f"float64({WAITING}, int64, int64, int64)", inline=True)
-def _gap(waiting: Waiting, slot: int, left: int, right: int) -> float:
-    """Return how much farther one is on the left than another one on the right, by the axis."""
+@kernel(f"boolean({WAITING}, int64, int64, int64)", inline=True)
+def _is_nearer(waiting: Waiting, slot: int, left: int, right: int) -> bool:
+    """Return whether one on the left is nearer than one on the right by the axis, if both are."""
     points, numbers = waiting[0], waiting[3]
     row = int(numbers[AXIS])
-    farther: float = (points[row, slot] - points[row, left]) - (
-        points[row, right] - points[row, slot]
-    )
-    return farther
-
-
-@kernel(f"float64({WAITING}, int64, int64)", inline=True)
-def _least_cost(waiting: Waiting, slot: int, other: int) -> float:
-    """Return what two players cost each other by the axis alone."""
-    points, numbers, terms = waiting[0], waiting[3], waiting[5]
-    row = int(numbers[AXIS])
-    term = row - FIRST_VALUE
-    if term < 0:
-        return 0.0
-    return terms[term, 0] * shaped(terms, term, abs(points[row, other] - points[row, slot]))
+    if left == NONE or right == NONE:
+        return right == NONE
+    return bool(points[row, slot] - points[row, left] < points[row, right] - points[row, slot])
 
 
 @kernel(f"int64({WAITING}, float64[:,::1], int64, float64, int64)", inline=True)
@@ -167,32 +163,29 @@ def _put_in(waiting: Waiting, near: Floats, count: int, cost: float, other: int)
 @kernel(f"int64({WAITING}, int64, int64, float64[:,::1])", inline=True)
 def _look(waiting: Waiting, slot: int, whom: int, near: Floats) -> int:
     """Write down the nearest players who may be asked, by distance and age; return how many."""
-    points, marks, links, numbers, _, terms = waiting[:6]
+    points, marks, _, numbers, _, terms = waiting[:6]
     search = numbers[SEARCH]
     count, room = 0, near.shape[1]
-    left, right = links[LEFT, slot], links[RIGHT, slot]
+    left = next_left(waiting, slot, slot, whom)
+    right = next_right(waiting, slot, slot, whom)
     while left != NONE or right != NONE:
-        is_left = right == NONE or (left != NONE and _gap(waiting, slot, left, right) < 0.0)
+        is_left = _is_nearer(waiting, slot, left, right)
         other = left if is_left else right
         if is_left:
-            left = links[LEFT, other]
+            left = next_left(waiting, slot, other, whom)
         else:
-            right = links[RIGHT, other]
-        numbers[COMPARED] += 1.0
-        if count == room and _least_cost(waiting, slot, other) > near[COSTS, room - 1]:
+            right = next_right(waiting, slot, other, whom)
+        if count == room and least_cost(waiting, slot, other) > near[COSTS, room - 1]:
             # Whoever else there is, is no nearer by the axis alone.
             break
-        if marks[SEEK, other] != NEW and marks[ROLE, other] < search:
+        if marks[ROLE, other] < search:
             cost = 0.0
             for term in range(terms.shape[0]):
                 gap = abs(points[FIRST_VALUE + term, other] - points[FIRST_VALUE + term, slot])
                 cost += terms[term, 0] * shape_gap(
                     terms[term, 1], terms[term, 2], terms[term, 3], terms[term, 4], gap
                 )
-            is_asked = whom == ANYONE or (
-                cost < marks[COST, other] and (whom != THE_FREE or marks[COST, other] == np.inf)
-            )
-            if is_asked:
+            if whom == ANYONE or cost < marks[COST, other]:
                 count = _put_in(waiting, near, count, cost, other)
     return count
 
