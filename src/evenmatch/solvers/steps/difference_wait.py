@@ -6,7 +6,7 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import TIME, Floats
-from evenmatch.solvers.steps.lanes import is_older
+from evenmatch.solvers.steps.lanes import LEFT, is_older
 from evenmatch.solvers.steps.spans import (
     COST,
     DROPPED,
@@ -112,7 +112,10 @@ def _write(waiting: Waiting, out: Ints, row: int) -> None:
             at -= 1
         out[row, at] = slot
     for seat in range(out.shape[1]):
+        before = links[LEFT, out[row, seat]]
         free_slot(waiting, out[row, seat])
+        if before != NONE:
+            note(waiting, before)
 
 
 @kernel(f"void({WAITING})", inline=True)
@@ -247,7 +250,6 @@ def _rearrange(waiting: Waiting, now: float, out: Ints, found: int, near: Floats
             if numbers[IS_DUE] != 0.0:
                 # What the newcomer before made definitive is not to be changed by this one.
                 found = _commit(waiting, out, found, now, False)
-                note_all(waiting)
         if marks[SEEK, slot] < np.inf and marks[COST, slot] == np.inf:
             numbers[AT_EASE] += 1.0
         marks[SEEK, slot] = np.inf
