@@ -21,8 +21,8 @@ Floats = NDArray[np.float64]
 
 LANES = 8
 DRAWS = 4**LANES
-ODD = 40_503
-"""Near the golden section of `DRAWS`, and odd: sequences in a row are spread evenly."""
+MIX, MIXED = 73_244_475, 2**31 - 1
+"""What draws are mixed by: values may themselves be multiples of the sequence."""
 SEQUENCE = 0
 """Row of links: the sequences, see `waiting`."""
 LEFT, RIGHT = 7, 8
@@ -49,6 +49,15 @@ def is_older(points: Floats, links: Ints, one: int, two: int) -> bool:
     return bool(links[SEQUENCE, one] < links[SEQUENCE, two])
 
 
+@kernel("int64(int64)", inline=True)
+def _draw(sequence: int) -> int:
+    """Return a number below `DRAWS`, by multiplying and shifting what a sequence has of bits."""
+    drawn = sequence & MIXED
+    drawn = ((drawn ^ (drawn >> 16)) * MIX) & MIXED
+    drawn = ((drawn ^ (drawn >> 16)) * MIX) & MIXED
+    return (drawn ^ (drawn >> 16)) % DRAWS
+
+
 @kernel("void(float64[:,::1], int64[:,::1], float64[::1], int64[::1], int64)", allocates=False)
 def link(points: Floats, links: Ints, numbers: Floats, counts: Ints, slot: int) -> None:
     """Give a slot whose values are written its place; nothing happens in a pool without an axis.
@@ -60,7 +69,7 @@ def link(points: Floats, links: Ints, numbers: Floats, counts: Ints, slot: int) 
         return
     row = int(numbers[AXIS])
     value = points[row, slot]
-    drawn = links[SEQUENCE, slot] * ODD % DRAWS
+    drawn = _draw(links[SEQUENCE, slot])
     before = NONE
     for lane in range(LANES - 1, -1, -1):
         left, right = LEFT + 2 * lane, RIGHT + 2 * lane
