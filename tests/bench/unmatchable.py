@@ -44,7 +44,7 @@ QUEUES: dict[str, Queue] = {
     "closest_random": _ruled("closest_random"),
     "delay_greedy": _ruled("delay_greedy", wait_price=KEEN),
     "difference_wait": Queue(
-        "main", DUEL, (NEAR,), policy="difference_wait:factor=1e9", wait_price=KEEN
+        "main", DUEL, (NEAR,), policy="difference_wait:factor=1e9,power=0.5", wait_price=KEEN
     ),
     "first_come": Queue("main", Format((3, 3), party_sizes=(2, 3)), policy="first_come"),
     "gap_value": _ruled("gap_value", wait_price=KEEN),

@@ -14,6 +14,7 @@ STEPS = Steps(
     come_back=delay_greedy.arrive,
     decide=delay_greedy.decide,
     leave=delay_greedy.leave,
+    axis="gate",
 )
 
 
@@ -39,7 +40,8 @@ class DelayGreedy(SteppedPolicy, frozen=True, kw_only=True):
         "Poisson greedy" of arXiv 2210.07018, with factor 1.
 
     Complexity:
-        O(n) for each arrival, match and ticket whose partner left; one timer a ticket.
+        O(m log m) for each arrival and ticket whose partner left, m players within the widest limit
+        of a rule, O(n) without one; O(n) for each match; one timer a ticket.
     """
 
     held_back = "delay_greedy waits until their waits together cost as much as their distance"

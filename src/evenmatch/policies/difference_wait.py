@@ -26,6 +26,7 @@ STEPS = Steps(
     decide=difference_wait.decide,
     leave=difference_wait.leave,
     learnt=(tentative.SEARCH,),
+    axis="term",
 )
 
 
@@ -67,7 +68,8 @@ class DifferenceWait(SteppedPolicy, frozen=True, kw_only=True):
         players or several criteria; see above. A mean gap of a group is judged by its spread.
 
     Complexity:
-        O(n + k^2) for each ticket that looks for a match: a newcomer and those it drops.
+        O(n) for each decision; about O(log n + k^2) for each ticket that looks for a match, a
+        newcomer and those it drops, where one criterion decides.
     """
 
     held_back = "difference_wait makes a match definitive the later the further apart they are"

@@ -28,6 +28,7 @@ STEPS = Steps(
         line.HIGH_END,
         line.FALLS,
     ),
+    axis="term",
 )
 
 
@@ -103,5 +104,4 @@ class GapValue(SteppedPolicy, frozen=True, kw_only=True):
             price.DIMENSIONS: 1.0,
             price.DENSITY: density(terms),
             line.IS_BOUNDED: float(queue.criteria[0].scale.kind in BOUNDED),
-            line.LOWEST: -1.0,
         }

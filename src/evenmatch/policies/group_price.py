@@ -21,6 +21,7 @@ STEPS = Steps(
     samples=group_price.SAMPLES,
     learnt=(price.RATE_NOW, price.LAST, price.GUESS),
     look=price.LOOK,
+    axis="gate",
 )
 KINDS = ("spread", "same")
 """Kinds of rules between more than two players."""
@@ -67,7 +68,8 @@ class GroupPrice(SteppedPolicy, frozen=True, kw_only=True):
         better policies for k > 2 open. The rule for theta is ours.
 
     Complexity:
-        O(k n) for each ticket that looks around, O(128) for each arrival.
+        O(k m) for each ticket that looks around, m players within the widest limit of a rule;
+        O(128) for each arrival.
     """
 
     held_back = "group_price waits for a match that costs less than waiting for a closer one"

@@ -21,6 +21,7 @@ STEPS = Steps(
     samples=price.SAMPLES,
     learnt=(price.RATE_NOW, price.LAST, price.GUESS),
     look=price.LOOK,
+    axis="gate",
 )
 
 
@@ -58,7 +59,8 @@ class Price(SteppedPolicy, frozen=True, kw_only=True):
         ours.
 
     Complexity:
-        O(n) for each ticket that looks around, O(128) for each arrival.
+        O(m log m) for each ticket that looks around, m players within the widest limit of a rule,
+        O(n) without one; O(128) for each arrival.
     """
 
     held_back = "price waits for somebody whose match costs less than waiting for a closer one"

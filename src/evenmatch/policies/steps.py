@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -19,7 +19,8 @@ from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Matcher, Memory, NoJobs
 from evenmatch.policies.columns import Columns
-from evenmatch.solvers.pairs import FIRST_VALUE, SIDE
+from evenmatch.solvers.pairs import FIRST_VALUE, SIDE, TIME
+from evenmatch.solvers.steps.lanes import AXIS, NO_AXIS, REACH, link
 from evenmatch.solvers.steps.waiting import (
     COUNTS,
     FLAG,
@@ -65,6 +66,8 @@ class Steps(msgspec.Struct, frozen=True):
         samples: How many of the last arrivals are remembered.
         learnt: Which numbers the steps change, beside parameters.
         look: The mark that says when a player looks around at all others; None if they never do.
+        axis: In the order of which values slots are kept: those of the weightiest term, or those of
+            a gate, so that nobody beyond it is looked at.
     """
 
     kind: int
@@ -75,6 +78,7 @@ class Steps(msgspec.Struct, frozen=True):
     samples: int = 1
     learnt: tuple[int, ...] = ()
     look: int | None = None
+    axis: Literal["term", "gate"] | None = None
 
 
 def make_pool(
@@ -93,9 +97,23 @@ def make_pool(
     known[PRICE] = queue.price
     known[WAIT_MAX] = math.inf if queue.wait_max is None else queue.wait_max
     known[WEIGHT] = math.fsum(columns.table[0][:, 0].tolist())
+    known[AXIS], known[REACH] = _axis(columns, steps)
     for place, number in numbers.items():
         known[place] = number
     return waiting
+
+
+def _axis(columns: Columns, steps: Steps) -> tuple[float, float]:
+    """Return the row in whose order slots are kept, and how far apart two may be there."""
+    terms, gates = columns.table[:2]
+    if steps.axis == "term":
+        # Without criteria all are alike, and the order is that of age.
+        return float(FIRST_VALUE + terms[:, 0].argmax() if len(terms) else TIME), math.inf
+    # Gates of equal values come first, and numbers keep more apart.
+    closed = [gate for gate, width in enumerate(gates) if width < math.inf]
+    if steps.axis is None or not closed:
+        return NO_AXIS, math.inf
+    return float(FIRST_VALUE + len(terms) + closed[-1]), float(gates[closed[-1]])
 
 
 def check_solo(queue: Queue, policy: str, *, is_duel: bool) -> None:
@@ -215,6 +233,7 @@ class StepMatcher(NoJobs):
         points[SIDE, slot] = self._columns.side(entry)
         for row, value in enumerate(self._columns.row(entry), FIRST_VALUE):
             points[row, slot] = value
+        link(points, waiting[2], waiting[3], waiting[4], slot)
         self._tickets[slot] = entry
         self._slots[entry.id] = slot
         if entry.sequence > waiting[4][NEWEST]:
@@ -283,7 +302,7 @@ class StepMatcher(NoJobs):
             slot = int(links[YOUNGER, slot])
         return {
             "learnt": [float(numbers[place]) for place in self._steps.learnt],
-            "counts": counts.tolist(),
+            "counts": counts[:COUNTS].tolist(),
             # The last row is one to work in.
             "samples": samples[:-1].tolist(),
             "tickets": tickets,

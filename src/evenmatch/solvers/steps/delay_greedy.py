@@ -11,9 +11,11 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import TIME, pair_cost
+from evenmatch.solvers.steps.reach import find_within
 from evenmatch.solvers.steps.waiting import (
     FIRST_NUMBER,
     FLAG,
+    FOUND,
     NONE,
     OLDEST,
     PARTNER,
@@ -73,31 +75,28 @@ def meets_at(waiting: Waiting, one: int, two: int, is_overdue: bool) -> float:
 @kernel(f"void({WAITING}, int64)")
 def look(waiting: Waiting, slot: int) -> None:
     """Note the earliest instant at which a player and another may meet; ties to the older."""
-    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    marks, links = waiting[1], waiting[2]
     partner, soonest = NONE, np.inf
-    other = counts[OLDEST]
-    while other != NONE:
+    for found in range(find_within(waiting, slot)):
+        other = links[FOUND, found]
         # Rounding up is dear, and makes nothing sooner.
-        if other != slot and ripe_at(waiting, other, slot) < soonest:
+        if ripe_at(waiting, other, slot) < soonest:
             at = meets_at(waiting, other, slot, False)
             if at < soonest:
                 partner, soonest = other, at
-        other = links[YOUNGER, other]
     marks[MEETS, slot], links[PARTNER, slot] = soonest, partner
 
 
 @kernel(f"int64({WAITING}, int64, float64)")
 def cheapest(waiting: Waiting, slot: int, now: float) -> int:
     """Return whom a player at its deadline can play with at the least cost now."""
-    points, _, links, _, counts, terms, gates = waiting[:7]
+    points, _, links, _, _, terms, gates = waiting[:7]
     partner, least = NONE, np.inf
-    other = counts[OLDEST]
-    while other != NONE:
-        if other != slot:
-            cost = pair_cost(points, terms, gates, 0.0, other, slot)
-            if cost < least and ready_at(waiting, other, slot) <= now:
-                partner, least = other, cost
-        other = links[YOUNGER, other]
+    for found in range(find_within(waiting, slot)):
+        other = links[FOUND, found]
+        cost = pair_cost(points, terms, gates, 0.0, other, slot)
+        if cost < least and ready_at(waiting, other, slot) <= now:
+            partner, least = other, cost
     return partner
 
 

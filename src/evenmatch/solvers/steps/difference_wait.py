@@ -6,15 +6,22 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import TIME, Floats
-from evenmatch.solvers.steps.tentative import (
+from evenmatch.solvers.steps.lanes import LEFT, is_older
+from evenmatch.solvers.steps.spans import (
     COST,
     DROPPED,
     DUE,
-    FIRST_NUMBER_AFTER,
     GOES,
     NEW,
     ROLE,
     SEEK,
+    note,
+    note_all,
+)
+from evenmatch.solvers.steps.tentative import (
+    AT_EASE,
+    DROPS,
+    FIRST_NUMBER_AFTER,
     dissolve,
     find,
     mend,
@@ -23,6 +30,7 @@ from evenmatch.solvers.steps.tentative import (
 )
 from evenmatch.solvers.steps.waiting import (
     FLAG,
+    FOUND,
     NONE,
     OLDEST,
     PARTNER,
@@ -84,6 +92,7 @@ def _join(waiting: Waiting, now: float, out: Ints, row: int, cost: float) -> Non
         links[PARTNER, member] = out[row, (seat + 1) % seats]
         marks[COST, member], marks[SEEK, member] = cost, np.inf
         marks[DUE, member] = due
+        note(waiting, member)
 
 
 @kernel(f"void({WAITING}, int64[:,::1], int64)", inline=True)
@@ -103,35 +112,60 @@ def _write(waiting: Waiting, out: Ints, row: int) -> None:
             at -= 1
         out[row, at] = slot
     for seat in range(out.shape[1]):
+        before = links[LEFT, out[row, seat]]
         free_slot(waiting, out[row, seat])
+        if before != NONE:
+            note(waiting, before)
+
+
+@kernel(f"void({WAITING})", inline=True)
+def _note_seekers(waiting: Waiting) -> None:
+    """Write down who was dropped, and count those at ease."""
+    marks, links, numbers, counts = waiting[1], waiting[2], waiting[3], waiting[4]
+    numbers[DROPS] = numbers[AT_EASE] = 0.0
+    slot = counts[OLDEST]
+    while slot != NONE:
+        if marks[SEEK, slot] == DROPPED:
+            links[FOUND, int(numbers[DROPS])] = slot
+            numbers[DROPS] += 1.0
+        elif marks[SEEK, slot] != NEW and marks[COST, slot] == np.inf:
+            numbers[AT_EASE] += 1.0
+        slot = links[YOUNGER, slot]
 
 
 @kernel(f"int64({WAITING})", inline=True)
-def _seeker(waiting: Waiting) -> int:
-    """Return who looks next: one who was dropped, one of enough who are free, or a newcomer.
-
-    Of each kind it is the oldest. If nobody has to look, the next instant is noted.
-    """
-    points, marks, links, numbers, counts = waiting[:5]
-    oldest, newcomer, free, wake = NONE, NONE, 0, np.inf
-    slot: int = counts[OLDEST]
-    while slot != NONE:
+def _oldest_dropped(waiting: Waiting) -> int:
+    """Return the oldest of those who were dropped and still look."""
+    points, marks, links, numbers = waiting[:4]
+    oldest, kept = NONE, 0
+    for each in range(int(numbers[DROPS])):
+        slot = links[FOUND, each]
         if marks[SEEK, slot] == DROPPED:
-            return slot
-        if marks[SEEK, slot] == NEW:
-            if newcomer == NONE:
-                newcomer = slot
-        elif marks[COST, slot] == np.inf:
-            free += 1
-            if oldest == NONE:
+            links[FOUND, kept] = slot
+            kept += 1
+            if oldest == NONE or is_older(points, links, slot, oldest):
                 oldest = slot
-            if links[FLAG, slot] == 0:
-                wake = min(wake, points[TIME, slot] + numbers[WAIT_MAX])
-        else:
-            wake = min(wake, marks[DUE, slot])
+    numbers[DROPS] = kept
+    return oldest
+
+
+@kernel(f"int64({WAITING}, int64)", inline=True)
+def _newcomer(waiting: Waiting, slot: int) -> int:
+    """Return the first player by age, from one on, who has not looked yet."""
+    marks, links = waiting[1], waiting[2]
+    while slot != NONE and marks[SEEK, slot] != NEW:
         slot = links[YOUNGER, slot]
-    numbers[WAKE] = wake
-    return oldest if free >= numbers[SEATS] else newcomer
+    return slot
+
+
+@kernel(f"int64({WAITING})", inline=True)
+def _oldest_at_ease(waiting: Waiting) -> int:
+    """Return the oldest player without a group who has looked for one."""
+    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    slot: int = counts[OLDEST]
+    while marks[COST, slot] < np.inf or marks[SEEK, slot] < np.inf:
+        slot = links[YOUNGER, slot]
+    return slot
 
 
 @kernel(f"int64({WAITING}, float64, boolean)", inline=True)
@@ -195,18 +229,35 @@ def _commit(waiting: Waiting, out: Ints, found: int, now: float, fired: bool) ->
 
 @kernel(f"int64({WAITING}, float64, int64[:,::1], int64, float64[:,::1])", inline=True)
 def _rearrange(waiting: Waiting, now: float, out: Ints, found: int, near: Floats) -> int:
-    """Let everybody look who has to; return the number of matches so far."""
-    marks, numbers = waiting[1], waiting[3]
-    slot = _seeker(waiting)
-    while slot != NONE:
-        if marks[SEEK, slot] == NEW and numbers[IS_DUE] != 0.0:
-            # What the newcomer before made definitive is not to be changed by this one.
-            found = _commit(waiting, out, found, now, False)
+    """Let everybody look who has to; return the number of matches so far.
+
+    First who was dropped, then one of enough who are at ease, then a newcomer; of each kind the
+    oldest.
+    """
+    marks, numbers, counts = waiting[1], waiting[3], waiting[4]
+    _note_seekers(waiting)
+    newcomer = _newcomer(waiting, counts[OLDEST])
+    if newcomer != NONE or numbers[DROPS] > 0.0 or numbers[AT_EASE] >= numbers[SEATS]:
+        note_all(waiting)
+    while True:
+        slot = _oldest_dropped(waiting)
+        if slot == NONE and numbers[AT_EASE] >= numbers[SEATS]:
+            slot = _oldest_at_ease(waiting)
+        if slot == NONE:
+            slot = newcomer = _newcomer(waiting, newcomer)
+            if slot == NONE:
+                break
+            if numbers[IS_DUE] != 0.0:
+                # What the newcomer before made definitive is not to be changed by this one.
+                found = _commit(waiting, out, found, now, False)
+        if marks[SEEK, slot] < np.inf and marks[COST, slot] == np.inf:
+            numbers[AT_EASE] += 1.0
         marks[SEEK, slot] = np.inf
+        note(waiting, slot)
         cost = find(waiting, slot, False, out, found, near)
         if cost < np.inf:
             _join(waiting, now, out, found, cost)
-        slot = _seeker(waiting)
+    _note_wake(waiting)
     return found
 
 

@@ -18,19 +18,15 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, pair_cost
+from evenmatch.solvers.steps.lanes import LEFT, LEFTMOST, RIGHT, is_older
 from evenmatch.solvers.steps.line import (
     FALLS,
     HIGH_END,
     IS_BOUNDED,
-    LINKED,
     LOW_END,
-    LOWEST,
     age_value,
     between,
     change,
-    link,
-    link_all,
-    unlink,
 )
 from evenmatch.solvers.steps.price import (
     AT_ONCE,
@@ -46,11 +42,9 @@ from evenmatch.solvers.steps.price import (
 )
 from evenmatch.solvers.steps.waiting import (
     FLAG,
-    LEFT,
     NONE,
     NOTED,
     OLDEST,
-    RIGHT,
     SIZE,
     WAIT_MAX,
     WAITING,
@@ -59,6 +53,7 @@ from evenmatch.solvers.steps.waiting import (
     Ints,
     Waiting,
     arrival_rate,
+    free_slot,
     is_due,
     next_instant,
     note_arrival,
@@ -81,13 +76,11 @@ __all__ = ["SAMPLES", "arrive", "come_back", "decide", "leave"]
 @kernel(f"void({WAITING}, int64, float64)", inline=True)
 def _enter(waiting: Waiting, slot: int, at: float) -> None:
     """Note a player's length at rate 1, and when it looks around first."""
-    marks, numbers, counts, terms = waiting[1], waiting[3], waiting[4], waiting[5]
+    marks, numbers, terms = waiting[1], waiting[3], waiting[5]
     rate = numbers[RATE_NOW]
     worth = most(waiting, slot, rate) * at_rate(rate, numbers[DIMENSIONS])
     marks[WORTH, slot] = worth / terms[0, 0]
     marks[LOOK, slot] = at
-    if numbers[LINKED] == counts[SIZE] - 1:
-        link(waiting, slot)
 
 
 @kernel(f"void({WAITING}, int64, float64)")
@@ -117,7 +110,7 @@ def come_back(waiting: Waiting, slot: int, now: float) -> None:
 def leave(waiting: Waiting, slot: int) -> None:
     """Let a player go who was not matched; the others look around again."""
     marks, counts = waiting[1], waiting[4]
-    unlink(waiting, slot)
+    free_slot(waiting, slot)
     if counts[OLDEST] != NONE:
         marks[LOOK, counts[OLDEST]] = AT_ONCE
 
@@ -185,7 +178,7 @@ def best_pair(waiting: Waiting, now: float) -> tuple[int, int]:
     points, marks, links, numbers, counts, terms, gates, rules = waiting[:8]
     scale = 1.0 / math.sqrt(believed_rate(waiting))
     first, second, least = NONE, NONE, 0.0
-    left = int(numbers[LOWEST])
+    left = counts[LEFTMOST]
     if left == NONE:
         return first, second
     right = links[RIGHT, left]
@@ -228,18 +221,6 @@ def best_pair(waiting: Waiting, now: float) -> tuple[int, int]:
     return first, second
 
 
-@kernel(f"boolean({WAITING}, int64, int64)", inline=True)
-def _is_before(waiting: Waiting, one: int, two: int) -> bool:
-    """Return whether a player is left of another one of the same value."""
-    points, links = waiting[0], waiting[2]
-    slot = links[LEFT, two]
-    while slot != NONE and points[FIRST_VALUE, slot] == points[FIRST_VALUE, two]:
-        if slot == one:
-            return True
-        slot = links[LEFT, slot]
-    return False
-
-
 @kernel(f"int64({WAITING}, int64, float64)")
 def partner_of(waiting: Waiting, slot: int, now: float) -> int:
     """Return whom a player plays with at any cost; note when a rule allows somebody, if nobody.
@@ -256,7 +237,7 @@ def partner_of(waiting: Waiting, slot: int, now: float) -> int:
             left, right = slot, other
             is_left = points[FIRST_VALUE, other] < points[FIRST_VALUE, slot]
             if points[FIRST_VALUE, other] == points[FIRST_VALUE, slot]:
-                is_left = _is_before(waiting, other, slot)
+                is_left = is_older(points, links, other, slot)
             if is_left:
                 left, right = other, slot
             cost, at = _pair_up(waiting, left, right)
@@ -275,8 +256,8 @@ def partner_of(waiting: Waiting, slot: int, now: float) -> int:
 def _pair(waiting: Waiting, one: int, two: int, out: Ints, count: int) -> None:
     """Write down a match, the older player first, and let both go."""
     write_pair(waiting, one, two, out, count)
-    unlink(waiting, one)
-    unlink(waiting, two)
+    free_slot(waiting, one)
+    free_slot(waiting, two)
 
 
 @kernel(f"boolean({WAITING}, float64, boolean)", inline=True)
@@ -323,7 +304,6 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
     Complexity:
         O(n) for each match and each instant at which somebody looks around.
     """
-    link_all(waiting)
     found = 0
     is_looking = _is_anything_due(waiting, now, fired)
     while True:

@@ -19,13 +19,14 @@ from evenmatch.solvers.steps.price import (
     WORTH,
     at_rate,
 )
+from evenmatch.solvers.steps.reach import find_within
 from evenmatch.solvers.steps.waiting import (
     EITHER,
+    FOUND,
     NONE,
     OLDEST,
     PRICE,
     RELATIVE,
-    SIZE,
     WAITING,
     YOUNGER,
     Ints,
@@ -223,6 +224,18 @@ def _fill(
     return size
 
 
+@kernel(f"float64({WAITING})", inline=True)
+def _highest_worth(waiting: Waiting) -> float:
+    """Return what the one of all who would pay most would pay, at rate 1."""
+    marks, links, counts = waiting[1], waiting[2], waiting[4]
+    worth = -np.inf
+    slot = counts[OLDEST]
+    while slot != NONE:
+        worth = max(worth, marks[WORTH, slot])
+        slot = links[YOUNGER, slot]
+    return worth
+
+
 @kernel(f"int64({WAITING}, int64, int64, float64, boolean, int64[::1], float64[:,::1])")
 def grow_group(
     waiting: Waiting,
@@ -248,35 +261,33 @@ def grow_group(
         How many could be taken.
 
     Complexity:
-        O(k * n), and O(n * rows).
+        O(k * m), and O(m * rows), for m whom `find_within` finds; O(n) if they are enough.
     """
-    points, marks, links, numbers, counts, terms = waiting[:6]
+    points, marks, links, numbers, _, terms = waiting[:6]
     wide = WIDE * marks[WORTH, slot] / at_rate(numbers[RATE_NOW], numbers[DIMENSIONS])
-    near = np.empty(counts[SIZE])
-    who = np.empty(counts[SIZE], dtype=np.int64)
+    others = find_within(waiting, slot)
+    near = np.empty(others)
+    who = np.empty(others, dtype=np.int64)
     group[0] = slot
     _widen(waiting, slot, box, True)
     is_free = _is_free(waiting) and group.shape[0] > 2
     size, known, soon, late = 1, 0, np.inf, np.inf
-    worth = np.inf if at_any_cost else marks[WORTH, slot]
-    other = counts[OLDEST]
-    while other != NONE:
-        worth = max(worth, marks[WORTH, other])
-        if other != slot:
-            cost, at = _cost_of_two(points, terms, slot, other), now
-            if not is_free:
-                at = joins_at(waiting, group[:1], box, other, points[TIME, slot])
-            if at <= now:
-                who[known], near[known] = other, cost
-                if other == second:
-                    group[1], near[known], size = second, np.inf, 2
-                known += 1
-            elif cost <= wide:
-                soon = min(soon, at)
-            else:
-                late = min(late, at)
-        other = links[YOUNGER, other]
+    for found in range(others):
+        other = links[FOUND, found]
+        cost, at = _cost_of_two(points, terms, slot, other), now
+        if not is_free:
+            at = joins_at(waiting, group[:1], box, other, points[TIME, slot])
+        if at <= now:
+            who[known], near[known] = other, cost
+            if other == second:
+                group[1], near[known], size = second, np.inf, 2
+            known += 1
+        elif cost <= wide:
+            soon = min(soon, at)
+        else:
+            late = min(late, at)
     marks[LOOK, slot] = soon if soon < np.inf else late
     if known < group.shape[0] - 1:
         return size
+    worth = np.inf if at_any_cost else _highest_worth(waiting)
     return _fill(waiting, now, group, size, box, who[:known], near[:known], worth)

@@ -12,25 +12,13 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats, shaped
+from evenmatch.solvers.steps.lanes import LEFT, RIGHT
 from evenmatch.solvers.steps.price import GUESS, WORTH
-from evenmatch.solvers.steps.waiting import (
-    LEFT,
-    NONE,
-    OLDEST,
-    PRICE,
-    RIGHT,
-    SIZE,
-    WAIT_MAX,
-    WAITING,
-    YOUNGER,
-    Waiting,
-    free_slot,
-)
+from evenmatch.solvers.steps.waiting import NONE, PRICE, WAIT_MAX, WAITING, Waiting
 
-IS_BOUNDED, LOWEST, LINKED, LOW_END, HIGH_END, FALLS = range(GUESS + 1, GUESS + 7)
-"""Numbers: 1 if all values lie in [0, 1]; the first player by value, and how many are linked;
-between which values players come; how often silence has lowered the rate. The others are those of
-`price`."""
+IS_BOUNDED, LOW_END, HIGH_END, FALLS = range(GUESS + 1, GUESS + 5)
+"""Numbers: 1 if all values lie in [0, 1]; between which values players come; how often silence has
+lowered the rate. The others are those of `price`."""
 GAP_FAR, GAP_RISE, GAP_NEAR = 0.3443, 0.1555, 2.519
 END_FAR, END_RISE, END_NEAR = 0.248, 0.295, 1.374
 AGE_COST = 1.063
@@ -123,50 +111,3 @@ def change(waiting: Waiting, left: int, right: int, scale: float, now: float) ->
         change -= kept
     ages = age_value(points, numbers, left, now) + age_value(points, numbers, right, now)
     return terms[0, 0] * change - ages
-
-
-@kernel(f"void({WAITING}, int64)", inline=True)
-def link(waiting: Waiting, slot: int) -> None:
-    """Give a player its place in the order of values, right of equal ones."""
-    points, _, links, numbers = waiting[:4]
-    value = points[FIRST_VALUE, slot]
-    left, right = NONE, int(numbers[LOWEST])
-    while right != NONE and points[FIRST_VALUE, right] <= value:
-        left, right = right, links[RIGHT, right]
-    links[LEFT, slot], links[RIGHT, slot] = left, right
-    if left == NONE:
-        numbers[LOWEST] = slot
-    else:
-        links[RIGHT, left] = slot
-    if right != NONE:
-        links[LEFT, right] = slot
-    numbers[LINKED] += 1.0
-
-
-@kernel(f"void({WAITING})", inline=True)
-def link_all(waiting: Waiting) -> None:
-    """Put all in order, by value and then by age, if players came without being linked."""
-    links, numbers, counts = waiting[2], waiting[3], waiting[4]
-    if numbers[LINKED] == counts[SIZE]:
-        return
-    numbers[LOWEST], numbers[LINKED] = NONE, 0.0
-    slot = counts[OLDEST]
-    while slot != NONE:
-        link(waiting, slot)
-        slot = links[YOUNGER, slot]
-
-
-@kernel(f"void({WAITING}, int64)", inline=True)
-def unlink(waiting: Waiting, slot: int) -> None:
-    """Let a player go, in both orders."""
-    links, numbers, counts = waiting[2], waiting[3], waiting[4]
-    if numbers[LINKED] == counts[SIZE]:
-        left, right = links[LEFT, slot], links[RIGHT, slot]
-        if left == NONE:
-            numbers[LOWEST] = right
-        else:
-            links[RIGHT, left] = right
-        if right != NONE:
-            links[LEFT, right] = left
-        numbers[LINKED] -= 1.0
-    free_slot(waiting, slot)

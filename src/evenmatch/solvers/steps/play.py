@@ -30,6 +30,7 @@ from evenmatch.solvers.steps.kinds import (
     PERIODIC,
     PRICE,
 )
+from evenmatch.solvers.steps.lanes import link
 from evenmatch.solvers.steps.waiting import (
     CLOCK,
     FREE_TOP,
@@ -244,6 +245,7 @@ def play(
             numbers[CLOCK] = arrives_at
             for value in range(values.shape[0]):
                 points[FIRST_VALUE + value, slot] = values[value, row]
+            link(points, waiting[2], numbers, counts, slot)
             arrive(kind, waiting, slot, arrives_at)
             found = decide(kind, waiting, arrives_at, False, slots)
             state[MADE] = _write(waiting, arrives_at, found, slots, tickets, at, state[MADE])

@@ -17,9 +17,11 @@ import numpy as np
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, LOG, RAW, TIME, Floats, pair_cost, shaped
+from evenmatch.solvers.steps.reach import find_within
 from evenmatch.solvers.steps.waiting import (
     FIRST_NUMBER,
     FLAG,
+    FOUND,
     NONE,
     NOTED,
     OLDEST,
@@ -196,17 +198,15 @@ def look(waiting: Waiting, slot: int, now: float, at_any_cost: bool) -> int:
 
     Of those who are worth their cost, the one with the largest gain; at any cost, the cheapest.
     """
-    points, marks, links, numbers, counts, terms, gates = waiting[:7]
+    points, marks, links, numbers, _, terms, gates = waiting[:7]
     scale = 1.0 / at_rate(numbers[RATE_NOW], numbers[DIMENSIONS])
     partner, most_gain, least_cost = NONE, -np.inf, np.inf
     soon, late = np.inf, np.inf
     nearest, nearness = NONE, 0.0
     has_rules = waiting[7].shape[0] > 0
-    other = counts[OLDEST]
-    while other != NONE:
-        cost = np.inf
-        if other != slot:
-            cost = pair_cost(points, terms, gates, 0.0, other, slot)
+    for found in range(find_within(waiting, slot)):
+        other = links[FOUND, found]
+        cost = pair_cost(points, terms, gates, 0.0, other, slot)
         if cost < np.inf:
             mine, yours = marks[WORTH, slot], marks[WORTH, other]
             worth = LARGER * max(mine, yours) + (1.0 - LARGER) * min(mine, yours)
@@ -225,7 +225,6 @@ def look(waiting: Waiting, slot: int, now: float, at_any_cost: bool) -> int:
                 soon = min(soon, at)
             else:
                 late = min(late, at)
-        other = links[YOUNGER, other]
     marks[LOOK, slot] = soon if soon < np.inf else late
     links[PARTNER, slot] = nearest
     marks[CLOSE, slot] = 0.0
@@ -291,7 +290,7 @@ def decide(waiting: Waiting, now: float, fired: bool, out: Ints) -> int:
         Their number; their slots, which are free now, are in the rows of `out`.
 
     Complexity:
-        O(n) for each player who looks around.
+        O(n) for each match, and for each player who looks around at most: `find_within`.
     """
     points, marks, links, numbers, counts = waiting[:5]
     found = 0

@@ -10,13 +10,29 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.solvers.kernel import kernel
-from evenmatch.solvers.pairs import FIRST_VALUE, TIME, Floats, shape_gap, shaped
+from evenmatch.solvers.pairs import FIRST_VALUE, Floats, shape_gap, shaped
+from evenmatch.solvers.steps.lanes import AXIS, is_older
+from evenmatch.solvers.steps.spans import (
+    ANYONE,
+    COST,
+    DROPPED,
+    DUE,
+    GOES,
+    ROLE,
+    SEEK,
+    THE_FREE,
+    THE_WILLING,
+    least_cost,
+    next_left,
+    next_right,
+    note,
+)
 from evenmatch.solvers.steps.waiting import (
     FIRST_NUMBER,
+    FOUND,
     NONE,
     OLDEST,
     PARTNER,
-    SEQUENCE,
     SIZE,
     WAITING,
     YOUNGER,
@@ -24,19 +40,12 @@ from evenmatch.solvers.steps.waiting import (
     Waiting,
 )
 
-SEARCH = FIRST_NUMBER
-"""Number: the search that is on."""
-FIRST_NUMBER_AFTER = FIRST_NUMBER + 1
-DUE, COST, SEEK, ROLE = range(4)
-"""Marks: when the group becomes definitive; what it costs in criteria, infinite without one;
-whether the player is to look for one; what he is while somebody looks."""
-DROPPED, NEW, GOES = 0.0, 1.0, 2.0
-"""Who was dropped looks first; a newcomer is not seen by others before he has looked; who goes to
-another group or to a match does not look."""
+SEARCH, DROPS, AT_EASE = range(FIRST_NUMBER, FIRST_NUMBER + 3)
+"""Numbers: the search that is on; and while players look for groups: how many dropped ones stand in
+the row `FOUND`, and how many are without a group and have looked in vain."""
+FIRST_NUMBER_AFTER = FIRST_NUMBER + 3
 MEMBER, REFUSES = 0.0, 0.5
 """Roles, added to the number of the search; any other number is no role in this search."""
-ANYONE, THE_WILLING, THE_FREE = range(3)
-"""Who may be asked: also from better groups; from worse groups; who has none."""
 LOW, HIGH, COSTS, WHO = range(4)
 """Rows to work in: the range of each criterion; the nearest players and what each would cost."""
 NEAR = 4
@@ -55,47 +64,57 @@ def rows_to_work_in(seats: int, terms: int) -> Floats:
 @kernel(f"void({WAITING}, int64)", inline=True)
 def dissolve(waiting: Waiting, slot: int) -> None:
     """Free a player and all others of his group; the oldest who does not go looks for another."""
-    points, marks, links = waiting[:3]
+    points, marks, links, numbers = waiting[:4]
     oldest, member = NONE, slot
     while member != NONE:
         following = links[PARTNER, member]
         links[PARTNER, member] = NONE
         marks[COST, member], marks[DUE, member] = np.inf, np.inf
+        note(waiting, member)
+        if marks[SEEK, member] == np.inf:
+            numbers[AT_EASE] += 1.0
         if marks[SEEK, member] != GOES and (
-            oldest == NONE
-            or points[TIME, member] < points[TIME, oldest]
-            or (
-                points[TIME, member] == points[TIME, oldest]
-                and links[SEQUENCE, member] < links[SEQUENCE, oldest]
-            )
+            oldest == NONE or is_older(points, links, member, oldest)
         ):
             oldest = member
         member = following
     if oldest != NONE:
+        if marks[SEEK, oldest] == np.inf:
+            numbers[AT_EASE] -= 1.0
         marks[SEEK, oldest] = DROPPED
+        # Those who were dropped before anybody looks are found by their marks.
+        if numbers[DROPS] < links.shape[1]:
+            links[FOUND, int(numbers[DROPS])] = oldest
+            numbers[DROPS] += 1.0
 
 
 @kernel(f"void({WAITING})", inline=True)
 def mend(waiting: Waiting) -> None:
     """Dissolve groups of which a member did not come back after a restart."""
     marks, links, counts = waiting[1], waiting[2], waiting[4]
-    slot = counts[OLDEST]
-    while slot != NONE:
-        younger = links[YOUNGER, slot]
-        if marks[COST, slot] < np.inf:
-            partner = links[PARTNER, slot]
-            if partner == NONE or marks[COST, partner] == np.inf:
-                dissolve(waiting, slot)
-                younger = counts[OLDEST]
-        slot = younger
+    again = True
+    while again:
+        # Each round takes one more from each broken ring at least.
+        again = False
+        slot = counts[OLDEST]
+        while slot != NONE:
+            if marks[COST, slot] < np.inf:
+                partner = links[PARTNER, slot]
+                if partner == NONE or marks[COST, partner] == np.inf:
+                    dissolve(waiting, slot)
+                    again = True
+            slot = links[YOUNGER, slot]
 
 
 @kernel(f"void({WAITING}, int64[:,::1], int64)", inline=True)
 def take(waiting: Waiting, out: Ints, row: int) -> None:
     """Take the players in a row out of their groups."""
-    marks, links = waiting[1], waiting[2]
+    marks, links, numbers = waiting[1], waiting[2], waiting[3]
     for seat in range(out.shape[1]):
-        marks[SEEK, out[row, seat]] = GOES
+        member = out[row, seat]
+        if marks[COST, member] == np.inf and marks[SEEK, member] == np.inf:
+            numbers[AT_EASE] -= 1.0
+        marks[SEEK, member] = GOES
     for seat in range(out.shape[1]):
         if links[PARTNER, out[row, seat]] != NONE:
             dissolve(waiting, out[row, seat])
@@ -112,32 +131,62 @@ def _cost_with(points: Floats, terms: Floats, near: Floats, slot: int) -> float:
     return cost
 
 
+@kernel(f"boolean({WAITING}, int64, int64, int64)", inline=True)
+def _is_nearer(waiting: Waiting, slot: int, left: int, right: int) -> bool:
+    """Return whether one on the left is nearer than one on the right by the axis, if both are."""
+    points, numbers = waiting[0], waiting[3]
+    row = int(numbers[AXIS])
+    if left == NONE or right == NONE:
+        return right == NONE
+    return bool(points[row, slot] - points[row, left] < points[row, right] - points[row, slot])
+
+
+@kernel(f"int64({WAITING}, float64[:,::1], int64, float64, int64)", inline=True)
+def _put_in(waiting: Waiting, near: Floats, count: int, cost: float, other: int) -> int:
+    """Put a player among the nearest, equal ones by age, if there is room; return how many."""
+    points, _, links = waiting[:3]
+    at = count
+    while at > 0 and (
+        near[COSTS, at - 1] > cost
+        or (near[COSTS, at - 1] == cost and is_older(points, links, other, int(near[WHO, at - 1])))
+    ):
+        at -= 1
+    if at == near.shape[1]:
+        return count
+    count = min(count + 1, near.shape[1])
+    for later in range(count - 1, at, -1):
+        near[COSTS, later], near[WHO, later] = near[COSTS, later - 1], near[WHO, later - 1]
+    near[COSTS, at], near[WHO, at] = cost, other
+    return count
+
+
 @kernel(f"int64({WAITING}, int64, int64, float64[:,::1])", inline=True)
 def _look(waiting: Waiting, slot: int, whom: int, near: Floats) -> int:
     """Write down the nearest players who may be asked, by distance and age; return how many."""
-    points, marks, links, numbers, counts, terms = waiting[:6]
+    points, marks, _, numbers, _, terms = waiting[:6]
     search = numbers[SEARCH]
     count, room = 0, near.shape[1]
-    other = counts[OLDEST]
-    while other != NONE:
-        if marks[SEEK, other] != NEW and marks[ROLE, other] < search and other != slot:
+    left = next_left(waiting, slot, slot, whom)
+    right = next_right(waiting, slot, slot, whom)
+    while left != NONE or right != NONE:
+        is_left = _is_nearer(waiting, slot, left, right)
+        other = left if is_left else right
+        if is_left:
+            left = next_left(waiting, slot, other, whom)
+        else:
+            right = next_right(waiting, slot, other, whom)
+        if count == room and least_cost(waiting, slot, other) > near[COSTS, room - 1]:
+            # Whoever else there is, is no nearer by the axis alone.
+            break
+        if marks[ROLE, other] < search:
             cost = 0.0
             for term in range(terms.shape[0]):
                 gap = abs(points[FIRST_VALUE + term, other] - points[FIRST_VALUE + term, slot])
                 cost += terms[term, 0] * shape_gap(
                     terms[term, 1], terms[term, 2], terms[term, 3], terms[term, 4], gap
                 )
-            is_asked = whom == ANYONE or (
-                cost < marks[COST, other] and (whom != THE_FREE or marks[COST, other] == np.inf)
-            )
-            if is_asked and (count < room or cost < near[COSTS, room - 1]):
-                at = min(count, room - 1)
-                while at > 0 and near[COSTS, at - 1] > cost:
-                    near[COSTS, at], near[WHO, at] = near[COSTS, at - 1], near[WHO, at - 1]
-                    at -= 1
-                near[COSTS, at], near[WHO, at] = cost, other
-                count = min(count + 1, room)
-        other = links[YOUNGER, other]
+            if whom == ANYONE or cost < marks[COST, other]:
+                count = _put_in(waiting, near, count, cost, other)
     return count
 
 

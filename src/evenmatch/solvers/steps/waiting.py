@@ -6,7 +6,8 @@ policy is written once, and a simulation of a million players makes the engine's
 
 Points are the columns of `solvers.pairs`: time, last instant, side, owner, the scaled value for
 each term of the cost, then the value for each gate and each rule. A slot keeps its place from
-entry to leave. Slots are linked by (time, sequence), oldest first.
+entry to leave. Slots are linked by (time, sequence), oldest first, and by value where a policy says
+so (`lanes`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,17 @@ from numpy.typing import NDArray
 
 from evenmatch.solvers.kernel import kernel
 from evenmatch.solvers.pairs import FIRST_VALUE, OWNER, TIME, UNTIL
+from evenmatch.solvers.steps.lanes import (
+    AXIS,
+    LANE_LINKS,
+    LANES,
+    LEFT,
+    LEFTMOST,
+    LOOSE,
+    NO_AXIS,
+    REACH,
+    unlink,
+)
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,10 +40,10 @@ Waiting: TypeAlias = tuple[
 
     points   (rows, slots)    see above
     marks    (MARKS, slots)   what a policy notes about each slot
-    links    (LINKS, slots)   sequence, neighbours by age, partner; the stack of free slots; and
-                              neighbours by value where a policy keeps them
+    links    (LINKS, slots)   sequence, neighbours by age, partner; the stack of free slots; a row
+                              to write slots into; and neighbours by value, see `lanes`
     numbers  (NUMBERS,)       the policy's parameters and what it knows, see `policies`' own rows
-    counts   (COUNTS,)        see below
+    counts   (COUNTS, + LANES) see below; then the first slot of each lane
     terms    (terms, 5)       of the cost, see `solvers.pairs`
     gates    (gates,)         widest gap that may ever play, one for each row after the terms
     rules    (rules, 8)       see `WHEN_*`; their values stand after those of the gates
@@ -43,17 +55,17 @@ WAITING = (
     "float64[:,::1], float64[::1], float64[:,::1], float64[:,::1], float64[:,::1]))"
 )
 
-SEQUENCE, OLDER, YOUNGER, PARTNER, FLAG, FREE, LEFT, RIGHT = range(8)
-LINKS = 8
+SEQUENCE, OLDER, YOUNGER, PARTNER, FLAG, FREE, FOUND = range(7)
+LINKS = LEFT + LANE_LINKS
 SIZE, OLDEST, YOUNGEST, FREE_TOP, NEWEST, NOTED = range(6)
-COUNTS = 8
+COUNTS = LEFTMOST
 MARKS = 4
 NUMBERS = 32
 PRICE, WAIT_MAX, WEIGHT, WAKE, CLOCK = range(5)
 """The first numbers: price of a second, longest wait, sum of all weights, the next instant and,
 in a compiled run, the last one."""
-FIRST_NUMBER = 5
-"""From here on the numbers are a policy's own."""
+FIRST_NUMBER = 8
+"""From here on the numbers are a policy's own; before it are those of `lanes`."""
 
 RELATIVE, EITHER, LIMIT, RATE, TOP, FORM, FIRST_STEP, LAST_STEP = range(8)
 """Columns of a rule; `FORM` says how its limit grows."""
@@ -159,6 +171,7 @@ def take_slot(waiting: Waiting, sequence: int, at: float) -> int:
     points[TIME, slot], points[UNTIL, slot] = at, np.inf
     points[OWNER, slot] = slot
     links[SEQUENCE, slot], links[PARTNER, slot], links[FLAG, slot] = sequence, NONE, 0
+    links[LEFT, slot] = LOOSE
     for row in range(marks.shape[0]):
         marks[row, slot] = np.inf
     older = counts[YOUNGEST]
@@ -185,6 +198,7 @@ def take_slot(waiting: Waiting, sequence: int, at: float) -> int:
 def free_slot(waiting: Waiting, slot: int) -> None:
     """Give a slot back: O(1)."""
     links, counts = waiting[2], waiting[4]
+    unlink(links, counts, slot)
     older, younger = links[OLDER, slot], links[YOUNGER, slot]
     if older == NONE:
         counts[OLDEST] = younger
@@ -278,11 +292,12 @@ def make_waiting(slots: int, table: tuple[Floats, Floats, Floats, Floats], sampl
     links = np.zeros((LINKS, slots), dtype=np.int64)
     # The lowest slot is taken first.
     links[FREE] = np.arange(slots)[::-1]
-    counts = np.zeros(COUNTS, dtype=np.int64)
-    counts[OLDEST] = counts[YOUNGEST] = NONE
+    counts = np.zeros(COUNTS + LANES, dtype=np.int64)
+    counts[OLDEST] = counts[YOUNGEST] = counts[COUNTS:] = NONE
     counts[FREE_TOP] = slots
     numbers = np.zeros(NUMBERS)
-    numbers[WAKE] = np.inf
+    numbers[WAKE] = numbers[REACH] = np.inf
+    numbers[AXIS] = NO_AXIS
     return (
         np.zeros((rows, slots)),
         np.zeros((MARKS, slots)),

@@ -1,0 +1,77 @@
+"""Whom a player may ever play with, as far as one gate tells."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.steps.lanes import AXIS, COMPARED, LEFT, REACH, RIGHT, is_older
+from evenmatch.solvers.steps.waiting import (
+    FOUND,
+    NONE,
+    OLDEST,
+    SIZE,
+    WAITING,
+    YOUNGER,
+    Floats,
+    Ints,
+    Waiting,
+)
+
+FEW = 8
+"""Up to this part of all waiting players are sorted by age; if more are in reach, all are taken."""
+
+
+@kernel("void(float64[:,::1], int64[:,::1], int64)", inline=True)
+def _sort_by_age(points: Floats, links: Ints, count: int) -> None:
+    """Sort the first players found, by Shell's method: neighbours are in no order of age."""
+    step = 1
+    while 3 * step < count:
+        step = 3 * step + 1
+    while step > 0:
+        for first in range(step, count):
+            slot, at = links[FOUND, first], first
+            while at >= step and is_older(points, links, slot, links[FOUND, at - step]):
+                links[FOUND, at] = links[FOUND, at - step]
+                at -= step
+            links[FOUND, at] = slot
+        step //= 3
+
+
+@kernel(f"int64({WAITING}, int64)", allocates=False)
+def find_within(waiting: Waiting, slot: int) -> int:
+    """Write down by age, in the row `FOUND`, all whom the axis allows a player; return how many.
+
+    Some who are too far away may be among them: what a pair costs says so.
+
+    Complexity:
+        O(m log m) for m who are near enough, O(n) where that is a large part of all.
+    """
+    points, _, links, numbers, counts = waiting[:5]
+    count, most = 0, counts[SIZE] // FEW
+    if numbers[REACH] < np.inf:
+        row = int(numbers[AXIS])
+        for side in (LEFT, RIGHT):
+            other = links[side, slot]
+            while (
+                count <= most
+                and other != NONE
+                and abs(points[row, other] - points[row, slot]) <= numbers[REACH]
+            ):
+                if count < most:
+                    links[FOUND, count] = other
+                count += 1
+                other = links[side, other]
+        if count <= most:
+            _sort_by_age(points, links, count)
+            numbers[COMPARED] += count + 1.0
+            return count
+    count = 0
+    other = counts[OLDEST]
+    while other != NONE:
+        if other != slot:
+            links[FOUND, count] = other
+            count += 1
+        other = links[YOUNGER, other]
+    numbers[COMPARED] += count
+    return count

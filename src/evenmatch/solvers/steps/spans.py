@@ -1,0 +1,144 @@
+"""Who in the line may be asked: stretches of it in which nobody would be are skipped.
+
+For each slot in a lane, see `lanes`, the links hold which slot between it and the next of that lane
+would leave its group for the dearest other. Where that one stays, all do. So somebody to ask is
+found in O(log n) steps, though nearly all have a mate who is close.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.solvers.kernel import kernel
+from evenmatch.solvers.pairs import FIRST_VALUE, shaped
+from evenmatch.solvers.steps.lanes import (
+    AXIS,
+    BEST,
+    COMPARED,
+    LANES,
+    LEFT,
+    LEFTMOST,
+    LOOSE,
+    RIGHT,
+)
+from evenmatch.solvers.steps.waiting import NONE, WAITING, Floats, Ints, Waiting
+
+DUE, COST, SEEK, ROLE = range(4)
+"""Marks: when the group becomes definitive; what it costs in criteria, infinite without one;
+whether the player is to look for one; what he is while somebody looks."""
+DROPPED, NEW, GOES = 0.0, 1.0, 2.0
+"""Who was dropped looks first; a newcomer is not seen by others before he has looked; who goes to
+another group or to a match does not look."""
+ANYONE, THE_WILLING, THE_FREE = range(3)
+"""Who may be asked: also from better groups; from worse groups; who has none."""
+NOT_SEEN = -1.0
+
+
+@kernel("float64(float64[:,::1], int64)", inline=True)
+def _worst(marks: Floats, slot: int) -> float:
+    """Return what a player's group costs, less than any if nobody sees the player yet."""
+    return NOT_SEEN if marks[SEEK, slot] == NEW else marks[COST, slot]
+
+
+@kernel("void(float64[:,::1], int64[:,::1], int64, int64)", inline=True)
+def _note_span(marks: Floats, links: Ints, lane: int, first: int) -> None:
+    """Note who is worst off from one slot of a lane to the next, from the lane below."""
+    below = RIGHT + 2 * (lane - 1)
+    end = links[RIGHT + 2 * lane, first]
+    best = links[BEST + lane - 1, first]
+    slot = links[below, first]
+    while slot != end:
+        other = links[BEST + lane - 1, slot]
+        if _worst(marks, other) > _worst(marks, best):
+            best = other
+        slot = links[below, slot]
+    links[BEST + lane, first] = best
+
+
+@kernel(f"void({WAITING})", allocates=False)
+def note_all(waiting: Waiting) -> None:
+    """Note who is worst off in each stretch: O(n), after players have come or gone."""
+    _, marks, links, _, counts = waiting[:5]
+    for lane in range(LANES):
+        slot = counts[LEFTMOST + lane]
+        while slot != NONE:
+            if lane == 0:
+                links[BEST, slot] = slot
+            else:
+                _note_span(marks, links, lane, slot)
+            slot = links[RIGHT + 2 * lane, slot]
+
+
+@kernel(f"void({WAITING}, int64)", allocates=False)
+def note(waiting: Waiting, slot: int) -> None:
+    """Note what has become of one player's group, in all stretches that hold it: O(log n)."""
+    _, marks, links = waiting[:3]
+    first = slot
+    for lane in range(1, LANES):
+        while first != NONE and links[LEFT + 2 * lane, first] == LOOSE:
+            first = links[LEFT + 2 * (lane - 1), first]
+        if first == NONE:
+            break
+        _note_span(marks, links, lane, first)
+
+
+@kernel(f"float64({WAITING}, int64, int64)", inline=True)
+def least_cost(waiting: Waiting, slot: int, other: int) -> float:
+    """Return what two players cost each other by the axis alone: nobody beyond costs less."""
+    points, numbers, terms = waiting[0], waiting[3], waiting[5]
+    row = int(numbers[AXIS])
+    term = row - FIRST_VALUE
+    if term < 0:
+        return 0.0
+    gap = abs(points[row, other] - points[row, slot])
+    least: float = terms[term, 0] * shaped(terms, term, gap)
+    return least
+
+
+@kernel("boolean(float64[:,::1], int64, float64, int64)", inline=True)
+def _may_ask(marks: Floats, slot: int, cost: float, whom: int) -> bool:
+    """Return whether a player may be asked who would cost so much at the least."""
+    worst = _worst(marks, slot)
+    if whom == ANYONE:
+        return worst != NOT_SEEN
+    return worst == np.inf if whom == THE_FREE else worst > cost
+
+
+@kernel(f"int64({WAITING}, int64, int64, int64)", allocates=False)
+def next_left(waiting: Waiting, slot: int, after: int, whom: int) -> int:
+    """Return the next player on the left of another one whom a player may ask."""
+    _, marks, links, numbers = waiting[:4]
+    while links[LEFT, after] != NONE:
+        cost = least_cost(waiting, slot, links[LEFT, after])
+        skipped = NONE
+        for lane in range(LANES):
+            first = links[LEFT + 2 * lane, after]
+            if first in (NONE, LOOSE) or _may_ask(marks, links[BEST + lane, first], cost, whom):
+                break
+            skipped = first
+        numbers[COMPARED] += 1.0
+        if skipped == NONE:
+            break
+        after = skipped
+    return int(links[LEFT, after])
+
+
+@kernel(f"int64({WAITING}, int64, int64, int64)", allocates=False)
+def next_right(waiting: Waiting, slot: int, before: int, whom: int) -> int:
+    """Return the next player on the right of another one whom a player may ask."""
+    _, marks, links, numbers = waiting[:4]
+    other = links[RIGHT, before]
+    while other != NONE:
+        cost = least_cost(waiting, slot, other)
+        top = NONE
+        for lane in range(LANES):
+            if links[LEFT + 2 * lane, other] == LOOSE or _may_ask(
+                marks, links[BEST + lane, other], cost, whom
+            ):
+                break
+            top = lane
+        numbers[COMPARED] += 1.0
+        if top == NONE:
+            break
+        other = links[RIGHT + 2 * top, other]
+    return int(other)
