@@ -14,6 +14,7 @@ from time import perf_counter
 
 from tests.attack.descriptors import descriptors
 from tests.attack.files import files
+from tests.attack.health import health
 from tests.attack.inputs import config, repair, restart
 from tests.attack.overload import overload
 from tests.attack.report import Row, table
@@ -21,6 +22,7 @@ from tests.attack.report import Row, table
 Attack = Callable[[Path, float], list[Row]]
 ATTACKS: dict[str, Attack] = {
     "overload": overload,
+    "health": health,
     "descriptors": descriptors,
     "files": files,
     "repair": repair,

@@ -13,7 +13,7 @@ from evenmatch.engine.engine import Engine
 from evenmatch.engine.pool import Pool
 from evenmatch.engine.records import Record, decode, encode
 from evenmatch.engine.replay import Replay
-from evenmatch.engine.shard import Answer, Shard, Solve
+from evenmatch.engine.shard import LATE_LEAST, Answer, Shard, Solve
 from evenmatch.errors import ConfigError
 from evenmatch.model.inputs import Advance, Configure, Enqueue, Input, Settle, Skip
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
@@ -25,8 +25,8 @@ from evenmatch.testing import new_ticket, rule
 from tests.conformance.test_policies import SPECS
 
 AWAY = 3_600.0
-ASKED_MOST = 6
-"""Decisions that an input may cause: two missed rounds, the merged one, and those of the input."""
+ASKED_MOST = 4
+"""Decisions that an input may cause: that of the merged rounds, and its own."""
 CLOCKED = [
     "window:limit=20,rate=0.25,limit_max=300,every=0.05",
     "window:limit=20,rate=0.25,limit_max=300,every=0.05,accept=either,pick=nearest",
@@ -81,7 +81,7 @@ class World:
 
     def begin(self, engine: Engine) -> None:
         """Go on with another engine; what was under way is forgotten."""
-        self.shard = Shard(engine)
+        self.shard = Shard(engine, late_least=LATE_LEAST)
         self._plans: list[Settle] = []
 
     def hand_in(self, given: Input) -> int:

@@ -81,6 +81,11 @@ class Games:
         settings = (parts.runtime.plan.settings for parts in self.parts)
         return tuple(dict.fromkeys(origin for each in settings for origin in each.origins))
 
+    @property
+    def late(self) -> float:
+        """Return for how many seconds the loop has not come round; any thread may ask."""
+        return max(each.runtime.lag.present for each in self.parts)
+
     async def start(self) -> None:
         """Start all games; if one cannot, none runs.
 
