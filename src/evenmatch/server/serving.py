@@ -31,6 +31,7 @@ from evenmatch.server.patience import http_protocol, websocket_protocol
 from evenmatch.server.process import (
     calm_collector,
     keep_files_private,
+    load_late_modules,
     raise_file_limit,
     return_large_buffers,
     share_interpreter,
@@ -221,6 +222,7 @@ async def _run(
     running: Games, place: Place, listening: socket.socket, announce: Callable[[str], None]
 ) -> None:
     await running.start()
+    load_late_modules()
     calm_collector()
     share_interpreter()
     app = with_cors(running.gate, running.origins)
