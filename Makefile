@@ -63,7 +63,7 @@ serve: $(STAMP_DEMO) ## start a server: make serve CONFIG=my.toml ARGS="--port 9
 fault: $(STAMP_DEV) ## kill a real server at random under load: make fault SEEDS=200
 	@EVENMATCH_KILLS=$(or $(SEEDS),50) $(BIN)/python -m pytest tests/integration/test_kill.py -q $(ARGS)
 
-attack: $(STAMP_DEV) ## attack real servers for three minutes at most: make attack ARGS="--only overload"
+attack: $(STAMP_DEV) ## attack real servers for five minutes at most: make attack ARGS="--only kills --seconds 300"
 	@$(BIN)/python -m tests.attack $(ARGS)
 
 fuzz: $(STAMP_DEV) ## send 20,000 requests made from the OpenAPI document: make fuzz EXAMPLES=1000

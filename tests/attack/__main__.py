@@ -1,6 +1,7 @@
 """Attack real servers and print what became of them: `make attack`, bounded in time.
 
-`make attack ARGS="--only overload --seconds 20"` repeats one, longer.
+`make attack ARGS="--only overload --seconds 20"` repeats one, longer; `--only kills --seconds 300`
+kills a server for ten minutes, `--only power --seconds 300` lets the power fail for five.
 """
 
 from __future__ import annotations
@@ -14,18 +15,24 @@ from time import perf_counter
 
 from tests.attack.descriptors import descriptors
 from tests.attack.files import files
+from tests.attack.health import health
 from tests.attack.inputs import config, repair, restart
+from tests.attack.kills import kills
 from tests.attack.overload import overload
+from tests.attack.power import power
 from tests.attack.report import Row, table
 
 Attack = Callable[[Path, float], list[Row]]
 ATTACKS: dict[str, Attack] = {
     "overload": overload,
+    "health": health,
     "descriptors": descriptors,
     "files": files,
     "repair": repair,
     "config": config,
     "restart": restart,
+    "kills": kills,
+    "power": power,
 }
 SECONDS = 8.0
 

@@ -3,11 +3,12 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,6 +51,7 @@ class Server:
         env: Mapping[str, str] = {},
         port: int = 0,
         descriptors: int | None = None,
+        options: Sequence[str] = (),
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / "config.toml"
@@ -57,6 +59,7 @@ class Server:
         command = [sys.executable, "-m", "evenmatch.cli.main", "serve", str(path)]
         command += ["--port", str(port)]
         command += ["--data", str(directory / "data")] if durable else []
+        command += options
         if descriptors is not None:
             command = ["/bin/sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *command]
         self.log = directory / "server.log"
@@ -125,6 +128,13 @@ def running(directory: Path, config: str = CONFIG, *, durable: bool = True) -> I
     finally:
         if server.process.poll() is None:
             server.kill()
+
+
+def free_port() -> int:
+    """Return a port that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 def ticket(*players: str, rating: float = 1500.0, queue: str = "duel") -> dict[str, Any]:

@@ -17,7 +17,7 @@ from evenmatch.model.ticket import Player
 from evenmatch.server.app import App
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
-from evenmatch.server.serving import Place, listen
+from evenmatch.server.serving import listen
 from evenmatch.wire import CreateTicket
 from evenmatch.wire_live import StreamEvent, StreamProblem, UpdateTicket
 from evenmatch.wire_matches import ReportOutcome
@@ -36,7 +36,7 @@ async def served(*queues: Queue) -> AsyncIterator[tuple[Parts, AsyncClient]]:
         App(parts), ws="websockets-sansio", lifespan="off", log_config=None, access_log=False
     )
     server = uvicorn.Server(config)
-    with listen(Place(port=0)) as listening:
+    with listen("127.0.0.1", 0) as listening:
         task = asyncio.create_task(server._serve([listening]))
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         async with AsyncClient(url, chance=lambda: 0.0) as client:

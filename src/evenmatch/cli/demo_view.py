@@ -90,6 +90,11 @@ def print_summary(console: Console, figures: Figures) -> None:
     if isinstance(figures.simulated, Spread) and figures.simulated.mean is not None:
         simulated = f"the same players wait {figures.simulated.mean:,.1f} s on average"
         table.add_row("simulated", simulated)
+    elif isinstance(figures.quality, Spread):
+        # A thousand players of five against five take about ten seconds of a processor.
+        table.add_row(
+            "simulated", "not run for teams, which would take too long here; see evenmatch simulate"
+        )
     if isinstance(figures.quality, Spread):
         table.add_row("quality", _mean(figures.quality))
     checks = figures.checks

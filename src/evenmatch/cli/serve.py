@@ -28,6 +28,7 @@ def serve(
     journal: Annotated[str | None, Parameter(show=False)] = None,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
+    health_port: Whole | None = None,
     drop_queues: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     wait: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     config_from: Literal["auto", "file", "data"] = "auto",
@@ -52,6 +53,8 @@ def serve(
         journal: Reserved for a later version; it is not in the help.
         tls_cert: Certificate (PEM), for HTTPS; with --tls-key.
         tls_key: Private key of the certificate (PEM).
+        health_port: Answer GET /healthz at this port too, by a thread of its own: at once, however
+            busy the server is.
         drop_queues: Let tickets expire whose queue CONFIG no longer has; else it does not start.
         wait: Wait until the server that runs on --data ends, and take over at once.
         config_from: Which configuration counts if it was changed over HTTP: CONFIG (file) or the
@@ -63,6 +66,8 @@ def serve(
         raise NotSupported(f"--journal {journal} comes with a later version; use --data DIR")
     if not 0 <= port <= 65_535:
         raise ConfigError(f"--port must be from 0 to 65535, got {port}")
+    if health_port is not None and not 1 <= health_port <= 65_535:
+        raise ConfigError(f"--health-port must be from 1 to 65535, got {health_port}")
     if config is None:
         raise ConfigError("name a configuration: evenmatch serve CONFIG.toml (see --help)")
     folder = _folder(data)
@@ -76,7 +81,7 @@ def serve(
     from evenmatch.server import serving
     from evenmatch.solvers.kernel import defer
 
-    place = serving.Place(host, port, folder, wait, tls_cert, tls_key)
+    place = serving.Place(host, port, folder, wait, tls_cert, tls_key, health_port)
     # What has to be compiled is compiled by other processes, while this one says so.
     with defer(load_kept=True):
         options = _Options(drop_queues, config_from, without_keys)

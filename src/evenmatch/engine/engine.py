@@ -27,7 +27,7 @@ from evenmatch.engine.house import House, Resolve, Watch
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.ladders import Ladders, Rate
 from evenmatch.engine.limits import Limits
-from evenmatch.engine.lookup import find_match, find_ticket
+from evenmatch.engine.lookup import find_match, find_ticket, too_late
 from evenmatch.engine.outcomes import Outcomes
 from evenmatch.engine.pool import Pool, in_turn, order_of_queues
 from evenmatch.engine.records import Record, changes_state
@@ -35,7 +35,7 @@ from evenmatch.engine.recounts import Recounts
 from evenmatch.engine.rosters import Roster
 from evenmatch.engine.rows import KeptMatch, TicketView
 from evenmatch.engine.tables import Tables
-from evenmatch.errors import MatchmakingError, NoBackfill, PolicyError, TooLate
+from evenmatch.errors import MatchmakingError, NoBackfill, PolicyError
 from evenmatch.model.events import (
     Accepted,
     Cancelled,
@@ -59,6 +59,7 @@ from evenmatch.model.inputs import (
     Outcome,
     Prolong,
     Settle,
+    Skip,
     Update,
     Void,
 )
@@ -115,6 +116,7 @@ class Engine:
             Outcome: self._outcome,
             Prolong: self._acceptance.prolong,
             Settle: self._settle,
+            Skip: self._house.skip,
             Update: self._update,
             Void: self._backfill.void,
         }
@@ -147,6 +149,10 @@ class Engine:
                 house.next_due(), max(self._outcomes.next(), house.now), self._recounts.next()
             )
         return self._wakeup
+
+    def is_woken_at(self, at: float) -> bool:
+        """Return whether a policy is asked at an instant, if nothing happens before."""
+        return self._house.next_wake() <= at
 
     @property
     def faults(self) -> list[PolicyError]:
@@ -267,10 +273,7 @@ class Engine:
         house = self._house
         row = house.tables.waiting.get(given.ticket)
         if row is None or row.match is not None:
-            view = self.view(given.ticket)
-            raise TooLate(
-                f"ticket {given.ticket} is {view.state}", ticket=view.id, match=view.match
-            )
+            raise too_late(self.view(given.ticket))
         door = Door(self.shard, house.tables, house.objectives, self.limits)
         house.emit(judge_update(given, row.ticket, door))
         for name in row.queues:
@@ -284,9 +287,7 @@ class Engine:
         if row is None:
             view = self.view(given.ticket)
             if view.state in GONE:
-                raise TooLate(
-                    f"ticket {given.ticket} is {view.state}", ticket=view.id, match=view.match
-                )
+                raise too_late(view)
             return
         if row.match is not None:
             self._acceptance.withdraw(given.ticket, given.reason, given.by)
@@ -327,8 +328,8 @@ class Engine:
         self._backfill.fire(now)
         overdue = house.deadlines.take_due(now)
         names = {entry[4] for entry in overdue} | house.dirty.keys() | recounted
-        due = [name for name, pool in house.pools.items() if pool.wake_at <= now or name in names]
-        house.decide(due, fired=True)
+        names.update(house.woken(now))
+        house.decide([name for name in house.pools if name in names], fired=True)
         if self._put_off_at < now and any(type(event) is JobAsked for event in house.events):
             # Whoever drives the engine may have the plan at once: deadlines stay due until then.
             self._put_off_at = now
@@ -389,8 +390,7 @@ class Engine:
         pool = house.pools[name]
         if pool.queue.on_deadline == "keep":
             return
-        may_play = pool.fault is None and name not in house.tables.paused
-        if may_play:
+        if pool.fault is None and name not in house.tables.paused:
             filled = fill_at_deadline(pool, pool.tickets[ticket_id], now)
             if filled is not None and house.tables.dissolved_until(filled[0]) <= now:
                 house.make_match(pool, filled, decided=False)

@@ -43,6 +43,7 @@ from evenmatch.model.events import (
     Refused,
     Repaired,
     SeatsFreed,
+    Skipped,
     Updated,
     Voided,
 )
@@ -205,8 +206,8 @@ def _penalised(tables: Tables, given: Input, event: Penalised) -> None:
     penalties[event.player] = Penalty(event.count, given.now, event.until)
 
 
-def _nothing(tables: Tables, given: Input, event: Existing | Refused) -> None:
-    """Leave the tables as they are: the event is an answer only."""
+def _nothing(tables: Tables, given: Input, event: Existing | Refused | Skipped) -> None:
+    """Leave the tables as they are: the event is an answer, or concerns policies, only."""
 
 
 def _claim(tables: Tables, ticket_ids: tuple[str, ...], match_id: str | None) -> None:
@@ -237,6 +238,7 @@ FOLDS: dict[type[Event], Callable[[Tables, Input, Any], None]] = {
     Refused: _nothing,
     Repaired: _repaired,
     SeatsFreed: _seats_freed,
+    Skipped: _nothing,
     Updated: _updated,
     **OUTCOME_FOLDS,
 }

@@ -20,8 +20,17 @@ from evenmatch.engine.pool import Pool
 from evenmatch.engine.rows import KeptMatch, Proposal
 from evenmatch.engine.tables import Tables
 from evenmatch.errors import PolicyError
-from evenmatch.model.events import Event, Expired, Finished, JobAsked, LeftQueue, Matched, Proposed
-from evenmatch.model.inputs import Advance, Input
+from evenmatch.model.events import (
+    Event,
+    Expired,
+    Finished,
+    JobAsked,
+    LeftQueue,
+    Matched,
+    Proposed,
+    Skipped,
+)
+from evenmatch.model.inputs import Advance, Input, Skip
 from evenmatch.model.match import Match
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
@@ -79,6 +88,8 @@ class House:
         self._fresh: dict[str, list[str]] = {}
         self.on_made: Callable[[str], None] = _nobody
         self._places: dict[str, int] = {}
+        # No pool is woken before: the rounds until then were missed, and one stands for all.
+        self._skips_to = -math.inf
         self._input: Input = Advance(0.0)
 
     def begin(self, given: Input) -> None:
@@ -98,11 +109,24 @@ class House:
     def next_due(self) -> float:
         """Return the instant of the next timer or wake-up; inf if nothing is due ever."""
         at = min([timer.next() for timer in self.timers])
-        for pool in self.pools.values():
-            if pool.wake_at < at:
-                at = pool.wake_at
         # After a restart some deadlines lie in the past: they are due now.
-        return max(at, self.now)
+        return max(min(at, self.next_wake()), self.now)
+
+    def next_wake(self) -> float:
+        """Return the instant at which a pool is woken next; inf if none is ever."""
+        at = min([pool.wake_at for pool in self.pools.values()], default=math.inf)
+        return max(at, self._skips_to)
+
+    def woken(self, now: float) -> list[str]:
+        """Return the pools that are woken at an instant."""
+        if now < self._skips_to:
+            return []
+        return [name for name, pool in self.pools.items() if pool.wake_at <= now]
+
+    def skip(self, given: Skip) -> None:
+        """Wake no pool before an instant; deadlines until then let theirs decide."""
+        self._skips_to = given.until
+        self.emit(Skipped())
 
     # Pools
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenmatch.engine.rows import KeptMatch, TicketView
 from evenmatch.engine.tables import Tables
-from evenmatch.errors import Forgotten, NotMade, ProposalOver, UnknownMatch, UnknownTicket
+from evenmatch.errors import Forgotten, NotMade, ProposalOver, TooLate, UnknownMatch, UnknownTicket
 
 
 def find_ticket(tables: Tables, shard: str, ticket_id: str) -> TicketView:
@@ -43,6 +43,11 @@ def find_match(tables: Tables, shard: str, match_id: str) -> KeptMatch:
             raise Forgotten(f"match {match_id[:64]} is no longer kept")
         raise UnknownMatch(f"no match has the id {match_id[:64]!r}")
     return kept
+
+
+def too_late(view: TicketView) -> TooLate:
+    """Return the refusal of what can only be done to a ticket that waits."""
+    return TooLate(f"ticket {view.id} is {view.state}", ticket=view.id, match=view.match)
 
 
 def players_of(tables: Tables, ticket_id: str) -> tuple[str, ...]:

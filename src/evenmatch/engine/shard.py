@@ -12,6 +12,7 @@ record is behind all that it rests on. If the shard fails meanwhile, the job is 
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -24,12 +25,14 @@ from evenmatch.engine.records import Record
 from evenmatch.engine.rows import TicketView
 from evenmatch.errors import JournalUnavailable, KeyReused, MatchmakingError, Overloaded
 from evenmatch.model.events import Refused
-from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle
+from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle, Skip
 
 RECORDS_PER_COMMIT = 1_000
 """Most records in one commit."""
 PENDING_MAX = 50_000
 """Records and answers that may wait for the journal before inputs are refused."""
+LATE_LEAST = 0.1
+"""Seconds by which a policy must be asked late for its rounds to have been missed."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -69,11 +72,20 @@ class Shard:
     Args:
         engine: Configured or resumed.
         pending_max: Effects held back before inputs are refused with `Overloaded`.
+        late_least: See `LATE_LEAST`; a server whose clock runs faster has more, and who drives a
+            shard in virtual time misses none.
     """
 
-    def __init__(self, engine: Engine, *, pending_max: int = PENDING_MAX) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        pending_max: int = PENDING_MAX,
+        late_least: float = math.inf,
+    ) -> None:
         self.engine = engine
         self.pending_max = pending_max
+        self._late_least = late_least
         self.is_given_up = False
         self._decided = engine.tables.sequence
         self._durable = engine.tables.sequence
@@ -165,10 +177,18 @@ class Shard:
         """Fire the timers due before an input; those of its own instant too if it is `Advance`.
 
         An advance that asked for a job leaves deadlines due: the next one meets them, at once.
+
+        Whoever comes back after an hour does not hold an hour's rounds, one after another: they
+        are merged into one, at the input's instant. That is an input of its own, so that a replay
+        does the same.
         """
         engine, is_advance = self.engine, isinstance(given, Advance)
         while (at := engine.next_wakeup) < given.now or (is_advance and at == given.now):
-            self._step(Advance(at))
+            is_missed = engine.now < at < given.now - self._late_least and engine.is_woken_at(at)
+            if is_missed:
+                self._step(Skip(at, given.now))
+            else:
+                self._step(Advance(at))
 
     def _step(self, given: Input) -> Record:
         record = self.engine.step(given)

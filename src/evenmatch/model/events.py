@@ -115,6 +115,10 @@ class Prolonged(_Event, frozen=True):
     expires_at: float | None
 
 
+class Skipped(_Event, frozen=True):
+    """Policies are asked again when the time that the server missed is over."""
+
+
 class Dissolved(_Event, frozen=True):
     """A proposal came to nothing; those of its tickets that have not ended wait again."""
 
@@ -283,6 +287,7 @@ Event = (
     | Repaired
     | Dissolved
     | Prolonged
+    | Skipped
     | Penalised
     | LeftQueue
     | Cancelled

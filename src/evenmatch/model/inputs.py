@@ -106,6 +106,15 @@ class Prolong(_Input, frozen=True):
     seconds: float
 
 
+class Skip(_Input, frozen=True):
+    """Wake no policy before `until`: of the rounds that were missed, the one then stands for all.
+
+    Deadlines in between keep their instants, and a queue still decides before one of its own.
+    """
+
+    until: float
+
+
 class Open(_Input, frozen=True, omit_defaults=True):
     """Ask for players for the free seats of a running match (backfill); a repeat is a heartbeat.
 
@@ -189,6 +198,7 @@ Input = (
     | Accept
     | Decline
     | Prolong
+    | Skip
     | Open
     | Close
     | Void

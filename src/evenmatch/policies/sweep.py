@@ -7,7 +7,7 @@ from bisect import bisect_left, insort
 import msgspec
 
 from evenmatch.cost.rules import Rules
-from evenmatch.cost.valid_values import LIMITS, SECONDS
+from evenmatch.cost.valid_values import LIMITS, ROUNDS
 from evenmatch.cost.values import number
 from evenmatch.model.match import OpenMatch
 from evenmatch.model.queue import Expansion, Queue, Rule
@@ -72,7 +72,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
         """Return a matcher for a queue of duels."""
         del seed
         check_duel("sweep", queue)
-        check_number("sweep: every", self.every, SECONDS)
+        check_number("sweep: every", self.every, ROUNDS)
         full = msgspec.structs.replace(queue, rules=queue.rules + self.rules(queue))
         return SweepMatcher(full, self, RoundClock(self.every, memory or {}))
 

@@ -15,16 +15,21 @@ from typing import Literal
 import msgspec
 
 from evenmatch.config import naming
-from evenmatch.errors import JournalUnavailable, MatchmakingError
+from evenmatch.errors import JournalError, JournalUnavailable, MatchmakingError
 from evenmatch.journals.base import Journal
 from evenmatch.journals.memory import MemoryJournal
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.server.app import App
 from evenmatch.server.auth.accounts import Accounts
 from evenmatch.server.auth.gate import Entrance, Gate
+from evenmatch.server.logs import log
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
+from evenmatch.server.runtime import Runtime
 from evenmatch.server.time_notes import TimeNotes
+
+NOTE_AGAIN = 1.0
+"""Seconds until what could not be written beside the journal is tried again."""
 
 
 class Game(msgspec.Struct, frozen=True):
@@ -65,8 +70,9 @@ class Games:
         self.parts: tuple[Parts, ...] = tuple(_assembled(each, snapshot_every) for each in games)
         self._notes = [TimeNotes(each.runtime) for each in self.parts]
         self._turns: list[asyncio.Task[None]] = []
+        self._first_keys: set[asyncio.Task[None]] = set()
         self.gate = Gate(
-            [_entrance(each.accounts, parts) for each, parts in zip(games, self.parts, strict=True)]
+            [self._entrance(g.accounts, parts) for g, parts in zip(games, self.parts, strict=True)]
         )
 
     @property
@@ -74,6 +80,11 @@ class Games:
         """Return the web origins of all games; a browser asks before it shows whom it is for."""
         settings = (parts.runtime.plan.settings for parts in self.parts)
         return tuple(dict.fromkeys(origin for each in settings for origin in each.origins))
+
+    @property
+    def late(self) -> float:
+        """Return for how many seconds the loop has not come round; any thread may ask."""
+        return max(each.runtime.lag.present for each in self.parts)
 
     async def start(self) -> None:
         """Start all games; if one cannot, none runs.
@@ -95,7 +106,7 @@ class Games:
 
     async def stop(self) -> None:
         """Stop all games that run."""
-        for task in self._turns:
+        for task in (*self._turns, *self._first_keys):
             task.cancel()
         for notes in self._notes:
             notes.end()
@@ -141,6 +152,24 @@ class Games:
             await parts.drain.over.wait()
         return True
 
+    def _entrance(self, accounts: Accounts, parts: Parts) -> Entrance:
+        def keys_changed() -> None:
+            parts.followers.cut_all()
+            runtime = parts.runtime
+            if accounts.is_keyed and not runtime.plan.keyed:
+                runtime.plan = msgspec.structs.replace(runtime.plan, keyed=True)
+                task = asyncio.create_task(_note_keys(runtime))
+                self._first_keys.add(task)
+                task.add_done_callback(self._first_keys.discard)
+
+        return Entrance(
+            accounts,
+            App(parts, accounts),
+            keys_changed,
+            lambda: parts.runtime.unready is not None,
+            parts.metrics.turned_away,
+        )
+
     def check_given_up(self) -> None:
         """Raise what a game was given up for.
 
@@ -164,14 +193,21 @@ def _naming(plan: Plan) -> AbstractContextManager[None]:
     return nullcontext() if plan.file is None or plan.set_by else naming(plan.file)
 
 
-def _entrance(accounts: Accounts, parts: Parts) -> Entrance:
-    return Entrance(
-        accounts,
-        App(parts, accounts),
-        parts.followers.cut_all,
-        lambda: parts.runtime.unready is not None,
-        parts.metrics.turned_away,
-    )
+async def _note_keys(runtime: Runtime) -> None:
+    """Write beside what this process writes that it has keys now, so that a restore asks for them.
+
+    It stays one stretch of the journal: nothing was started again.
+    """
+    journal, shard = runtime.journal, runtime.plan.shard
+    while True:
+        try:
+            present = (await journal.segments(shard))[-1]
+            await journal.begin(shard, msgspec.structs.replace(present, keyed=True))
+        except JournalError as error:
+            log.error("keys_not_noted", error=str(error), consequence="tried again")
+            await asyncio.sleep(NOTE_AGAIN)
+        else:
+            return
 
 
 def _open_journal(folder: Path | None) -> Journal:

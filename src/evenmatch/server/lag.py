@@ -93,9 +93,13 @@ class Lag:
     @property
     def longest(self) -> float:
         """Return the longest lateness of the last minute, seconds."""
-        now = self._monotonic()
         # A loop that has just come round has not called its probe yet.
-        return max(self._recent.of(now)[2], now - self._due_at if self._timer else 0.0)
+        return max(self._recent.of(self._monotonic())[2], self.present)
+
+    @property
+    def present(self) -> float:
+        """Return for how long the loop has not come round; any thread may ask."""
+        return max(0.0, self._monotonic() - self._due_at) if self._timer else 0.0
 
     def begin(self, then: Callable[[], None]) -> None:
         """Measure from now on; `then` is called each time that the loop comes round."""

@@ -46,6 +46,15 @@ def calm_collector() -> None:
     gc.set_threshold(*COLLECT_AFTER)
 
 
+def load_late_modules() -> None:
+    """Load what libraries leave for later, so that no request waits for it.
+
+    numba asks for numpy's masked arrays when a kernel is called for the first time, to see that
+    what it was given is none; the import keeps the interpreter from everybody else.
+    """
+    import numpy.ma  # noqa: F401
+
+
 def share_interpreter() -> None:
     """Let the event loop have its turn soon where jobs run Python code in other threads.
 

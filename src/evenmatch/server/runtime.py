@@ -23,7 +23,7 @@ import msgspec
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.jobs import RunningJob
 from evenmatch.engine.records import Record
-from evenmatch.engine.shard import Answer, Effect, Shard, Solve
+from evenmatch.engine.shard import LATE_LEAST, Answer, Effect, Shard, Solve
 from evenmatch.errors import (
     Draining,
     JournalError,
@@ -356,7 +356,7 @@ class Runtime(Asking):
     def _take_over(self, found: Recovered) -> None:
         # New matchers know of no job.
         self._workers.forget()
-        self.shard = Shard(found.engine)
+        self.shard = Shard(found.engine, late_least=LATE_LEAST * self.clock.speed)
         self._epoch = found.epoch
         self.durable = found.engine.tables.sequence
         self._snapshots.follow(self.shard, durable=self.durable, stored=found.snapshot_at)

@@ -9,7 +9,7 @@ import signal
 import socket
 import ssl
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,14 @@ from evenmatch.server.compiling import Compiling, compile_first, must_compile
 from evenmatch.server.cors import with_cors
 from evenmatch.server.datadir import DataLock
 from evenmatch.server.games import Game, Games
+from evenmatch.server.health import health_at
 from evenmatch.server.library_logs import relay_libraries
 from evenmatch.server.logs import log
 from evenmatch.server.patience import http_protocol, websocket_protocol
 from evenmatch.server.process import (
     calm_collector,
     keep_files_private,
+    load_late_modules,
     raise_file_limit,
     return_large_buffers,
     share_interpreter,
@@ -52,7 +54,8 @@ class Place(msgspec.Struct, frozen=True):
     """Where a server listens and where it keeps its journal; without `data`, in memory.
 
     With `wait`, it takes over from the server that holds the data directory, as soon as that ends.
-    With a certificate and its private key, both files in PEM, it speaks TLS.
+    With a certificate and its private key, both files in PEM, it speaks TLS. At the health port a
+    thread of its own says whether the process lives, without TLS.
     """
 
     host: str = "127.0.0.1"
@@ -61,6 +64,7 @@ class Place(msgspec.Struct, frozen=True):
     wait: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    health_port: int | None = None
 
 
 def serve(games: Sequence[Game], place: Place, announce: Callable[[str], None]) -> None:
@@ -92,10 +96,11 @@ def serve(games: Sequence[Game], place: Place, announce: Callable[[str], None]) 
         is_cold = False
     with (
         DataLock(place.data, wait=place.wait),
-        listen(place) as listening,
+        listen(place.host, place.port) as listening,
+        _listen_for_health(place) as health,
         asyncio.Runner(loop_factory=_loop_factory()) as runner,
     ):
-        runner.run(_serve(games, place, listening, announce, is_cold=is_cold))
+        runner.run(_serve(games, place, (listening, health), announce, is_cold=is_cold))
 
 
 def check_host(host: str, *, is_keyed: bool) -> None:
@@ -151,17 +156,17 @@ def check_certificate(place: Place) -> None:
         ) from None
 
 
-def listen(place: Place) -> socket.socket:
+def listen(host: str, port: int, option: str = "--port") -> socket.socket:
     """Return a socket that listens.
 
     Raises:
         ConfigError: The port is taken or may not be used.
     """
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((place.host, place.port))
+        listening.bind((host, port))
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             # A client whose machine went away must not look like one that follows its ticket.
             listening.setsockopt(
@@ -172,9 +177,15 @@ def listen(place: Place) -> socket.socket:
         listening.close()
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(
-            f"cannot listen on {place.host} port {place.port}: {reason}; choose another --port"
+            f"cannot listen on {host} port {port}: {reason}; choose another {option}"
         ) from None
     return listening
+
+
+def _listen_for_health(place: Place) -> AbstractContextManager[socket.socket | None]:
+    if place.health_port is None:
+        return nullcontext()
+    return listen(place.host, place.health_port, "--health-port")
 
 
 def snapshot_every(environment: Mapping[str, str]) -> int:
@@ -192,16 +203,26 @@ def snapshot_every(environment: Mapping[str, str]) -> int:
 async def _serve(
     games: Sequence[Game],
     place: Place,
-    listening: socket.socket,
+    sockets: tuple[socket.socket, socket.socket | None],
     announce: Callable[[str], None],
     *,
     is_cold: bool,
 ) -> None:
+    listening, health = sockets
     plans = [each.plan for each in games]
-    if is_cold and not await compile_first(plans, listening, lambda app: _config(app, place)):
-        return
-    running = Games(games, snapshot_every=snapshot_every(os.environ))
+    begun: list[Games] = []
+    with health_at(health, lambda: begun[0].late if begun else 0.0):
+        if is_cold and not await compile_first(plans, listening, lambda app: _config(app, place)):
+            return
+        begun.append(Games(games, snapshot_every=snapshot_every(os.environ)))
+        await _run(begun[0], place, listening, announce)
+
+
+async def _run(
+    running: Games, place: Place, listening: socket.socket, announce: Callable[[str], None]
+) -> None:
     await running.start()
+    load_late_modules()
     calm_collector()
     share_interpreter()
     app = with_cors(running.gate, running.origins)

@@ -1,17 +1,20 @@
 """The demo's worlds, and the figures that its client comes to."""
 
 import asyncio
+import io
 import socket
 from pathlib import Path
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from evenmatch.cli import demo_server
 from evenmatch.cli.demo import WORLDS
-from evenmatch.cli.demo_ledger import Ledger, RegionFigures, Spread, spread
+from evenmatch.cli.demo_ledger import NONE, Figures, Ledger, RegionFigures, Spread, spread
 from evenmatch.cli.demo_players import Crowd, Party, _Ear
 from evenmatch.cli.demo_run import note_of
+from evenmatch.cli.demo_view import print_summary
 from evenmatch.cli.demo_world import SETTINGS, Guest, busiest, ticket_of
 from evenmatch.config import load_scenario, parse_server
 from evenmatch.errors import ConfigError
@@ -275,3 +278,16 @@ def test_match_of_a_ticket_that_nobody_acknowledged_has_no_figures() -> None:
     ledger = ledger_of({"t1": (0.0, (player("a", "japan", 1.0),))})
     ledger.take(match_of((("t1",), ("t9",)), at=3.0, quality=0.5))
     assert ledger.figures(waiting=0, lost=0).wait == Spread(None, None, None)
+
+
+def test_summary_says_that_teams_are_not_simulated() -> None:
+    told = {}
+    for quality in (msgspec.UNSET, spread([0.9])):
+        figures = Figures(
+            4, 4, 0, 0, 0, 0, spread([10.0]), spread([5.0]), "here", NONE, quality=quality
+        )
+        console = Console(width=120, record=True, quiet=False, file=io.StringIO())
+        print_summary(console, figures)
+        told[quality is msgspec.UNSET] = console.export_text()
+    assert "not run for teams" in told[False]
+    assert "simulated" not in told[True]

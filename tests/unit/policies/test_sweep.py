@@ -71,7 +71,7 @@ def test_round_is_the_threads_walk(seed: int) -> None:
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        ("sweep:every=0", "sweep: every must be"),
+        ("sweep:every=0.04", "sweep: every must be between 0.05 and 1e9 s"),
         ("sweep:limit=-1", "sweep: limit must be"),
     ],
 )

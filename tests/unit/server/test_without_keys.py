@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from evenmatch.errors import ConfigError
+from evenmatch.errors import ConfigError, JournalUnavailable
 from evenmatch.journals.backup import back_up, check_backup, had_keys
+from evenmatch.journals.base import Segment
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.model.queue import Queue
-from evenmatch.server.games import game
+from evenmatch.server.games import Games, game
 from evenmatch.server.recovery import Plan
 from evenmatch.server.runtime import Runtime
 from tests.callers import add_key
@@ -31,6 +32,48 @@ def start(folder: Path, *, may_be_open: bool = False) -> bool:
     return plan.keyed
 
 
+def add_while_running(folder: Path, *, fails: int = 0) -> None:
+    """Start a server without keys, add the first one, and kill it when that counts.
+
+    Args:
+        folder: Its data.
+        fails: How often the journal cannot be written then.
+    """
+
+    async def scene() -> None:
+        games = Games([game(Plan((QUEUE,), data=folder))], snapshot_every=100)
+        (parts,) = games.parts
+        await games.start()
+        add_key(folder)
+        begin, left = parts.runtime.journal.begin, fails
+
+        async def stumbling(shard: str, segment: Segment) -> None:
+            nonlocal left
+            left -= 1
+            if left >= 0:
+                raise JournalUnavailable("the disk is full")
+            await begin(shard, segment)
+
+        parts.runtime.journal.begin = stumbling  # type: ignore[method-assign]
+        games.gate.look()
+        await noted(parts.runtime)
+        # Killed: nothing else is written.
+        await parts.runtime.journal.close()
+        parts.runtime.failure = "killed"
+        await games.stop()
+
+    asyncio.run(scene())
+
+
+async def noted(runtime: Runtime) -> None:
+    """Wait until the journal knows of keys."""
+    for _ in range(2_000):
+        if (await runtime.journal.segments("s0"))[-1].keyed:
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("the journal does not know of the key")
+
+
 def say(what: str, done: int, of: int) -> None:
     """Say nothing."""
 
@@ -46,6 +89,35 @@ def test_journal_knows_that_there_were_keys(tmp_path: Path) -> None:
         start(tmp_path)
     add_key(tmp_path)
     assert start(tmp_path)
+
+
+@pytest.mark.parametrize("fails", [0, 1])
+def test_journal_knows_of_the_first_key_at_once(
+    tmp_path: Path, fails: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenmatch.server.games.NOTE_AGAIN", 0.0)
+    add_while_running(tmp_path, fails=fails)
+    journal = SqliteJournal.open(tmp_path)
+    assert len(asyncio.run(journal.segments("s0"))) == 1, "no other start is told of"
+    asyncio.run(journal.close())
+    (tmp_path / "keys.json").unlink()
+    with pytest.raises(ConfigError, match="written with keys"):
+        start(tmp_path)
+
+
+def test_shard_is_rebuilt_after_its_first_key(tmp_path: Path) -> None:
+    async def scene() -> None:
+        games = Games([game(Plan((QUEUE,), data=tmp_path))], snapshot_every=100)
+        await games.start()
+        runtime = games.parts[0].runtime
+        add_key(tmp_path)
+        games.gate.look()
+        await noted(runtime)
+        await runtime._rebuild()
+        assert (await runtime.journal.segments("s0"))[-1].keyed
+        await games.stop()
+
+    asyncio.run(scene())
 
 
 def test_whoever_says_so_goes_on_without(tmp_path: Path) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 import msgspec
 
 import evenmatch
+from evenmatch.engine.configuration import changed_since
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.replay import Difference, Replay
@@ -21,6 +23,7 @@ from evenmatch.engine.tables import Tables
 from evenmatch.lab.replay.deciding import new_engine
 from evenmatch.lab.replay.source import SAY_EVERY, Say, Source
 from evenmatch.model.events import Accepted, Matched
+from evenmatch.model.inputs import Configure
 from evenmatch.policies.base import Memory
 
 Memories = Mapping[str, Memory]
@@ -109,6 +112,8 @@ class _Again:
         self._say = say
         self.told = Redecided(source.shard, source.begin)
         self._counted = source.begin - 1
+        # Queues that a configuration changed, by its record.
+        self._changed: dict[int, set[str]] = {}
 
     def run(self) -> Redecided:
         source, told = self._source, self.told
@@ -122,9 +127,17 @@ class _Again:
             except _Senseless:
                 told.skipped[-1] = told.skipped[-1][0], source.last
                 break
-            choices = _unlike(source.memories_before(end + 1), learnt, kept, {})
+            kept = self._still(kept, begin - 1)
+            stored = source.memories_before(end + 1)
+            of_snapshot = None if stored is None else self._still(stored[1], stored[0])
+            choices = _unlike(of_snapshot, learnt, kept, {})
             kept = choices[0]
         return told
+
+    def _still(self, memories: Memories, after: int) -> Memories:
+        """Return the memories of queues that were not changed after a record, as recovery does."""
+        gone = {name for at, names in self._changed.items() if at > after for name in names}
+        return {name: known for name, known in memories.items() if name not in gone}
 
     def _stretch(
         self, begin: int, end: int, tables: Tables, choices: list[Memories]
@@ -158,7 +171,8 @@ class _Again:
         engine.tables = tables.shallow_copy()
         for entry in self._source.entries(begin, end):
             try:
-                engine.apply(entry.record)
+                with self._noting(entry.record, engine):
+                    engine.apply(entry.record)
             except (AssertionError, LookupError) as error:
                 raise _Senseless from error
         return engine.tables
@@ -178,10 +192,20 @@ class _Again:
     def _decided(self, begin: int, end: int, engine: Engine) -> _Tried:
         replay = Replay(engine)
         for entry in self._source.entries(begin, end):
-            if (difference := replay.hear(entry.record)) is not None:
+            with self._noting(entry.record, engine):
+                difference = replay.hear(entry.record)
+            if difference is not None:
                 return _Tried(engine, difference, entry.wall)
             self._count(entry.record)
         return _Tried(engine)
+
+    @contextmanager
+    def _noting(self, record: Record, engine: Engine) -> Iterator[None]:
+        """Note which queues are others after a record."""
+        before, seed = engine.tables.queues, engine.tables.seed
+        yield
+        if type(record.input) is Configure:
+            self._changed[record.sequence] = changed_since(before, seed, engine.tables)
 
     def _count(self, record: Record) -> None:
         """Count a record that is decided the same, unless an earlier try came as far."""

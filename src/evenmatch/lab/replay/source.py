@@ -95,10 +95,12 @@ class Source:
         """Return the first record that can be decided again."""
         return 1 if self.start is None else self.start.tables.sequence + 1
 
-    def memories_before(self, sequence: int) -> Mapping[str, Memory] | None:
-        """Return what matchers knew at the last snapshot before a record, if that is kept."""
-        found = [state for at, state in self._snapshots.items() if at < sequence]
-        return decode_snapshot(found[-1]).memories if found else None
+    def memories_before(self, sequence: int) -> tuple[int, Mapping[str, Memory]] | None:
+        """Return the last snapshot before a record, and what matchers knew then, if it is kept."""
+        found = [at for at in self._snapshots if at < sequence]
+        if not found:
+            return None
+        return found[-1], decode_snapshot(self._snapshots[found[-1]]).memories
 
     def package_of(self, sequence: int) -> str | None:
         """Return the version of evenmatch that wrote a record."""

@@ -34,6 +34,7 @@ from evenmatch.model.events import (
     Repaired,
     Reported,
     SeatsFreed,
+    Skipped,
     Updated,
     Voided,
 )
@@ -236,6 +237,7 @@ PLAIN: dict[type, str] = {
     Updated: "facts of ticket {0.ticket} were refreshed",
     LeftQueue: "ticket {0.ticket} waits no longer in {0.queue}, only elsewhere",
     Prolonged: "the server had been away: there is more time to accept {0.match}",
+    Skipped: "the server had missed rounds: queues decide once for all of them",
     Closed: "match {0.match} asks for players no longer ({0.reason})",
     Finished: "match {0.match} is over ({0.reason})",
     Reported: "{0.player} reported how match {0.match} ended",
