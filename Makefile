@@ -75,8 +75,8 @@ bounds: $(STAMP_DEV) ## run the tests of solvers and policies with every index o
 load: $(STAMP_DEV) ## put a real server under load: make load ARGS="--rate 300 --minutes 30 --json out.json"
 	@$(BIN)/python -m tests.load $(ARGS)
 
-mutants: ## test the tests by changing the code
-	@echo "make mutants comes with a later version of evenmatch." >&2; exit 1
+mutants: $(STAMP_DEV) ## plant the faults of tests/gates/faults.toml, which tests must find: make mutants ARGS="--only sides"
+	@$(BIN)/python -m tests.gates.planting $(ARGS)
 
 test-browser: $(STAMP_DEV) ## test the dashboard in a browser; screenshots go to build/screenshots
 	@$(BIN)/python -m tests.browser.browsing >/dev/null 2>&1 || $(BIN)/python -m playwright install chromium >&2 || true
