@@ -26,7 +26,9 @@ def test_fault_stands_where_the_table_says(fault: Fault) -> None:
 
 
 def test_table_names_each_invariant_once() -> None:
-    assert [name for name, times in Counter(f.invariant for f in faults()).items() if times > 1] == []
+    assert [
+        name for name, times in Counter(f.invariant for f in faults()).items() if times > 1
+    ] == []
 
 
 def test_all_faults_have_their_turn() -> None:
