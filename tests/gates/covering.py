@@ -71,7 +71,7 @@ def measured(given: Asked) -> dict[str, float]:
         }
         words = ["-q", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin"]
         words += ["-m", "not hypothesis and not long and not slow"]
-        words += [f"--ignore={path}" for path in given.left_out]
+        words += [f"--{'deselect' if '::' in each else 'ignore'}={each}" for each in given.left_out]
         _run(["run", "-m", "pytest", *words, *given.tests], environment)
         report = Path(folder, "report.json")
         _run(["json", "-q", "-o", str(report)], environment)

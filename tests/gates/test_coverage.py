@@ -6,7 +6,7 @@ from tests.gates.covering import CORE, File, Report, Totals, asked, fallen, meas
 def test_figures_are_of_the_whole_core() -> None:
     given = asked()
     assert tuple(given.percent) == CORE
-    assert all(percent > 50.0 for percent in given.percent.values())
+    assert all(percent > 40.0 for percent in given.percent.values())
 
 
 def test_lines_and_branches_count_alike() -> None:
