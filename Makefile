@@ -10,6 +10,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -qq --no-input --disable-pip-version
 STAMP_DEV := $(VENV)/.stamp-dev
 STAMP_DEMO := $(VENV)/.stamp-demo
 SITE := build/site-venv
+TYPESCRIPT := build/typescript
 STAMP_SITE := $(SITE)/.stamp
 
 # Standard output belongs to the programs: `make demo ARGS=--json` prints JSON and nothing else, so
@@ -75,13 +76,16 @@ bounds: $(STAMP_DEV) ## run the tests of solvers and policies with every index o
 load: $(STAMP_DEV) ## put a real server under load: make load ARGS="--rate 300 --minutes 30 --json out.json"
 	@$(BIN)/python -m tests.load $(ARGS)
 
-mutants: ## test the tests by changing the code
-	@echo "make mutants comes with a later version of evenmatch." >&2; exit 1
+mutants: $(STAMP_DEV) ## plant the faults that tests must find: make mutants ARGS="--only sides"
+	@$(BIN)/python -m tests.gates.planting $(ARGS)
 
-test-browser: $(STAMP_DEV) ## test the dashboard in a browser; screenshots go to build/screenshots
+test-browser: $(STAMP_DEV) ## test pages in a browser and the TypeScript client; screenshots: build/screenshots
 	@$(BIN)/python -m tests.browser.browsing >/dev/null 2>&1 || $(BIN)/python -m playwright install chromium >&2 || true
 	@$(BIN)/python -m tests.browser.browsing >&2
-	@EVENMATCH_BROWSER=1 $(BIN)/python -m pytest tests/browser $(ARGS)
+	@command -v tsc >/dev/null 2>&1 || test -x $(TYPESCRIPT)/node_modules/.bin/tsc || \
+	  npm install --silent --no-audit --no-fund --no-save --prefix $(TYPESCRIPT) typescript@5 >&2 || \
+	  echo "THE TYPESCRIPT CLIENT'S TYPES WERE NOT TESTED: npm could not fetch typescript (Node.js has npm)." >&2
+	@EVENMATCH_BROWSER=1 $(BIN)/python -m pytest tests/browser tests/integration/test_typescript.py $(ARGS)
 
 lock: ## choose the newest versions of all dependencies and write constraints.txt
 	@$(call need_python,$(LOCK_PYTHON))

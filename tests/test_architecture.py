@@ -370,6 +370,15 @@ def test_import_loads_nothing_heavy() -> None:
     assert heavy_after("import evenmatch") == []
 
 
+def test_importing_the_core_loads_nothing_heavy(modules: list[Module]) -> None:
+    layers = tuple(f"evenmatch.{layer}." for layer in (*sorted(PURE), "journals", "sim"))
+    names = [each.name for each in modules if each.name.startswith(layers)]
+    light = [name for name in names if name not in PURITY_EXEMPT - {"evenmatch.solvers.kernel"}]
+    assert len(light) > 200
+    imports = f"import importlib\nfor name in {light!r}: importlib.import_module(name)"
+    assert heavy_after(imports) == []
+
+
 def test_help_loads_nothing_heavy() -> None:
     assert heavy_after("from evenmatch.cli.main import main\nrun(main)") == []
 

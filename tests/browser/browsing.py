@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NAME = "CHROMIUM"
 DEBIAN = Path("/usr/bin/chromium")
 SWITCHES = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+PATIENCE = 90_000
+"""Milliseconds until what a page should show is missing: a busy machine is no fault of the page."""
 HOW = (
     "THE DASHBOARD WAS NOT TESTED: no Chromium was found. Install one (apt install chromium, or "
     "playwright install chromium), or name one by CHROMIUM=/path/to/chromium"
@@ -60,6 +62,7 @@ class Visit:
         settings.setdefault("viewport", {"width": 1280, "height": 900})
         self.url = url
         self.context = browser.new_context(**settings)
+        self.context.set_default_timeout(PATIENCE)
         self.page: Page = self.context.new_page()
         self.complaints: list[str] = []
         self.asked: list[Any] = []

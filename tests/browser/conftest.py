@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
-from tests.browser.browsing import HOW, Visit, browsing, found
+from tests.browser.browsing import HOW, PATIENCE, Visit, browsing, found
 from tests.integration.serving import Server, running
 
+expect.set_options(timeout=PATIENCE)
 ALL = "EVENMATCH_BROWSER"
 CONFIG = """
 [[queue]]

@@ -43,7 +43,7 @@ def test_an_alarm_is_coloured_and_worded_at_the_top(visit: Visits, server: Serve
     for number in range(12):
         lose_a_player(server, number)
     lost = page.locator("#alarm-lost")
-    expect(lost.locator(".state")).to_have_text("alarm", timeout=8_000)
+    expect(lost.locator(".state")).to_have_text("alarm")
     # Twelve of the thirty-six who were asked declined, and each was replaced.
     expect(lost).to_contain_text("33\u00a0%")
     expect(lost).to_contain_text("of players asked declined or did not answer in 5 min.")
@@ -70,7 +70,7 @@ def test_a_stall_and_a_slow_policy_are_told_in_words(visit: Visits, server: Serv
     server.process.send_signal(signal.SIGSTOP)
     time.sleep(1.5)
     server.process.send_signal(signal.SIGCONT)
-    expect(stalls.locator(".state")).to_have_text("alarm", timeout=8_000)
+    expect(stalls.locator(".state")).to_have_text("alarm")
     expect(stalls).to_contain_text("in the last minute for which the server answered nobody")
     expect(page.locator("#verdict")).to_contain_text("stalls")
     expect(page.locator("#alarm-still")).to_contain_text("Alarm if players for three matches wait")

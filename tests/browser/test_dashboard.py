@@ -75,7 +75,7 @@ def test_the_longest_waiting_are_one_click_from_their_explanation(
     create(server, "far", 12_000.0)
     page = visit().open().page
     row = page.locator(f"#longest tr[data-id='{name}']")
-    expect(row.locator(".why")).to_contain_text("rating", timeout=10_000)
+    expect(row.locator(".why")).to_contain_text("rating")
     row.get_by_role("link", name=f"Why does {name} wait?").click()
     expect(page.locator("#explanation .lead")).to_contain_text("rating")
     page.keyboard.press("Escape")
@@ -120,7 +120,7 @@ def test_a_ready_check_is_shown_where_a_queue_has_one(visit: Visits, server: Ser
     expect(page.locator("#chart-proposals")).to_be_visible()
     first = create(server, "check1", queue="ranked")
     create(server, "check2", queue="ranked")
-    expect(page.locator("#plot-proposals-summary")).to_contain_text("proposed:", timeout=8_000)
+    expect(page.locator("#plot-proposals-summary")).to_contain_text("proposed:")
     page.get_by_label("Ticket", exact=True).fill(first)
     page.get_by_role("button", name="Follow").click()
     expect(page.locator("#ticket-state")).to_contain_text("must accept")

@@ -18,6 +18,7 @@ from evenmatch.solvers.batch.moves import EVALUATIONS
 from evenmatch.solvers.batch.pairs import tabulate
 from evenmatch.solvers.batch.scene import PLAYERS_IN_TABLE, Scene, scene_of
 from evenmatch.solvers.batch.start import ORDERS, start_matches
+from evenmatch.solvers.kernel import settle
 
 SECONDS_A_PLAYER = 0.003
 """A budget of so much for each player is worth another start."""
@@ -181,7 +182,8 @@ def search(
 def load(method: Method) -> None:
     """Load the kernels of a method, so that no budget of time pays for them."""
     if method.name == "descent":
-        pass
+        import evenmatch.solvers.batch.descent  # noqa: F401
+    settle()
 
 
 def nothing_found(batch: Batch) -> Plan:

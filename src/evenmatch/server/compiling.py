@@ -16,7 +16,10 @@ from typing import Any
 
 import uvicorn
 
+from evenmatch.engine.configuration import Foreseen, foresee
+from evenmatch.engine.tables import Tables
 from evenmatch.errors import MatchmakingError
+from evenmatch.model.inputs import Configure
 from evenmatch.server.logs import log
 from evenmatch.server.recovery import Plan, pools_of
 from evenmatch.server.responses import json
@@ -47,6 +50,17 @@ def must_compile(plans: Sequence[Plan]) -> bool:
         return True
     kernel.settle()
     return False
+
+
+def try_out(given: Configure, tables: Tables) -> Foreseen:
+    """Return what a change would do, with all at hand by then that its queues run.
+
+    Raises:
+        ConfigError: It cannot come into force.
+    """
+    foreseen = foresee(given, tables, pools_of(given.seed))
+    kernel.settle()
+    return foreseen
 
 
 class Compiling:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evenmatch.config import check_hooks, load_document, server_of
-from evenmatch.engine.configuration import Foreseen, foresee
+from evenmatch.engine.configuration import Foreseen
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.records import Record
 from evenmatch.engine.tables import Tables
@@ -22,9 +22,10 @@ from evenmatch.errors import ConfigError, JournalError, MatchmakingError, StaleV
 from evenmatch.model.events import Expired, LeftQueue
 from evenmatch.model.inputs import Configure
 from evenmatch.model.queue import Queue
+from evenmatch.server.compiling import try_out
 from evenmatch.server.foreign import check_files, check_foreign, specs_in, specs_of_queues
 from evenmatch.server.logs import log
-from evenmatch.server.recovery import Plan, check_waiting, pools_of
+from evenmatch.server.recovery import Plan, check_waiting
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.turns import as_played, next_turn
 from evenmatch.server.unknown_queues import unknown_queue
@@ -264,7 +265,7 @@ class Controls:
             ConfigError: It cannot come into force.
         """
         self._runtime.engine.ladders.check(given.queues)
-        return await asyncio.to_thread(foresee, given, tables, pools_of(given.seed))
+        return await asyncio.to_thread(try_out, given, tables)
 
     async def _hand_in(self, given: Configure) -> Record:
         now = self._runtime.now()

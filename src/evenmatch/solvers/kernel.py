@@ -1,8 +1,9 @@
 """The one decorator of compiled kernels.
 
-Every kernel is compiled when its module is imported, for the one signature that it states, so no
-decision ever waits for a compiler; `nogil=True` lets other threads run meanwhile. No fastmath and
-no parallel reductions: the same numbers come out on every run.
+Every kernel is compiled for the one signature that it states, when it is called first, so whoever
+imports a solver without calling it does not load the compiler. Where nothing may wait for that, all
+that were imported are got ready beforehand: see `settle`. `nogil=True` lets other threads run
+meanwhile. No fastmath and no parallel reductions: the same numbers come out on every run.
 
 What was compiled is kept on disk, see `kernel_cache`: numba itself notices when the kernel's own
 file changes, but not when a kernel of another file that was compiled into it does. Without numba
@@ -13,9 +14,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from types import CodeType
 from typing import Any, TypeVar, cast
 
@@ -28,9 +29,13 @@ on_compile: list[Callable[[], None]] = []
 """Called before the first kernel that is in no cache; whoever talks to people may add to it."""
 
 deferred: dict[str, Deferred] | None = None
-"""Kernels that are compiled when somebody asks for them, by name; None: all are compiled at once.
+"""Kernels that other processes compile meanwhile, by name; None: the first call compiles each.
 
 See `defer`."""
+
+_imported: dict[int, Deferred] = {}
+"""Kernels that were imported and neither called nor deferred yet."""
+_one_at_a_time = threading.RLock()
 
 INSTALL = "pip install 'evenmatch[server]'"
 """What gets numba."""
@@ -63,12 +68,13 @@ def kernel(
     def decorate(function: Function) -> Function:
         if not HAS_NUMBA:
             return function
-        if deferred is None:
-            return cast(Function, _compile(function, signature, inline, allocates))
         made = Deferred(function, signature, inline, allocates)
-        if _loads_kept and made.is_kept:
+        if deferred is None:
+            _imported[id(made)] = made
+        elif _loads_kept and made.is_kept:
             return cast(Function, made.compiled)
-        deferred[made.name] = made
+        else:
+            deferred[made.name] = made
         return cast(Function, made)
 
     return decorate
@@ -86,6 +92,9 @@ def defer(*, load_kept: bool) -> Iterator[None]:
     """
     global deferred, _loads_kept
     deferred, _loads_kept = {}, load_kept
+    for key, each in list(_imported.items()):
+        if not (load_kept and each.is_kept):
+            deferred[each.name] = _imported.pop(key)
     try:
         yield
     finally:
@@ -93,13 +102,20 @@ def defer(*, load_kept: bool) -> Iterator[None]:
 
 
 def settle() -> None:
-    """Put the kernels themselves in the places of those that were deferred."""
+    """Get all kernels ready that were imported, and put them in the places of their stand-ins.
+
+    For servers, and for whoever measures time: afterwards no call waits for a compiler.
+    """
     global deferred
-    waiting, deferred = deferred or {}, None
-    for module in list(sys.modules.values()) if waiting else ():
-        for name, value in list(vars(module).items()):
+    waiting, deferred = deferred, None
+    if not waiting and not _imported:
+        return
+    for module in list(sys.modules.values()):
+        for name, value in list(getattr(module, "__dict__", {}).items()):
             if isinstance(value, Deferred):
                 setattr(module, name, value.compiled)
+    for each in list(_imported.values()):
+        _ = each.compiled
 
 
 def check_installed() -> None:
@@ -113,10 +129,10 @@ def check_installed() -> None:
 
 
 class Deferred:
-    """A kernel that is compiled when it is asked for, for work that compiles many; see `warming`.
+    """A kernel that is compiled when it is needed: by its first call, or by a kernel that calls it.
 
-    Called before kernels are settled, it is the plain function; a kernel that calls it gets it
-    compiled.
+    Once it is there, it takes this one's place wherever it is called from. While kernels are
+    deferred, see `defer`, a call runs the plain function.
 
     Args:
         function: In Python.
@@ -130,16 +146,29 @@ class Deferred:
     ) -> None:
         self.name = f"{function.__module__}:{function.__qualname__}"
         self.function = function
+        self.__doc__ = function.__doc__
         self._terms = (signature, inline, allocates)
+        self._compiled: Any = None
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Run the function, in Python while kernels are deferred."""
-        return (self.compiled if deferred is None else self.function)(*args, **keywords)
+        """Run the kernel, which the module that calls it finds by itself from now on."""
+        if deferred is not None and self._compiled is None:
+            return self.function(*args, **keywords)
+        made, name = self.compiled, self.function.__name__
+        for names in (self.function.__globals__, sys._getframe(1).f_globals):
+            if names.get(name) is self:
+                names[name] = made
+        return made(*args, **keywords)
 
-    @cached_property
+    @property
     def compiled(self) -> Any:
         """Return the kernel, loaded or compiled now."""
-        return _compile(self.function, *self._terms)
+        if self._compiled is None:
+            with _one_at_a_time:
+                if self._compiled is None:
+                    self._compiled = _compile(self.function, *self._terms)
+                    _imported.pop(id(self), None)
+        return self._compiled
 
     @property
     def is_kept(self) -> bool:

@@ -283,3 +283,12 @@ def test_rule_without_an_attribute_is_named_by_its_kind() -> None:
         check_grouping(
             pool(squads, ticket("a", 1, 2, 3), *alone), Grouping(tuple("abcd")), 0.0, False
         )
+
+
+def test_match_of_a_plan_that_lost_a_player_is_dropped_even_where_fewer_may_play() -> None:
+    format_ = Format((2, 2), players_min=(1, 1))
+    names = ("a", "b", "c", "d")
+    three = [ticket(name, at=1, sequence=n) for n, name in enumerate(names[:3], start=1)]
+
+    assert playable(pool(Queue("main", format_), *three), (names[:3], names), 2.0) == (names[:3],)
+    assert playable(pool(Queue("main", format_), *three), (names,), 2.0) == ()

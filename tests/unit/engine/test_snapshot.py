@@ -65,6 +65,16 @@ def test_snapshot_survives_the_round_trip() -> None:
     assert found.memories == before.memories()
 
 
+def test_snapshot_of_another_shard_is_refused() -> None:
+    taken = take(busy())
+    other = Engine(lambda each: parse_policy(each.policy), shard="s1")
+
+    with pytest.raises(JournalCorrupt, match="this is a snapshot of shard s0, not s1"):
+        restore(other, taken)
+
+    assert not other.tables.matches
+
+
 @pytest.mark.parametrize("rows", [1, 2, 1_000])
 def test_slices_are_put_together_as_if_encoded_at_once(
     rows: int, monkeypatch: pytest.MonkeyPatch

@@ -10,12 +10,14 @@ import sys
 
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.policies.registry import parse_policy
+from evenmatch.solvers.kernel import settle
 from evenmatch.testing import ticket
 
 spec, players = sys.argv[1], int(sys.argv[2])
 even = Criterion("spread", "rating", scale=Scale("linear", 0.0, 3000.0))
 queue = Queue("main", Format((players, players)), (even,), wait_max=60.0)
 matcher = parse_policy(spec).matcher(queue, seed=1)
+settle()  # as a server does
 before = set(sys.modules)
 for number in range(1, 9):
     matcher.enter(ticket(f"t{number}", 1500.0 + number, sequence=number), 0.0)
