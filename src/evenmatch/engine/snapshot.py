@@ -35,13 +35,18 @@ class _Head(msgspec.Struct):
     format: int
 
 
-def _from_1(state: bytes) -> bytes:
-    """Format 2 knows proposals; a snapshot of format 1 has none, and what it has stays."""
-    fields = msgspec.json.decode(state, type=dict[str, msgspec.Raw])
-    return msgspec.json.encode({**fields, "format": 2})
+def _numbered(number: int) -> Callable[[bytes], bytes]:
+    """Return what numbers a snapshot anew, for a format that only adds to the one before."""
+
+    def migrated(state: bytes) -> bytes:
+        fields = msgspec.json.decode(state, type=dict[str, msgspec.Raw])
+        return msgspec.json.encode({**fields, "format": number})
+
+    return migrated
 
 
-MIGRATIONS: dict[int, Callable[[bytes], bytes]] = {1: _from_1}
+# Format 2 knows proposals, format 3 the input `skip`; older snapshots have none.
+MIGRATIONS: dict[int, Callable[[bytes], bytes]] = {1: _numbered(2), 2: _numbered(3)}
 """From format n to n + 1."""
 
 
