@@ -3,14 +3,19 @@
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-SEEDS_DEFAULT = 5
+from tests.extent import IS_LONG, extent
+
+SEEDS_DEFAULT = extent(2, 5)
 LONG = pytest.StashKey[int]()
 
-# A busy machine is no fault of the code: no example has a deadline.
-settings.register_profile("evenmatch", deadline=None)
-settings.load_profile("evenmatch")
+# A busy machine is no fault of the code: no example has a deadline, and none is too slow.
+settings.register_profile(
+    "short", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("long", parent=settings.get_profile("short"), max_examples=200)
+settings.load_profile("long" if IS_LONG else "short")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,6 +26,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help=f"how many seeds a test over many seeds tries (default {SEEDS_DEFAULT})",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # What draws its examples, or counts its seeds, tries more of them in the long tier.
+    for item in items:
+        if is_hypothesis_test(getattr(item, "obj", None)) or "seed" in getattr(
+            item, "fixturenames", ()
+        ):
+            item.add_marker("more")
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
