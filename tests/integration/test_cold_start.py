@@ -24,11 +24,7 @@ CONFIG = """
 name = "duel"
 teams = 2
 players = 1
-policy = "delay_greedy"
-[[queue.criteria]]
-kind = "spread"
-attribute = "rating"
-scale = {kind = "linear", min = 0, max = 3000}
+policy = "first_come"
 """
 GIVE_UP = 300.0
 

@@ -150,6 +150,7 @@ def test_policy_and_seed_replace_those_of_the_scenario(
     assert window["quality"]["mean"] > greedy["quality"]["mean"]
 
 
+@pytest.mark.several_processes
 def test_runs_give_means_and_half_widths(
     capsys: pytest.CaptureFixture[str], scenario: str, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ def test_run_uses_its_child_of_the_seed() -> None:
     assert len({result.summary["cost"] for result in results}) == 3
 
 
+@pytest.mark.several_processes
 def test_results_do_not_depend_on_where_they_were_made() -> None:
     tasks = [Task(WORLD, seed=8, child=child, keeps_run=True) for child in range(2)]
     ticks: list[int] = []
@@ -41,6 +42,7 @@ def test_results_do_not_depend_on_where_they_were_made() -> None:
     assert len(ticks) == 2
 
 
+@pytest.mark.several_processes
 def test_error_in_another_process_is_the_same_error() -> None:
     tasks = [Task(WORLD, policy="nope"), Task(WORLD, policy="greedy")]
     with pytest.raises(ConfigError, match="no policy is called 'nope'"):
