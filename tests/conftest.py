@@ -1,5 +1,6 @@
 """Options that all tests share, and the line on what a run left out."""
 
+import signal
 from typing import Any
 
 import pytest
@@ -16,6 +17,17 @@ settings.register_profile(
 )
 settings.register_profile("long", parent=settings.get_profile("short"), max_examples=200)
 settings.load_profile("long" if IS_LONG else "short")
+
+
+def pytest_configure() -> None:
+    # What nohup or a shell's & told this process to ignore, the processes that tests start would
+    # ignore too. A handler that does nothing is the same for this one and is not passed on.
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -67,7 +67,7 @@ def cold_server(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[
 def get(url: str) -> tuple[int, dict[str, object]]:
     """Return the code and the JSON of an answer; 0 while nobody listens."""
     try:
-        with urllib.request.urlopen(url, timeout=30.0) as answer:
+        with urllib.request.urlopen(url, timeout=GIVE_UP) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())
@@ -100,7 +100,7 @@ def test_cold_server_lives_says_what_it_waits_for_and_becomes_ready(tmp_path: Pa
             if code == 200:
                 break
         server.send_signal(signal.SIGTERM)
-        assert server.wait(60.0) == 0
+        assert server.wait(GIVE_UP) == 0
     said = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert any("compiling kernels" in line.get("detail", "") for line in said)
     # The next start finds them.
@@ -112,7 +112,7 @@ def test_cold_server_ends_when_it_is_told_to(tmp_path: Path) -> None:
     with cold_server(tmp_path) as (server, url):
         assert next(answers(server, f"{url}/readyz"))[0] == 503
         server.send_signal(signal.SIGTERM)
-        assert server.wait(60.0) == 0
+        assert server.wait(GIVE_UP) == 0
 
 
 @pytest.mark.long
