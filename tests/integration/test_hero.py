@@ -59,6 +59,23 @@ def wait_until_empty(url: str) -> None:
         wait_until(lambda: not client.queues()[0].waiting)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal to send")
+def test_few_bots_play_two_matches_and_end_by_ctrl_c(tmp_path: Path) -> None:
+    server = ready(Server(tmp_path, CONFIG))
+    playing = bots(server.url, "--minutes", "30", "--silent", "0", "--decline", "0")
+    try:
+        with Client(server.url) as client:
+            wait_until(lambda: len(client.page("hero", 0).matches) >= 2, "the second match")
+        playing.send_signal(signal.SIGINT)
+        assert ended(playing)["matched"] >= 4
+        wait_until_empty(server.url)
+        assert assert_matches_are_whole(server.url) >= 2
+    finally:
+        playing.kill()
+        playing.wait()
+        server.stop()
+
+
 @pytest.mark.long
 def test_bots_play_heroes_and_all_of_them_end_somewhere(tmp_path: Path) -> None:
     server = ready(Server(tmp_path, IMPATIENT))
