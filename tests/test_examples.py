@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import evenmatch
 from tests.extent import kept
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -29,6 +30,8 @@ def test_example_imports_what_there_is(example: Path) -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("evenmatch"):
             module = importlib.import_module(node.module or "")
             assert [each.name for each in node.names if not hasattr(module, each.name)] == []
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "evenmatch":
+            assert hasattr(evenmatch, node.attr), node.attr
 
 
 @pytest.mark.parametrize(
