@@ -7,6 +7,8 @@ processes are started, nothing is given up before half a minute is over.
 """
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,3 +128,24 @@ def test_waiting_for_the_clock_is_found(text: str) -> None:
 )
 def test_waiting_for_a_condition_is_not(text: str) -> None:
     assert list(problems(ast.parse(text), "integration/test_a.py")) == []
+
+
+IGNORING = """
+import signal, subprocess, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+import tests.conftest
+tests.conftest.pytest_configure()
+child = "import signal; print(signal.getsignal(signal.SIGHUP), signal.getsignal(signal.SIGINT))"
+subprocess.run([sys.executable, "-c", child], check=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+def test_signals_that_a_shell_ignored_reach_what_tests_start() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IGNORING],
+        capture_output=True, text=True, check=True, cwd=TESTS.parent,
+    )  # fmt: skip
+    assert "SIG_IGN" not in done.stdout
+    assert "default_int_handler" in done.stdout

@@ -120,7 +120,7 @@ def queues_of(spec: str) -> list[Queue]:
     policy = parse_policy(spec)
     taken = [queue for queue in QUEUES if _refusal(policy, queue, spec) is None]
     if spec.startswith(SEARCHING):
-        roles = ("roles",) if spec == "rolling:effort=30" else ()
+        roles = ("roles",) if spec == "rounds:every=7,effort=10" else ()
         return [queue for queue in taken if queue.name in ("rated", "flexible", *roles)]
     cheap = [queue for queue in taken if queue.name not in DEAR.get(spec, ())]
     return cheap[SPECS.index(spec) % min(3, len(cheap)) :: 3] if ":" in spec else cheap
