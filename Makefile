@@ -36,7 +36,7 @@ test: $(STAMP_DEV) ## run all tests but the long ones, in a process a processor:
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-long: $(STAMP_DEV) ## run the tests that take minutes: papers, pages, examples, policies at length
-	@$(BIN)/python -m pytest -n auto --dist loadgroup -m long $(ARGS)
+	@EVENMATCH_LONG=1 $(BIN)/python -m pytest -n auto --dist loadgroup -m "long or more" $(ARGS)
 
 lint: $(STAMP_DEV) ## check style, formatting and types
 	@$(BIN)/ruff check .

@@ -1,16 +1,33 @@
 """Options that all tests share, and the line on what a run left out."""
 
+import signal
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-SEEDS_DEFAULT = 5
+from tests.extent import IS_LONG, extent
+
+SEEDS_DEFAULT = extent(2, 5)
 LONG = pytest.StashKey[int]()
 
-# A busy machine is no fault of the code: no example has a deadline.
-settings.register_profile("evenmatch", deadline=None)
-settings.load_profile("evenmatch")
+# A busy machine is no fault of the code: no example has a deadline, and none is too slow.
+settings.register_profile(
+    "short", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("long", parent=settings.get_profile("short"), max_examples=200)
+settings.load_profile("long" if IS_LONG else "short")
+
+
+def pytest_configure() -> None:
+    # What nohup or a shell's & told this process to ignore, the processes that tests start would
+    # ignore too. A handler that does nothing is the same for this one and is not passed on.
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,6 +38,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help=f"how many seeds a test over many seeds tries (default {SEEDS_DEFAULT})",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # What draws its examples, or counts its seeds, tries more of them in the long tier.
+    for item in items:
+        if is_hypothesis_test(getattr(item, "obj", None)) or "seed" in getattr(
+            item, "fixturenames", ()
+        ):
+            item.add_marker("more")
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

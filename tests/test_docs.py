@@ -1,13 +1,14 @@
 """The documentation is complete, true and up to date."""
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -69,6 +70,29 @@ def test_programs_and_commands_in_the_pages_print_what_the_pages_say() -> None:
     if shutil.which("curl") is None or shutil.which("bash") is None:
         pytest.skip("the pages use bash and curl")
     script("results.py")
+
+
+def programs() -> Iterator[Any]:
+    """Yield the programs of pages and what each prints; the long tier alone runs the dearest."""
+    shown = runpy.run_path(str(ROOT / "docs" / "results.py"))["PROGRAM"]
+    for page in PAGES:
+        for number, (program, printed) in enumerate(shown.findall(page.read_text("utf-8"))):
+            is_dear = (page.name, number) == ("README.md", 0)
+            marks = [pytest.mark.long] if is_dear else []
+            yield pytest.param(program, printed, id=f"{page_id(page)}-{number}", marks=marks)
+
+
+@pytest.mark.parametrize(("program", "printed"), list(programs()))
+def test_program_prints_what_its_page_says(
+    program: str,
+    printed: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    exec(compile(program, "program", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.strip() == printed.strip()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

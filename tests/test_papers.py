@@ -1,5 +1,6 @@
 """Every row of docs/papers.md is built by something that is there, or says why not."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -72,6 +73,25 @@ def test_named_command_works(
     told = main(shlex.split(command)[1:]), capsys.readouterr()
     assert told[0] == 0, told[1].err
     assert told[1].out
+
+
+@pytest.mark.parametrize("command", spans("evenmatch compare"))
+def test_named_comparison_works_on_a_few_arrivals(
+    command: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("evenmatch.cli.compare.floor_of", lambda _: None)
+    _, _, file, *options = shlex.split(command)
+    few, count = re.subn(r"(?m)^count = .*$", "count = 200", Path(file).read_text("utf-8"))
+    assert count == 1
+    (tmp_path / "few.toml").write_text(few, encoding="utf-8")
+    told = main(["compare", str(tmp_path / "few.toml"), *options]), capsys.readouterr()
+    assert told[0] == 0, told[1].err
+    found = [run["policy"] for run in json.loads(told[1].out)["runs"]]
+    assert found == [word for at, word in enumerate(options) if options[at - 1] == "--policy"]
 
 
 @pytest.mark.parametrize("spec", spans("multi_queue:"))

@@ -4,6 +4,9 @@ import pytest
 
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.testing import check_policy
+from tests.extent import extent, more
+
+pytestmark = more
 
 RAW = Scale("none")
 SUM = Criterion("imbalance", "rating", weight=0.02, measure="sum", scale=RAW)
@@ -23,4 +26,4 @@ QUEUES = (
     "spec", ["patient", "imbalance_threshold", "imbalance_threshold:delta=0.1"]
 )
 def test_policy_keeps_every_promise_with_teams(spec: str, queue: Queue) -> None:
-    check_policy(spec, queue=queue)
+    check_policy(spec, queue=queue, seeds=range(extent(4, 12)))

@@ -20,6 +20,7 @@ from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Decision, Grouping, Job, JobResult, Matcher, Memory, NoJobs
 from evenmatch.testing import check_policy, queue, rule
 from evenmatch.testing.evaluation_promise import BOUND
+from tests.extent import extent, more
 from tests.shuffles import Pairing, Shuffles, ShufflesMatcher
 
 
@@ -566,9 +567,10 @@ FAULTS: list[tuple[type[Pairs] | type[Rounds], str, str]] = [
 ]
 
 
+@more
 @pytest.mark.parametrize("kind", [Pairs, Rounds], ids=lambda kind: kind.__name__)
 def test_right_version_keeps_every_promise(kind: type[Pairs] | type[Rounds]) -> None:
-    check_policy(Made(kind, kind.__name__))
+    check_policy(Made(kind, kind.__name__), seeds=range(extent(2, 12)))
 
 
 @pytest.mark.parametrize(
@@ -586,8 +588,9 @@ def test_planted_fault_is_found(
         raise AssertionError(rest)
 
 
+@more
 def test_right_version_with_jobs_keeps_every_promise() -> None:
-    check_policy(WithJobs(ShufflesMatcher, "ShufflesMatcher"))
+    check_policy(WithJobs(ShufflesMatcher, "ShufflesMatcher"), seeds=range(extent(2, 12)))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,9 @@ import pytest
 
 from evenmatch.model.queue import Criterion, Format, Queue, Scale
 from evenmatch.testing import check_policy, rule
+from tests.extent import extent, more
+
+pytestmark = more
 
 RATING = Criterion("spread", "rating", scale=Scale(min=1000.0, max=1400.0))
 RAW = Criterion("spread", "rating", weight=0.01, scale=Scale("none"))
@@ -43,9 +46,9 @@ TRIOS = (
 @pytest.mark.parametrize("queue", DUELS, ids=lambda queue: queue.name)
 @pytest.mark.parametrize("spec", ["delay_greedy", "gap_value", "group_price"])
 def test_policy_keeps_every_promise_where_rules_widen(spec: str, queue: Queue) -> None:
-    check_policy(spec, queue=queue)
+    check_policy(spec, queue=queue, seeds=range(extent(4, 12)))
 
 
 @pytest.mark.parametrize("queue", TRIOS, ids=lambda queue: queue.name)
 def test_groups_keep_every_promise_where_rules_widen(queue: Queue) -> None:
-    check_policy("group_price", queue=queue)
+    check_policy("group_price", queue=queue, seeds=range(extent(4, 12)))

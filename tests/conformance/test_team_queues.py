@@ -59,7 +59,7 @@ QUEUES = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "queue"), list(zip(SPECS, QUEUES[1:4], strict=True)))
+@pytest.mark.parametrize(("spec", "queue"), list(zip(SPECS[::-1], QUEUES[1:4], strict=True)))
 def test_team_policy_keeps_all_promises_on_one_queue(spec: str, queue: Queue) -> None:
     check_policy(spec, queue=queue, seeds=range(1))
 

@@ -27,7 +27,7 @@ INSIDE = Path(__file__).parent / "inside"
 POINTS = ("outside", "before_begin", "before_commit", "after_commit", "snapshot")
 SNAPSHOT_EVERY = 200
 CREATORS = 8
-ROUND_SECONDS = 20.0
+ROUND_SECONDS = 240.0
 """A server that has not reached its point by then never will."""
 
 

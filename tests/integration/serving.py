@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.waiting import GIVE_UP
+
 CONFIG = """
 [[queue]]
 name = "duel"
@@ -89,7 +91,7 @@ class Server:
         *,
         raw: bytes | None = None,
         headers: Mapping[str, str] = {},
-        timeout: float = 20.0,
+        timeout: float = GIVE_UP,
     ) -> Reply:
         data = raw if raw is not None else json.dumps(body).encode() if body is not None else None
         request = urllib.request.Request(
@@ -114,7 +116,7 @@ class Server:
         return self._reap()
 
     def _reap(self) -> int:
-        code = self.process.wait(15.0)
+        code = self.process.wait(GIVE_UP)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code

@@ -8,14 +8,14 @@ import json
 import socket
 import struct
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.integration.serving import Server, running, ticket
+from tests.waiting import GIVE_UP, wait_until
 
 DEPTH = 100_000
 DEEP = [b"[" * DEPTH, b"[" * DEPTH + b"]" * DEPTH, b'{"a":' * DEPTH + b"1" + b"}" * DEPTH]
@@ -96,7 +96,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def still_serves(server: Server, name: str) -> None:
-    reply = server.call("POST", "/v1/tickets", ticket(name), timeout=10.0)
+    reply = server.call("POST", "/v1/tickets", ticket(name), timeout=GIVE_UP)
     assert reply.status in {200, 201}
     metrics = server.call("GET", "/metrics").body
     assert "evenmatch_unexpected_errors_total{" not in metrics, metrics
@@ -158,17 +158,18 @@ def test_strange_heads_are_refused_or_cut(server: Server, head: bytes) -> None:
 
 
 def test_body_that_never_ends_is_cut(server: Server) -> None:
-    began = time.monotonic()
     head = b"POST /v1/tickets HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10.0) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=GIVE_UP) as connection:
         connection.sendall(head)
-        try:
-            while time.monotonic() < began + 10.0:
+
+        def is_cut() -> bool:
+            try:
                 connection.sendall(b"1\r\n \r\n")
-                time.sleep(0.05)
-        except OSError:
-            pass
-    assert time.monotonic() < began + 8.0
+            except OSError:
+                return True
+            return False
+
+        wait_until(is_cut, "the end of a body that never ends")
     still_serves(server, "endless")
 
 
@@ -269,8 +270,8 @@ def test_polls_of_a_connection_that_is_gone_end(server: Server, polls: int) -> N
     poll = f"GET /v1/tickets/{made}?wait=30 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(poll * polls)
-        wait_for(lambda: followers(server) == 1)
-    wait_for(lambda: followers(server) == 0)
+        wait_until(lambda: followers(server) == 1)
+    wait_until(lambda: followers(server) == 0)
     assert server.log.read_text().count("Traceback") == before
 
 
@@ -279,14 +280,6 @@ def followers(server: Server) -> int:
     lines = server.call("GET", "/metrics").body.splitlines()
     (found,) = [line for line in lines if line.startswith("evenmatch_followers ")]
     return int(float(found.split()[1]))
-
-
-def wait_for(is_so: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait until something is so."""
-    until = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def test_what_is_no_http_is_a_line_of_the_log_and_no_flood(server: Server) -> None:

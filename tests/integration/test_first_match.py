@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.integration.serving import running
+from tests.waiting import GIVE_UP
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "first-match.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -45,7 +46,7 @@ def played(url: str, folder: Path) -> list[str]:
         for command in PLAYS
     ]
     try:
-        return [player.communicate(timeout=30.0)[0].strip() for player in players]
+        return [player.communicate(timeout=GIVE_UP)[0].strip() for player in players]
     finally:
         for process in (backend, *players):
             process.kill()

@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from evenmatch.client import Client
 from tests.integration.serving import Server
+from tests.waiting import GIVE_UP, wait_until
 
 HERO = Path(__file__).parents[2] / "examples" / "hero"
 CONFIG = (HERO / "hero.toml").read_text(encoding="utf-8")
@@ -21,8 +21,7 @@ SEATS = Counter(tank=1, damage=2, support=2)
 
 def ready(server: Server) -> Server:
     """Return the server once its solvers are compiled."""
-    while server.call("GET", "/readyz").status != 200:
-        time.sleep(0.1)
+    wait_until(lambda: server.call("GET", "/readyz").status == 200)
     return server
 
 
@@ -34,7 +33,7 @@ def bots(url: str, *arguments: str) -> "subprocess.Popen[str]":
 
 def ended(process: "subprocess.Popen[str]") -> Counter[str]:
     """Return the numbers of the first line of the summary of bots that end well."""
-    shown, errors = process.communicate(timeout=120.0)
+    shown, errors = process.communicate(timeout=GIVE_UP)
     assert (process.returncode, errors) == (0, "")
     assert "0 players were in two matches at once, 0 tickets ended for another reason" in shown
     line = next(line for line in shown.splitlines() if " tickets of " in line)
@@ -56,11 +55,25 @@ def assert_matches_are_whole(url: str) -> int:
 
 def wait_until_empty(url: str) -> None:
     """Return when nobody waits: a ticket whose bot ended while it was created is dropped."""
-    give_up = time.monotonic() + 60.0
     with Client(url) as client:
-        while client.queues()[0].waiting:
-            assert time.monotonic() < give_up
-            time.sleep(0.2)
+        wait_until(lambda: not client.queues()[0].waiting)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal to send")
+def test_few_bots_play_two_matches_and_end_by_ctrl_c(tmp_path: Path) -> None:
+    server = ready(Server(tmp_path, CONFIG))
+    playing = bots(server.url, "--minutes", "30", "--silent", "0", "--decline", "0")
+    try:
+        with Client(server.url) as client:
+            wait_until(lambda: len(client.page("hero", 0).matches) >= 2, "the second match")
+        playing.send_signal(signal.SIGINT)
+        assert ended(playing)["matched"] >= 4
+        wait_until_empty(server.url)
+        assert assert_matches_are_whole(server.url) >= 2
+    finally:
+        playing.kill()
+        playing.wait()
+        server.stop()
 
 
 @pytest.mark.long
@@ -85,14 +98,12 @@ def test_bots_survive_a_killed_server_and_end_by_ctrl_c(tmp_path: Path) -> None:
     playing = bots(server.url, "--minutes", "5")
     try:
         with Client(server.url) as client:
-            while len(client.page("hero", 0).matches) < 2:
-                time.sleep(0.1)
+            wait_until(lambda: len(client.page("hero", 0).matches) >= 2)
         server.kill()
         server = Server(tmp_path, IMPATIENT, port=server.port)
         with Client(server.url) as client:
             before = len(client.page("hero", 0).matches)
-            while len(client.page("hero", 0).matches) < before + 2:
-                time.sleep(0.1)
+            wait_until(lambda: len(client.page("hero", 0).matches) >= before + 2)
         playing.send_signal(signal.SIGINT)
         ended(playing)
         wait_until_empty(server.url)
@@ -107,7 +118,7 @@ def test_bots_for_another_queue_end_with_a_sentence(tmp_path: Path) -> None:
     server = ready(Server(tmp_path, CONFIG))
     try:
         process = bots(server.url, "--queue", "heroes", "--minutes", "1")
-        _, errors = process.communicate(timeout=60.0)
+        _, errors = process.communicate(timeout=GIVE_UP)
         assert process.returncode == 1
         said = "takes no such tickets: no queue is called 'heroes'; there is hero"
         assert errors.strip() == f"bots.py: {server.url} {said} (unknown_queue)"

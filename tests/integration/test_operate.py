@@ -4,8 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +11,10 @@ import pytest
 
 from evenmatch.cli.main import main
 from tests.integration.serving import CONFIG, Server, running, ticket
+from tests.waiting import wait_until
 
 WIDER = CONFIG.replace("limit=100", "limit=300")
 SOLO = CONFIG.replace("players = 2", "players = 2\nparty_sizes = [1]")
-
-
-def until(is_so: Callable[[], bool], seconds: float = 15.0) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.02)
 
 
 def logged(server: Server, event: str) -> list[dict[str, Any]]:
@@ -49,10 +41,10 @@ def test_hangup_reads_the_file_again_and_check_foretells_what_it_does(
         new.write_text(SOLO)
         config.write_text(SOLO.replace("greedy", "gready"))
         server.process.send_signal(signal.SIGHUP)
-        until(lambda: bool(logged(server, "reload_refused")))
+        wait_until(lambda: bool(logged(server, "reload_refused")))
         config.write_text(SOLO)
         server.process.send_signal(signal.SIGHUP)
-        until(lambda: bool(logged(server, "configuration_reloaded")))
+        wait_until(lambda: bool(logged(server, "configuration_reloaded")))
         assert logged(server, "configuration_reloaded")[0]["expired"] == 1
         assert server.call("GET", "/v1/tickets/s0-2").body["reason"] == "queue_changed"
         assert server.call("GET", "/v1/tickets/s0-1").body["state"] == "waiting"
@@ -84,9 +76,9 @@ def test_draining_server_takes_no_tickets_and_hands_over_to_the_one_that_waits(
             second = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert second.stdout is not None
         try:
-            until(lambda: bool(logged(server, "waiting_for_the_other_server")))
+            wait_until(lambda: bool(logged(server, "waiting_for_the_other_server")))
             server.process.send_signal(signal.SIGUSR1)
-            until(lambda: server.call("GET", "/readyz").body["status"] == "draining")
+            wait_until(lambda: server.call("GET", "/readyz").body["status"] == "draining")
             refused = server.create("bob")
             assert (refused.status, refused.body["error"]) == (503, "draining")
             assert refused.headers["retry-after"] == "1"

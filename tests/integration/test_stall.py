@@ -14,8 +14,8 @@ import pytest
 
 from evenmatch.cli.main import main
 from tests.integration.serving import Server, running, ticket
-from tests.integration.test_operate import until
 from tests.unit.server.promql import scrape
+from tests.waiting import wait_until
 
 ANSWER_SECONDS = 3.0
 AWAY = ANSWER_SECONDS + 1.5
@@ -69,7 +69,9 @@ class Caller:
 def stopped(server: Server) -> Iterator[None]:
     """Stop the process as a debugger or a busy hypervisor does, for `AWAY` seconds."""
     server.process.send_signal(signal.SIGSTOP)
-    until(lambda: Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")")[1][1] == "T")
+    wait_until(
+        lambda: Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")")[1][1] == "T"
+    )
     began = time.monotonic()
     yield
     time.sleep(max(0.0, began + AWAY - time.monotonic()))
@@ -130,9 +132,9 @@ def test_players_do_not_pay_for_a_loop_that_was_away(
         assert state(server, one) == state(server, other) == ("matched", None)
 
         # Who truly said nothing has what was left of their time, and then pays as ever.
-        until(lambda: state(server, silent) == ("cancelled", "silent"))
-        until(lambda: state(server, innocent)[0] == "waiting")
-        until(lambda: state(server, watched) == ("cancelled", "silent"))
+        wait_until(lambda: state(server, silent) == ("cancelled", "silent"))
+        wait_until(lambda: state(server, innocent)[0] == "waiting")
+        wait_until(lambda: state(server, watched) == ("cancelled", "silent"))
         figures = scrape(server.call("GET", "/metrics").body.encode())
         (excused,) = figures["evenmatch_loop_away_seconds_total"].values()
         assert excused > ANSWER_SECONDS

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.serving import running
+from tests.waiting import GIVE_UP
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients" / "typescript"
@@ -96,7 +97,7 @@ def test_client_plays_in_node(tmp_path: Path) -> None:
     with running(tmp_path, durable=False) as server:
         done = subprocess.run(
             ["node", *flags, str(PLAY), (CLIENT / "evenmatch.js").as_uri(), server.url],
-            capture_output=True, text=True, check=False, timeout=60,
+            capture_output=True, text=True, check=False, timeout=GIVE_UP,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [
@@ -111,7 +112,7 @@ def test_overload_is_tried_again_and_a_pause_is_told_at_once() -> None:
         pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
     done = subprocess.run(
         ["node", "--input-type=module", "-e", ASK_PAUSED, (CLIENT / "runtime.js").as_uri()],
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=GIVE_UP,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [*["overloaded"] * 3, "ServerRefused", "paused", "ServerRefused"]
@@ -123,7 +124,7 @@ def test_stream_whose_token_is_valid_no_more_ends_with_a_sentence() -> None:
         pytest.skip(f"NOT TESTED: the TypeScript client needs Node {NODE_MIN}, found {version}")
     done = subprocess.run(
         ["node", "--input-type=module", "-e", CUT_OFF, (CLIENT / "runtime.js").as_uri()],
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=GIVE_UP,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["1013", "1008", "ServerRefused", "401", "unauthenticated"]
@@ -139,6 +140,6 @@ def test_types_are_those_of_the_interface(tmp_path: Path) -> None:
     done = subprocess.run(
         [compiler, "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext",
          "--lib", "es2022,dom,dom.asynciterable", "use.ts"],
-        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120,
+        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=GIVE_UP,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout

@@ -12,6 +12,9 @@ import pytest
 
 from evenmatch import simulate
 from evenmatch.config import parse_scenario
+from tests.extent import extent, more
+
+pytestmark = more
 
 SCENARIO = """
 seed = {seed}
@@ -34,7 +37,7 @@ count = {count}
 [attributes.skill]
 {skill}
 """
-RUNS, COUNT = 6, 1000
+RUNS, COUNT = extent(4, 6), 1000
 UNIFORM = 'distribution = "uniform"'
 
 

@@ -16,6 +16,7 @@ from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.compilable import why_engine
 from evenmatch.sim.compiled_parties import Ints, serve
+from tests.extent import thinned
 
 ORDERS = ["oldest", "lifo", "packing", "largest", "smallest", "head_of_line", "max_weight"]
 ORDERS += ["reserve,theta=4"]
@@ -76,9 +77,10 @@ def expect_equal(compiled: Run, engine: Run) -> None:
     assert len(engine.matches) >= 10
 
 
-@pytest.mark.parametrize("k", range(1, 6))
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("order", "shape", "k"),
+    thinned([(o, s, k) for o in ORDERS for s in SHAPES for k in range(1, 6)], 4),
+)
 def test_order_serves_the_same_parties_with_and_without_the_engine(
     order: str, shape: str, k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

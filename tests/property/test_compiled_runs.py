@@ -16,6 +16,9 @@ from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.compilable import why_not
 from evenmatch.sim.compiled import Floats, Outcome, play
 from evenmatch.sim.stream import Arrival
+from tests.extent import extent, more
+
+pytestmark = more
 
 DUEL_SPECS = ["price", "price:c=0.7,grow=0.5", "price:theta=0.2", "price:rate=3"]
 DUEL_SPECS += ["delay_greedy", "delay_greedy:factor=0.3", "delay_greedy:factor=0"]
@@ -31,6 +34,7 @@ GROUP_SPECS = [
     "difference_wait:factor=1,origin=pair,power=2",
 ]
 BY_SCENARIO = ["greedy", "periodic:adaptive=true", "multi_queue", "difference_wait"]
+SEEDS = extent(15, 60)
 CELL_SPECS = ["multi_queue", "multi_queue:brackets=3"]
 """They take criteria with linear scales only."""
 SCALES = (
@@ -127,7 +131,7 @@ def of_outcome(outcome: Outcome) -> list[tuple[object, ...]]:
 )
 def test_compiled_run_makes_the_engines_matches(spec: str, players: int) -> None:
     compared = 0
-    for seed in range(60):
+    for seed in range(SEEDS):
         rng = np.random.default_rng([seed, players])
         queue = drawn_queue(rng, players, spec)
         times, values = drawn_arrivals(rng, len(queue.criteria))
@@ -144,7 +148,7 @@ def test_compiled_run_makes_the_engines_matches(spec: str, players: int) -> None
         assert [row[3] for row in found] == pytest.approx([row[3] for row in expected], rel=1e-9)
         assert all(one[0] <= two[0] for one, two in pairwise(found))
         compared += len(found)
-    assert compared > 500
+    assert compared > 8 * SEEDS
 
 
 @pytest.mark.parametrize("spec", [*DUEL_SPECS[:2], *BY_SCENARIO])

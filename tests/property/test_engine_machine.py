@@ -33,10 +33,13 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.policies.base import Policy
 from evenmatch.policies.registry import parse_policy
+from tests.extent import extent, more
 from tests.property.naive import Naive, NaiveQueue, Played
 
+pytestmark = more
+
 IS_LONG = os.environ.get("EVENMATCH_MACHINE") == "long"
-RUNS, RULES = (20_000, 50) if IS_LONG else (200, 30)
+RUNS, RULES = (20_000, 50) if IS_LONG else (extent(60, 200), 30)
 
 DUEL = NaiveQueue("duel")
 THREE = NaiveQueue("three", players=3, wait_max=6.0, on_deadline="bots")

@@ -21,6 +21,9 @@ from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import rule
 from evenmatch.testing.scripts import QUEUES, draw_script
+from tests.extent import extent, more
+
+pytestmark = more
 
 TABLE = Sample(quantiles=(1000.0, 1125.0, 1250.0, 1500.0, 2000.0))
 RATING = Criterion("spread", "rating", scale=Scale(min=1000.0, max=1400.0))
@@ -136,7 +139,7 @@ MUTUAL = [
     for queue in ALL
     if all(each.accept == "both" and each.unit != "relative" for each in queue.rules)
 ]
-SEEDS = range(3)
+SEEDS = range(extent(1, 3))
 
 by_name = pytest.mark.parametrize("queue", ALL, ids=[queue.name for queue in ALL])
 of_duels = pytest.mark.parametrize("queue", DUELS, ids=[queue.name for queue in DUELS])

@@ -28,8 +28,11 @@ from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Sca
 from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import NewTicket, Player, Ticket
 from evenmatch.policies.registry import parse_policy
+from tests.extent import extent, more
 
-RUNS = 12
+pytestmark = more
+
+RUNS = extent(3, 12)
 INPUTS = 60
 
 NEAR = Criterion("spread", "rating", scale=Scale("linear", 1000.0, 2000.0))

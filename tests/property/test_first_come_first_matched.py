@@ -20,8 +20,11 @@ from evenmatch.model.queue import Queue, Rule
 from evenmatch.model.ticket import NewTicket
 from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import new_ticket, queue
+from tests.extent import extent, more
 
-SEEDS = range(5)
+pytestmark = more
+
+SEEDS = range(extent(2, 5))
 ARRIVALS = 300
 Edges = frozenset[tuple[str, str]]
 Pairs = set[frozenset[str]]

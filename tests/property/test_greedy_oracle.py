@@ -16,6 +16,9 @@ from evenmatch.model.ticket import NewTicket, Ticket
 from evenmatch.policies.base import Decision, Matcher
 from evenmatch.policies.greedy import Greedy
 from evenmatch.testing import ticket
+from tests.extent import extent, more
+
+pytestmark = more
 
 FORMATS = [
     Format((2, 2)),
@@ -39,7 +42,7 @@ RULES = [
     (Rule("spread", "rating", 0.05, "relative", Expansion(rate=0.02)),),
     (Rule("imbalance", "rating", 100.0), Rule("spread", "rating", 300.0)),
 ]
-SEEDS = 12
+SEEDS = extent(4, 12)
 AMPLE = Greedy(evaluations_max=1_000_000)
 """All that is due is found within one call, so that its `wake_at` is the truth."""
 
@@ -149,7 +152,7 @@ def test_no_legal_match_waits_and_the_next_one_is_known(
 def test_search_that_gives_up_wakes_late_but_never_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evenmatch.policies.parts.first_groups.SEATINGS_MAX", 1)
     late = 0
-    for seed in range(4):
+    for seed in range(extent(1, 4)):
         rng = random.Random(seed)
         world = World(Queue("main", Format((2, 2, 2)), (), RULES[3]))
         now = 0.0

@@ -124,13 +124,13 @@ print(forest.top_of(table, 0), held[0](table, 0), type(held[0]).__name__)
 
 def test_warm_compiles_what_a_queue_uses_and_nothing_twice(tmp_path: Path) -> None:
     pytest.importorskip("numba")
-    path = config(tmp_path, "delay_greedy")
+    path = config(tmp_path, "first_come")
     first = run(tmp_path, "warm", path, "--jobs", "2")
     assert first.returncode == 0, first.stderr
     assert re.match(r"Compiled \d+ kernels in \d+ s; they are kept in ", first.stdout)
     kept = {folder.name.rpartition("-")[0] for folder in (tmp_path / "cache").rglob("*-*/")}
-    assert "steps.delay_greedy" in kept
-    assert not [name for name in kept if name.startswith(("batch.", "bounds.", "orders."))]
+    assert "orders.lines" in kept
+    assert not [name for name in kept if name.startswith(("batch.", "bounds.", "steps."))]
     again = run(tmp_path, "warm", path, "--json")
     assert '"compiled":0' in again.stdout
     # A process that plays the queue has nothing left to compile.
@@ -204,7 +204,7 @@ def test_check_takes_other_policies_without_numba(tmp_path: Path) -> None:
 
 
 def test_simulate_says_that_it_will_be_slow_without_numba(tmp_path: Path) -> None:
-    path = config(tmp_path, "rolling")
+    path = config(tmp_path, "rounds")
     with Path(path).open("a") as file:
         file.write("[arrivals]\nrate = 1.0\ncount = 4\n[attributes.rating]\n")
         file.write('distribution = "uniform"\nmin = 0.0\nmax = 3000.0\n')

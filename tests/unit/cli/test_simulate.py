@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenmatch.cli.main import main
+from tests.waiting import wait_until
 
 SCENARIO = """
 seed = 4
@@ -150,6 +150,7 @@ def test_policy_and_seed_replace_those_of_the_scenario(
     assert window["quality"]["mean"] > greedy["quality"]["mean"]
 
 
+@pytest.mark.several_processes
 def test_runs_give_means_and_half_widths(
     capsys: pytest.CaptureFixture[str], scenario: str, tmp_path: Path
 ) -> None:
@@ -361,8 +362,10 @@ def test_full_output_is_one_sentence(scenario: str, more: list[str]) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no process groups")
-@pytest.mark.parametrize("after", [1.0, 1.6])
-def test_interrupted_runs_print_no_traceback(scenario: str, after: float) -> None:
+@pytest.mark.several_processes
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc")
+@pytest.mark.parametrize("children", [1, 3])
+def test_interrupted_runs_print_no_traceback(scenario: str, children: int) -> None:
     command = [sys.executable, "-m", "evenmatch.cli.main", "simulate", scenario, "--runs", "5000"]
     process = subprocess.Popen(
         command,
@@ -371,9 +374,11 @@ def test_interrupted_runs_print_no_traceback(scenario: str, after: float) -> Non
         text=True,
         start_new_session=True,
     )
-    time.sleep(after)
+    # While it starts its processes, and when some of them are at work.
+    started = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    wait_until(lambda: len(started.read_text().split()) >= children, "a process of the run")
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=30.0)
+    _, errors = process.communicate(timeout=240.0)
     assert (process.returncode, errors) == (130, "")
 
 

@@ -39,6 +39,7 @@ def test_each_value_gives_the_figures_of_a_file_with_it(
         assert (code, json.loads(out)) == (0, own)
 
 
+@pytest.mark.several_processes
 def test_policies_are_swept_beside_each_other_over_runs(
     capsys: pytest.CaptureFixture[str], scenario: str
 ) -> None:

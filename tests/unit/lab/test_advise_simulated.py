@@ -79,6 +79,7 @@ def test_an_option_too_rare_to_be_seen_has_no_wait_afterwards() -> None:
     assert by_name["moon"].others["eu"][1] > 0.0
 
 
+@pytest.mark.several_processes
 def test_python_calls_simulate_in_their_own_process(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a process was started")

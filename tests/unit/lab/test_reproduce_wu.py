@@ -20,6 +20,9 @@ from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study import student_t
 from evenmatch.model.scenario import Scenario
 from evenmatch.theory.wu import odd_share, waiting_law, wu
+from tests.extent import extent, more
+
+pytestmark = more
 
 ROOT = Path(__file__).resolve().parents[3]
 PAPERS = ROOT / "scenarios" / "papers"
@@ -101,7 +104,7 @@ def test_pools_are_counted_just_before_each_arrival(monkeypatch: pytest.MonkeyPa
 
 
 def test_few_runs_of_every_world_make_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worlds, "PERIODS", 300)
+    monkeypatch.setattr(worlds, "PERIODS", extent(60, 300))
     monkeypatch.setattr(worlds, "RUNS_QUICK", 3)
     ids = [f"wu.{name}" for name in ("greedy_cost", "patient_cost", "pi", "units", "window")]
     found = reproduce("wu", QUICK, [*ids, "wu.ends", "wu.skill"], here).findings
@@ -134,9 +137,9 @@ def test_matches_do_not_depend_on_who_comes_later() -> None:
     assert made[0] == made[1] == made[2]
 
 
-POINTS = 3
+POINTS = extent(1, 3)
 """Points drawn at random for each policy."""
-RUNS = 20
+RUNS = extent(10, 20)
 PERIODS = 600
 
 

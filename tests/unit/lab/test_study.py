@@ -28,6 +28,7 @@ def test_run_uses_its_child_of_the_seed() -> None:
     assert len({result.summary["cost"] for result in results}) == 3
 
 
+@pytest.mark.several_processes
 def test_results_do_not_depend_on_where_they_were_made() -> None:
     tasks = [Task(WORLD, seed=8, child=child, keeps_run=True) for child in range(2)]
     ticks: list[int] = []
@@ -41,6 +42,7 @@ def test_results_do_not_depend_on_where_they_were_made() -> None:
     assert len(ticks) == 2
 
 
+@pytest.mark.several_processes
 def test_error_in_another_process_is_the_same_error() -> None:
     tasks = [Task(WORLD, policy="nope"), Task(WORLD, policy="greedy")]
     with pytest.raises(ConfigError, match="no policy is called 'nope'"):
@@ -49,6 +51,8 @@ def test_error_in_another_process_is_the_same_error() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no masks of signals")
 def test_interrupt_that_another_thread_takes_waits_until_all_processes_have_started() -> None:
+    # As where nobody told this process to ignore Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     is_over, started = threading.Event(), []
 
     def start() -> None:
@@ -64,8 +68,9 @@ def test_interrupt_that_another_thread_takes_waits_until_all_processes_have_star
     finally:
         is_over.set()
         thread.join()
+        found = signal.signal(signal.SIGINT, before)
     assert len(started) == 10_000
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert found is signal.default_int_handler
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 

@@ -52,6 +52,17 @@ def test_scenario_without_a_policy_plays_nearly_everybody(name: str, most: int) 
                 assert sorted(team) == ["dps", "dps", "dps", "healer", "tank"]
 
 
+def test_first_teams_of_a_scenario_with_roles_have_them_all(tmp_path: Path) -> None:
+    few = tmp_path / "few.csv"
+    lines = (SCENARIOS / "roles_5v5.csv").read_text().splitlines()
+    few.write_text("\n".join(lines[:81]))
+    run = simulate(SCENARIOS / "roles_5v5.toml", arrivals=few)
+    assert len(run.matches) >= 2
+    for match in run.matches:
+        for team in match["roles"]:
+            assert sorted(team) == ["dps", "dps", "dps", "healer", "tank"]
+
+
 def test_who_comes_with_which_roles_is_what_the_script_draws() -> None:
     script = runpy.run_path(str(SCENARIOS / "roles_5v5.py"))
     lines = (SCENARIOS / "roles_5v5.csv").read_text().splitlines()

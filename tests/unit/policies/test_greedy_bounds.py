@@ -17,6 +17,7 @@ from evenmatch.policies.parts.turns import PAUSE
 from tests.heroes import QUEUE, heroes
 
 MANY = 2_000
+FEW = 250
 CALLS_MAX = 12
 """Calls of Python functions for each evaluation, at the most; a thousand more are free."""
 
@@ -91,6 +92,15 @@ def test_no_call_does_more_than_declared_where_nobody_can_match(
     watched = Watched()
 
     watched.play(change(ticket) for ticket in heroes(MANY))
+
+    assert watched.matched == []
+    assert 0 < watched.most <= EVALUATIONS_MAX
+
+
+def test_no_call_does_more_than_declared_where_each_is_elsewhere() -> None:
+    watched = Watched()
+
+    watched.play(each_elsewhere(ticket) for ticket in heroes(FEW))
 
     assert watched.matched == []
     assert 0 < watched.most <= EVALUATIONS_MAX

@@ -5,6 +5,7 @@ import socket
 
 from evenmatch.server import accepting
 from evenmatch.server.accepting import Acceptor
+from tests.waiting import GIVE_UP, until
 
 
 class Held(asyncio.Protocol):
@@ -28,13 +29,13 @@ def listening_socket() -> socket.socket:
 
 
 def connect(listening: socket.socket, count: int) -> list[socket.socket]:
-    return [socket.create_connection(listening.getsockname(), timeout=10.0) for _ in range(count)]
+    return [
+        socket.create_connection(listening.getsockname(), timeout=GIVE_UP) for _ in range(count)
+    ]
 
 
 async def until_open(open_: set[Held], count: int) -> None:
-    async with asyncio.timeout(30.0):
-        while len(open_) < count:
-            await asyncio.sleep(0.01)
+    await until(lambda: len(open_) >= count)
 
 
 def test_all_who_wait_are_taken_in_one_round() -> None:
@@ -74,8 +75,7 @@ def test_whoever_comes_beyond_the_limit_is_told_so() -> None:
             answers = [await asyncio.to_thread(each.recv, 4096) for each in beyond]
             # A place that is free again is given away again.
             made[0].close()
-            while len(open_) == 3:
-                await asyncio.sleep(0.01)
+            await until(lambda: len(open_) < 3)
             made += connect(listening, 1)
             await until_open(open_, 3)
             acceptor.close()

@@ -32,6 +32,7 @@ from evenmatch.server.responses import Message
 from evenmatch.server.statistics import Statistics
 from evenmatch.testing import new_ticket
 from tests.unit.server.promql import Scrape, fires, names_in, scrape
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[3]
 RULES: list[dict[str, Any]] = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())[
@@ -93,11 +94,6 @@ class World:
 
 
 Scene = Callable[[World], Awaitable[None]]
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    while not is_so():
-        await asyncio.sleep(0.002)
 
 
 def happened(alert: str, scene: Scene, plan: Plan | None = None) -> None:

@@ -25,6 +25,7 @@ from evenmatch.server.allocation.hooks import Hook, NoServer, signature
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
 from tests.unit.server.test_app import call, pair, play
+from tests.waiting import GIVE_UP
 
 DUEL = Queue(name="duel", policy="greedy", allocation="fleet")
 PLACE = {"assignment": {"connection": "10.0.0.1:7777"}}
@@ -147,7 +148,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(10.0):
+    async with asyncio.timeout(GIVE_UP):
         while not await is_so():
             await asyncio.sleep(0.01)
 

@@ -156,7 +156,7 @@ def test_ticket_that_bots_join_at_once_in_one_of_its_queues_is_counted() -> None
         ada = {"id": "ada", "rating": {"mean": 1500}}
         given = {"players": [ada], "queues": ["duel", "squad"]}
         await call(parts, "POST", "/v1/tickets", msgspec.json.encode(given))
-        await asyncio.sleep(0.1)
+        parts.runtime.clock._start += 0.125
         for with_bots, count in ((False, 0), (True, 1)):
             new = text if with_bots else text.replace("bots", "expire")
             _, said = await call(parts, "PUT", "/v1/config", new, query="dry_run=1")
@@ -173,7 +173,7 @@ def test_tickets_past_a_new_deadline_are_counted_before_they_end() -> None:
         parts = await started(plan_of(CONFIG))
         ticket = await wait_in(parts, "squad", "ada")
         await wait_in(parts, "duel", "bob")
-        await asyncio.sleep(0.1)
+        parts.runtime.clock._start += 0.125
         for query, new in (("dry_run=1", CONFIG), ("dry_run=1", text), ("", text)):
             _, said = await call(parts, "PUT", "/v1/config", new, query=query)
             counts = {key: said[key] for key in ("expired", "left", "overdue")}
@@ -184,7 +184,7 @@ def test_tickets_past_a_new_deadline_are_counted_before_they_end() -> None:
         kept = text.replace("wait_max = 0.05", 'wait_max = 0.05\non_deadline = "keep"')
         assert (await call(parts, "PUT", "/v1/config", kept))[1]["overdue"] == 0
         late = await wait_in(parts, "squad", "cid")
-        await asyncio.sleep(0.1)
+        parts.runtime.clock._start += 0.125
         _, said = await call(parts, "PUT", "/v1/config", kept, query="dry_run=1")
         assert said["overdue"] == 0, "where tickets are kept, none ends"
         _, said = await call(parts, "PUT", "/v1/config", text, query="dry_run=1")

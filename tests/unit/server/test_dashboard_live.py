@@ -25,6 +25,7 @@ from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
 from evenmatch.server.responses import Message
 from evenmatch.testing import builders
+from tests.waiting import GIVE_UP, until
 
 RATED = Criterion("spread", "rating", weight=1.0, scale=Scale(min=0.0, max=3000.0))
 DUEL = Queue(name="duel", policy="greedy", criteria=(RATED,))
@@ -124,17 +125,15 @@ def test_a_snapshot_is_encoded_once_for_all_pages() -> None:
 
 def test_nothing_runs_while_nobody_looks() -> None:
     async def scene(parts: Parts) -> None:
-        page = Follower()
+        page, before = Follower(), len(asyncio.all_tasks())
         parts.live.join(View("duel"), page)
-        assert await page.next(5.0) is not None
+        assert await page.next(GIVE_UP) is not None
         parts.live.part(View("duel"), page)
-        await asyncio.sleep(0.1)
-        before = len(asyncio.all_tasks())
+        await until(lambda: len(asyncio.all_tasks()) == before)
         parts.live.join(View("duel"), page)
         assert len(asyncio.all_tasks()) == before + 1
         parts.live.part(View("duel"), page)
-        await asyncio.sleep(0.1)
-        assert len(asyncio.all_tasks()) == before
+        await until(lambda: len(asyncio.all_tasks()) == before)
 
     play(scene)
 

@@ -12,6 +12,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from evenmatch.server.patience import http_protocol, websocket_protocol
+from tests.waiting import GIVE_UP
 
 
 class Written:
@@ -80,7 +81,7 @@ def test_request_that_came_while_the_loop_was_away_is_read_before_its_connection
             time.sleep(1.2)
             assert (await loop.sock_recv(client, 1_000)).startswith(b"HTTP/1.1 200")
             # Where nothing comes, it is closed all the same.
-            async with asyncio.timeout(10.0):
+            async with asyncio.timeout(GIVE_UP):
                 assert await loop.sock_recv(client, 1_000) == b""
         server.close()
 

@@ -19,6 +19,7 @@ from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
 from evenmatch.server.routes import join_ticket
 from tests.unit.server.test_app import call, exchange, play
+from tests.waiting import GIVE_UP
 
 ALONE = "periodic:rounds_of=1000"
 """A policy that matches nobody while a test lasts."""
@@ -131,7 +132,7 @@ def test_long_poll_of_a_client_that_left_keeps_no_ticket() -> None:
         house.wait(45.0)
         assert await house.state(first) == "waiting"
         leaves.set()
-        async with asyncio.timeout(5.0):
+        async with asyncio.timeout(GIVE_UP):
             await polling
         assert len(house.parts.followers) == 0
         house.wait(29.0)
@@ -153,7 +154,7 @@ def test_poll_of_the_feed_ends_when_its_client_left() -> None:
         while not len(house.parts.followers):
             await asyncio.sleep(0.001)
         leaves.set()
-        async with asyncio.timeout(5.0):
+        async with asyncio.timeout(GIVE_UP):
             await polling
         assert len(house.parts.followers) == 0
         await house.close()

@@ -25,6 +25,7 @@ from evenmatch.server.clock import Clock
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
 from evenmatch.server.runtime import Runtime
+from tests.waiting import turns, until
 
 DUEL = Queue(name="duel", policy="greedy")
 PLAN = Plan((DUEL,), settings=ServerSettings())
@@ -58,11 +59,6 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
 async def enqueue(runtime: Runtime, *players: str) -> list[str]:
     results = await runtime.ask(Enqueue(runtime.now(), new(*players)))
     return [result.id for result in results]
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    while not is_so():
-        await asyncio.sleep(0.005)
 
 
 def test_first_record_is_the_configuration_and_a_restart_adds_none() -> None:
@@ -379,7 +375,7 @@ def test_stop_ends_although_the_last_commit_fails() -> None:
         await runtime.start()
         journal.error = JournalUnavailable("the disk is full")
         asked = asyncio.create_task(enqueue(runtime, "ada"))
-        await asyncio.sleep(0.01)
+        await turns()
         await runtime.stop()
         assert journal.closed
         with pytest.raises(JournalUnavailable):
@@ -510,7 +506,7 @@ def test_metrics_show_only_what_is_durable() -> None:
         await parts.runtime.start()
         journal.gate = asyncio.Event()
         asked = asyncio.create_task(enqueue(parts.runtime, "ada", "bob", "cleo"))
-        await asyncio.sleep(0.01)
+        await turns()
         text = parts.metrics.text().decode()
         assert 'evenmatch_tickets_total{state="accepted"} 0.0' in text
         assert "evenmatch_matches_total 0.0" in text

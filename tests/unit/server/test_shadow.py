@@ -25,6 +25,7 @@ from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan, resolve
 from evenmatch.server.shadow import Shadow
 from evenmatch.wire_operate import WorldFigures
+from tests.waiting import until
 
 CLOSE = Criterion("spread", "rating", scale=Scale(min=1000.0, max=2000.0))
 DUEL = Queue(name="duel", policy="greedy", shadow="window:limit=50", criteria=(CLOSE,))
@@ -212,11 +213,6 @@ async def started(queue: Queue) -> Parts:
 
 async def enqueue(parts: Parts, player: str, rating: float) -> None:
     await parts.runtime.ask(Enqueue(parts.runtime.now(), (new(player, rating),)))
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    while not is_so():
-        await asyncio.sleep(0.01)
 
 
 def test_shadow_of_a_server_begins_when_it_is_set_and_leaves_the_live_matcher_alone() -> None:

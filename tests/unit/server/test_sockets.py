@@ -14,6 +14,7 @@ from evenmatch.server.app import App
 from evenmatch.server.parts import Parts
 from evenmatch.server.responses import Message
 from tests.unit.server.test_app import DUEL, call, pair, play, started
+from tests.waiting import turns, until
 
 
 class Socket:
@@ -243,7 +244,7 @@ def test_stranger_web_page_gets_no_stream() -> None:
             assert socket.sent[0]["type"] == "websocket.http.response.start"
             assert socket.sent[0]["status"] == 403
         welcome = Socket(parts, origin="http://localhost:3000", host="localhost")
-        await asyncio.sleep(0.01)
+        await until(lambda: welcome.sent)
         assert welcome.sent[0]["type"] == "websocket.accept"
         welcome.leave()
         await welcome.task
@@ -262,7 +263,7 @@ def test_connection_that_breaks_while_something_is_sent_ends_quietly(
         socket = Socket(parts)
         socket.breaks = error
         socket.say(follow=[first])
-        await asyncio.sleep(0.01)
+        await turns()
         socket.leave()
         await socket.task
         assert len(parts.followers) == 0

@@ -15,6 +15,7 @@ from evenmatch.server.clock import Clock
 from evenmatch.server.recovery import Plan
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.time_notes import FILE_NAME, TimeNote, TimeNotes
+from tests.waiting import until
 
 QUEUE = Queue(name="duel", policy="greedy", wait_max=300.0)
 
@@ -77,17 +78,20 @@ def test_without_a_note_the_quiet_time_would_be_lost(tmp_path: Path) -> None:
     assert after < before - 40.0
 
 
-def test_note_is_written_while_somebody_waits_and_only_then(tmp_path: Path) -> None:
+def test_note_is_written_while_somebody_waits_and_only_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def scene() -> tuple[bool, bool]:
         world = World(tmp_path)
         runtime = await world.start()
-        watching = asyncio.create_task(TimeNotes(runtime, every=0.01).watch())
-        await asyncio.sleep(0.05)
+        notes, looks = TimeNotes(runtime, every=0.01), []
+        note = notes._note
+        monkeypatch.setattr(notes, "_note", lambda: looks.append(1) or note())
+        watching = asyncio.create_task(notes.watch())
+        await until(lambda: len(looks) >= 3)
         is_idle = (tmp_path / FILE_NAME).exists()
         await _enter(runtime, "ada")
-        async with asyncio.timeout(30.0):
-            while not (tmp_path / FILE_NAME).exists():
-                await asyncio.sleep(0.01)
+        await until((tmp_path / FILE_NAME).exists)
         watching.cancel()
         await runtime.stop()
         return is_idle, True

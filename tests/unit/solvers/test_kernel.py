@@ -75,28 +75,38 @@ print(top)
 """
 
 
-def test_kernels_of_a_module_are_compiled_once(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cache that a process has compiled the kernels of trees into."""
     pytest.importorskip("numba")
-    assert run(KERNELS_OF_TREES, tmp_path) == ["1", "8"]
-    assert run(KERNELS_OF_TREES, tmp_path) == ["0", "8"]
-    (folder,) = (tmp_path / "evenmatch" / "kernels").iterdir()
+    cache = tmp_path_factory.mktemp("compiled")
+    assert run(KERNELS_OF_TREES, cache) == ["1", "8"]
+    return cache
+
+
+@pytest.fixture
+def own(compiled: Path, tmp_path: Path) -> Path:
+    """Return a copy of that cache."""
+    shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def test_kernels_of_a_module_are_compiled_once(own: Path) -> None:
+    assert run(KERNELS_OF_TREES, own) == ["0", "8"]
+    (folder,) = (own / "evenmatch" / "kernels").iterdir()
     assert folder.name.startswith("forest-")
     assert {path.suffix for path in folder.iterdir()} == {".code", ".parts"}
 
 
-def test_kernels_that_check_indices_are_others(tmp_path: Path) -> None:
-    pytest.importorskip("numba")
-    run(KERNELS_OF_TREES, tmp_path)
-    assert run(KERNELS_OF_TREES, tmp_path, NUMBA_BOUNDSCHECK="1") == ["1", "8"]
+def test_kernels_that_check_indices_are_others(own: Path) -> None:
+    assert run(KERNELS_OF_TREES, own, NUMBA_BOUNDSCHECK="1") == ["1", "8"]
 
 
-def test_damaged_kernel_is_compiled_again(tmp_path: Path) -> None:
-    pytest.importorskip("numba")
-    run(KERNELS_OF_TREES, tmp_path)
-    for path in tmp_path.rglob("top_of-*"):
+def test_damaged_kernel_is_compiled_again(own: Path) -> None:
+    for path in own.rglob("top_of-*"):
         path.write_bytes(path.read_bytes()[:100])
-    assert run(KERNELS_OF_TREES, tmp_path) == ["1", "8"]
-    assert run(KERNELS_OF_TREES, tmp_path) == ["0", "8"]
+    assert run(KERNELS_OF_TREES, own) == ["1", "8"]
+    assert run(KERNELS_OF_TREES, own) == ["0", "8"]
 
 
 READ_ONLY = """
@@ -107,14 +117,12 @@ tempfile.mkstemp = tempfile.TemporaryFile = os.mkdir = refuse
 """
 
 
-def test_cache_that_can_only_be_read_is_read(tmp_path: Path) -> None:
-    pytest.importorskip("numba")
-    run(KERNELS_OF_TREES, tmp_path)
-    assert run(READ_ONLY + KERNELS_OF_TREES, tmp_path) == ["0", "8"]
-    for path in tmp_path.rglob("top_of-*"):
+def test_cache_that_can_only_be_read_is_read(own: Path) -> None:
+    assert run(READ_ONLY + KERNELS_OF_TREES, own) == ["0", "8"]
+    for path in own.rglob("top_of-*"):
         path.unlink()
-    assert run(READ_ONLY + KERNELS_OF_TREES, tmp_path) == ["1", "8"]
-    assert list(tmp_path.rglob("top_of-*")) == []
+    assert run(READ_ONLY + KERNELS_OF_TREES, own) == ["1", "8"]
+    assert list(own.rglob("top_of-*")) == []
 
 
 def test_nothing_is_kept_where_the_folder_cannot_be_made(tmp_path: Path) -> None:
@@ -145,9 +153,7 @@ with open({str(package / "solvers" / "forest.py")!r}, "a") as file:
     assert run(program, tmp_path / "cache") == ["1", "8"]
 
 
-def test_kept_kernels_run_without_the_compiler_until_something_is_compiled(tmp_path: Path) -> None:
-    pytest.importorskip("numba")
-    run(KERNELS_OF_TREES, tmp_path)
+def test_kept_kernels_run_without_the_compiler_until_something_is_compiled(own: Path) -> None:
     calling = """
 from evenmatch.solvers.forest import top_of
 import numpy, sys
@@ -158,7 +164,7 @@ import tests.unit.solvers.test_kernel as here
 print(here.calling(top_of)(table))
 print("numba.np.arrayobj" in sys.modules)
 """
-    assert run(calling, tmp_path) == ["False", "9", "True"]
+    assert run(calling, own) == ["False", "9", "True"]
 
 
 def calling(inner):
@@ -170,9 +176,7 @@ def calling(inner):
     return kernel("int64(int64[:,::1])")(outer)
 
 
-def test_kept_kernel_refuses_arguments_of_other_types(tmp_path: Path) -> None:
-    pytest.importorskip("numba")
-    run(KERNELS_OF_TREES, tmp_path)
+def test_kept_kernel_refuses_arguments_of_other_types(own: Path) -> None:
     wrong = """
 from evenmatch.solvers.forest import top_of
 import numpy
@@ -183,7 +187,7 @@ for table in (numpy.full((29, 9), 8.0), numpy.full(29, 8), numpy.full((9, 29), 8
         print(str(error)[:22])
 print(top_of(numpy.full((29, 9), 8), numpy.int64(0)), top_of(numpy.full((29, 9), 8), True))
 """
-    assert run(wrong, tmp_path) == ["No matching definition"] * 3 + ["8 8"]
+    assert run(wrong, own) == ["No matching definition"] * 3 + ["8 8"]
 
 
 def test_kept_kernel_raises_what_it_raised_when_it_was_compiled(tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ from evenmatch.errors import ConfigError
 from evenmatch.theory.k_player import K_MAX, k_player
 from evenmatch.theory.tagged_chain import tagged_chain
 from tests.draws import chance, rates
+from tests.extent import extent, more
+
+pytestmark = more
 
 WAITS = [  # k, mean, p50, p90, p95, p99 at rate 1
     (2, 0.5, 0.0, 1.609438, 2.302585, 3.912023),
@@ -190,7 +193,7 @@ def test_quantiles_hold_in_sixty_digits(k: int, p: str) -> None:
         assert abs(survival_in_decimals(k, repr(quantile)) / wanted - 1) < Decimal("1e-11")
 
 
-RUNS = 20
+RUNS = extent(10, 20)
 """Independent runs per point. A right figure is outside 3 standard errors of 20 runs once in 130
 times, so the default seeds are fixed; EVENMATCH_SEED tries others."""
 
@@ -211,7 +214,7 @@ def assert_inside(name: str, values: list[float], expected: float) -> None:
 
 def test_simulated_waits_are_inside_three_standard_errors() -> None:
     rng = chance("simulated k_player", default=5)
-    for k in rng.choice(np.arange(2, 13), 3, replace=False).tolist():
+    for k in rng.choice(np.arange(2, 13), extent(2, 3), replace=False).tolist():
         expected = k_player(k=k, rate=1.0)
         seeds = rng.integers(1 << 30, size=RUNS).tolist()
         waits = [evenmatch.simulate(scenario(k), seed=seed).summary["wait"] for seed in seeds]
@@ -223,11 +226,11 @@ def test_simulated_waits_are_inside_three_standard_errors() -> None:
 def test_simulated_patience_is_inside_three_standard_errors(tmp_path: Path) -> None:
     rng = chance("simulated patience", default=5)
     path = tmp_path / "arrivals.csv"
-    for k in rng.choice(np.arange(2, 11), 3, replace=False).tolist():
+    for k in rng.choice(np.arange(2, 11), extent(1, 3), replace=False).tolist():
         patience_rate = float(rng.uniform(0.02, 0.2))
         expected = k_player(k=k, rate=1.0, patience_rate=patience_rate)
         found: dict[str, list[float]] = {"mean": [], "var": [], "p_match": []}
-        for _ in range(8):
+        for _ in range(extent(5, 8)):
             at = np.cumsum(rng.exponential(1.0, 1500))
             leaves_at = at + rng.exponential(1.0 / patience_rate, 1500)
             rows = [f"{a!r},{b!r}" for a, b in zip(at.tolist(), leaves_at.tolist(), strict=True)]

@@ -14,7 +14,10 @@ from evenmatch.solvers.batch.judge import judge
 from evenmatch.solvers.batch.reference import cost_of, is_legal
 from evenmatch.solvers.batch.scene import ILLEGAL, scene_of
 from evenmatch.solvers.batch.start import start_matches
+from tests.extent import extent, more
 from tests.unit.solvers.batch.worlds import plain_batch, rich_batch, strange_batch
+
+pytestmark = more
 
 WORLDS = [
     plain_batch((3, 3), 40, 1),
@@ -42,7 +45,7 @@ def teams_of(batch: Batch, row: np.ndarray) -> list[list[int]]:
 
 def random_matches(batch: Batch, seed: int) -> Places:
     rng = np.random.default_rng(seed)
-    return np.vstack([start_matches(batch, "random", rng) for _ in range(8)])
+    return np.vstack([start_matches(batch, "random", rng) for _ in range(extent(3, 8))])
 
 
 @pytest.mark.parametrize("batch", WORLDS)
@@ -51,7 +54,7 @@ def test_judge_says_what_the_reference_says(batch: Batch) -> None:
 
     quality, legal = judge(scene_of(batch), batch, seated)
 
-    assert len(seated) > 20
+    assert len(seated) > extent(8, 20)
     for row, own, allowed in zip(seated, quality, legal, strict=True):
         teams = teams_of(batch, row)
         assert allowed == is_legal(batch, teams)
@@ -64,7 +67,7 @@ def test_judge_says_what_the_reference_says(batch: Batch) -> None:
 def test_energy_of_a_full_match_is_that_of_its_best_division(batch: Batch) -> None:
     scene = scene_of(batch)
     assert scene.is_divided
-    seated = random_matches(batch, 2)[:6]
+    seated = random_matches(batch, 2)[: extent(2, 6)]
     board = board_of(scene, len(seated))
     for row, who in enumerate(seated):
         board.seat[row] = by_size(batch, who)

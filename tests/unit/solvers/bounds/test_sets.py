@@ -30,7 +30,10 @@ from evenmatch.solvers.bounds.columns import plan_of, seated_teams
 from evenmatch.solvers.bounds.match_pricing import Search, price_matches, pricing_of
 from evenmatch.solvers.bounds.sets import Proof, prove
 from evenmatch.solvers.pairs import CAPPED, LOG, RAW
+from tests.extent import extent, more
 from tests.unit.solvers.batch.worlds import strange_batch
+
+pytestmark = more
 
 pytest.importorskip("highspy")
 
@@ -187,7 +190,7 @@ def test_optimum_is_found_and_proven(name: str) -> None:
 @pytest.mark.parametrize("effort", [1.0, 300.0, 3000.0, EFFORT])
 def test_bound_is_never_below_the_optimum(effort: float) -> None:
     for name in PARTIES:
-        for seed in range(3):
+        for seed in range(extent(1, 3)):
             found = solved(name, seed)
             if found:
                 batch, plan, best = found
@@ -222,7 +225,7 @@ def test_bound_of_roles_and_shared_tongues_is_above_the_optimum() -> None:
 def test_bound_forgives_what_it_does_not_know(seats: tuple[int, int], sides: bool) -> None:
     """Rules, terms and sides that compare more than numbers make it weaker, never wrong."""
     checked = 0
-    for seed in range(8):
+    for seed in range(extent(4, 8)):
         found = judged(strange_batch(seats, 9, seed, sides=sides), seed)
         if found:
             batch, plan, best = found
@@ -230,7 +233,7 @@ def test_bound_forgives_what_it_does_not_know(seats: tuple[int, int], sides: boo
             assert proof.bound >= best - 1e-9
             assert not proof.is_exact
             checked += 1
-    assert checked > 2
+    assert checked > extent(1, 2)
 
 
 def test_free_seats_are_bounded_in_every_division() -> None:
