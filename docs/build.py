@@ -559,23 +559,23 @@ _SAMPLE = {
 }
 _OWN_WORDS: dict[str, dict[str, str]] = {
     "ScenarioShape": {
-        "queue": "One table for each way to play; a file needs at least one.",
-        "arrivals": "Who arrives when; absent where a recording is given with the call.",
+        "queue": "One table per queue; a file needs at least one.",
+        "arrivals": "Who arrives when; absent if a recording is given on the command line.",
         "attributes": "How each player's attributes are drawn, by name.",
         "server": "The settings of a server.",
-        "tenant": "Several games of one process; such a file has nothing else.",
-        "answers": "How players answer ready-checks, by default all at once with yes.",
+        "tenant": "Several games in one process; such a file has nothing else.",
+        "answers": "How players answer ready-checks; by default all accept at once.",
         "solve_time": "Seconds until the result of a job arrives; `rounds` solves by jobs.",
     },
     "ServerShape": {
-        "tokens": "What the tokens of players must be like; absent takes none.",
+        "tokens": "What player tokens must look like; without it the server accepts none.",
         "limits": "How much the server takes before it refuses.",
-        "keep_days": "Days for which the journal keeps what has ended; older records are deleted "
-        "once snapshots cover them.",
+        "keep_days": "Days for which the journal keeps tickets and matches that have ended; "
+        "older records are deleted once snapshots cover them.",
     },
     "ConnectShape": {
-        "open": "Share of players whom everybody reaches; where one of the three is given, those "
-        "that are not are 0.",
+        "open": "Share of players whom everybody can reach; if one of the three is given, the "
+        "others are 0 unless given.",
     },
     "WorldShape": {
         "start": "Time of the day at time 0, in `zone`.",
@@ -588,8 +588,8 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         'preferred one first, `any` = no list; they sum to 1: `{damage = 0.5, "tank+damage" = '
         "0.2, any = 0.3}`. A member of a party whose list does not go together with those of the "
         "members before them in one team draws again. Absent, nobody lists roles.",
-        "home_share": "Share of a party's members who are of its home region for sure, 0.9 if "
-        "absent; the others are of any region, in proportion to its share.",
+        "home_share": "Share of a party's members who are certainly from its home region, 0.9 if "
+        "absent; the others are from any region, in proportion to its share.",
     },
     "QueueShape": {
         "teams": "Number of teams; alone it means one player each. Without teams and players a "
@@ -598,35 +598,36 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "sides": "Names of the teams in output order; a ticket may insist on one by its attribute "
         "`side`.",
         "side_choice": "What a ticket's `side` is: `insist`, no match puts it on another side; "
-        "`prefer`, a wish that is granted where the match allows it; the summary then says how "
-        "many players are `off_side`.",
-        "players_min": "Fewest players of a team, or a list with one number a team; without it "
-        "matches are full.",
+        "`prefer`, a wish that is granted if the match allows it; the summary then says how many "
+        "players are `off_side`.",
+        "players_min": "Fewest players of a team, or a list with one number per team; without it "
+        "only full matches start.",
         "roles": "Seats of each role in every team, such as `{tank = 1, dps = 2}`; they sum to the "
         "players of a team.",
-        "party_sizes": "Party sizes admitted; without it all that fit into a team.",
-        "backfill": "Whether running matches may be filled: `manual`, when the backend opens them, "
-        "or `automatic`, from the start of a match that is not full on; without it never. "
-        "Newcomers of a running match are not asked, even with `accept`.",
+        "party_sizes": "Party sizes that may queue; without it all that fit into a team.",
+        "backfill": "Whether running matches may be filled: `manual`, when the backend opens "
+        "them, or `automatic`, as soon as a match starts that is not full; without it never. "
+        "Newcomers to a running match skip the ready-check, even with `accept`.",
         "allocation": "Name of the `[server.allocation.NAME]` that finds its matches a server.",
-        "silent_after": "Seconds without a heartbeat or an open stream after which a server drops "
-        "a ticket; without it no heartbeat is asked.",
+        "silent_after": "Seconds without a heartbeat or an open stream after which a server "
+        "drops a ticket; without it no heartbeat is needed.",
         "accept": "The ready-check, with the keys below; without it matches are final at once.",
-        "commit_jitter": "Seconds for which a new ticket is held back at the most, each for a "
-        "random time of its own, so that two who press at the same second are not reliably put "
-        "together; its deadline stays.",
+        "commit_jitter": "Longest time in seconds for which a new ticket is held back, each for "
+        "a random time of its own, so that two players who queue in the same second do not "
+        "reliably meet; its deadline does not change.",
         "criteria": "Soft preferences; none means that only waiting counts.",
         "rules": "Hard constraints; a match that breaks one is never made.",
     },
     "CriterionShape": {
-        "kind": "`spread`: largest minus smallest of all players; `mean_gap`: mean over all pairs; "
-        "`imbalance`: largest difference between two teams; `rematch`: share of the pairs of "
-        "players that met in their last `matches` matches, less the longer ago, half if they were "
-        "in one team and now are not, or the other way round; `latency`: mean cost of pings, see "
-        "`pairs`; `party_parity`: difference of the teams' party sizes; `host_options`: 1, 0.4 and "
-        "0 for no, one and more players who reach everyone; `same`, `overlap`: share of the pairs "
-        "that differ or have no element in common; `fullness`: free seats / (most - fewest "
-        "players); `role_rank`: how far down their lists the players' roles stand.",
+        "kind": "`spread`: largest minus smallest of all players; `mean_gap`: mean over all "
+        "pairs; `imbalance`: largest difference between two teams; `rematch`: share of the pairs "
+        "of players that met in their last `matches` matches, less the longer ago, and half if "
+        "they were teammates then and opponents now, or the other way round; `latency`: mean "
+        "cost of pings, see `pairs`; `party_parity`: difference of the teams' party sizes; "
+        "`host_options`: 1, 0.4 and 0 for no, one and more players who reach everyone; `same`, "
+        "`overlap`: share of the pairs that differ or have no element in common; `fullness`: "
+        "free seats / (most - fewest players); `role_rank`: how far down their lists the "
+        "players' roles stand.",
         "attribute": "The value that is compared: a number; for `latency` a map from region or "
         "player to milliseconds (default `latency`); for `host_options` a set of player ids, or "
         "`open`, `moderate` or `strict` (default `connect`); `rematch` and `party_parity` need "
@@ -652,26 +653,27 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "(default `household`). `rematch` and `pair_limit` need none: the engine remembers; for "
         "the latter a ticket may bring `meetings`, a map from player id to matches.",
         "limit": "Largest gap accepted at once: for `latency` milliseconds of the worst pair, or "
-        "of the worst off to the region; for `party_parity` the difference, 0 to 1; for "
-        "`host_options` the hosts missing to two; for `pair_limit` matches, 1 to 20, and for "
-        "`household_limit` players, 1 to 100. It does not go with `rematch`, `same`, `overlap` "
-        "and `avoid`; `expand = {steps = [[60, 1]]}` lifts the last three after 60 s.",
+        "of the player with the highest latency to the region; for `party_parity` the "
+        "difference, 0 to 1; for `host_options` the hosts missing to two; for `pair_limit` "
+        "matches, 1 to 20, and for `household_limit` players, 1 to 100. It does not go with "
+        "`rematch`, `same`, `overlap` and `avoid`; `expand = {steps = [[60, 1]]}` lifts the last "
+        "three after 60 s.",
         "pairs": "For `latency` as for criteria; for `avoid` and `pair_limit`: `all` (default), "
         "`enemies` or `teammates`. For `household_limit`: `all` counts its players in the match "
         "(default), `teammates` in each team, `enemies` in the match if they are not all in one "
         "team.",
         "within": "For `pair_limit`: seconds for which a match counts, 1 to 604800 (default 86400, "
         "a day).",
-        "unit": "`difference` (points), `relative` (a fraction of one's own value) or `percentile` "
-        "(a fraction of all players: 0.05 is five of a hundred).",
+        "unit": "`difference` (points), `relative` (a fraction of one's own value) or "
+        "`percentile` (a fraction of all players: 0.05 is five in a hundred).",
         "accept": "Whose limit must have reached the gap: that of `both` sides (of every ticket of "
         "the match), or of `either` (of one ticket).",
         **_SAMPLE,
         "redraws": "For `rematch`, required: how often a rematch is refused, 1 to 100, before it "
         "is allowed.",
         "every": "For `rematch`: seconds of waiting between two draws; the policy's own clock if "
-        "it has one. Without it the draws divide the wait until `wait_max` evenly, or lie 10 s "
-        "apart where there is none.",
+        "it has one. Without it the draws divide the wait until `wait_max` evenly, or are 10 s "
+        "apart without one.",
     },
     "ExpandShape": {
         "rate": "Growth per second; exactly one of `rate`, `steps` and `curve` is given.",
@@ -683,7 +685,7 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "min": "`linear`: the value that counts as 0.",
         "max": "`linear`: the value that counts as 1; `capped`, `log`: the gap that costs 1.",
         "knee": "`log`: ln(1 + gap / knee) / ln(1 + max / knee).",
-        "cap": "`log`: values above it count as it.",
+        "cap": "`log`: values above it count as equal to it.",
     },
     "DistributionShape": {
         "distribution": "`uniform` on [min, max]; `normal`, drawn again while outside [min, max]; "

@@ -35,7 +35,7 @@ def advise(
     plot: Path | None = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> None:
-    """Say how many players a game needs, or how long those it has will wait.
+    """Say how many players a game needs, or how long the players it has will wait.
 
     Give --target-wait to learn how many players it takes, or --players-online to learn how long
     they wait. Times are seconds, or texts such as 90s, 30m, 2h.
@@ -47,13 +47,13 @@ def advise(
 
     Args:
         players_online: Players in a match, pausing or searching; with --hours on average.
-        target_wait: Within it, a share of the players of every pool shall be matched. With
-            --hours it goes together with --players-online.
+        target_wait: The wait within which a share of the players of every pool should be matched.
+            With --hours it goes together with --players-online.
         percentile: That share; 0.5 is half of the players.
         base: The game and its players.
-        simulate: Simulate the smallest pool, the longest waiting first, and print intervals; where
-            theory ends, all figures are then those of the simulation.
-        seed: Of all chance in the simulation.
+        simulate: Simulate the smallest pool, the longest waiting first, and print intervals; if
+            theory has no answer, all figures then come from the simulation.
+        seed: Seed of all random draws in the simulation.
         scenario: Write the smallest pool as a scenario for `evenmatch simulate` into this file.
         plot: Draw waits over players online, and what each split costs, into this .svg or .png.
         json: Print one JSON object and nothing else.

@@ -170,7 +170,7 @@ def hours_of(text: str) -> tuple[float, ...]:
             raw = file.read(FILE_BYTES_MAX + 1)
         read = raw.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
+        reason = getattr(error, "strerror", None) or "it is not text"
         raise ConfigError(
             f"--hours must be {HOURS} numbers such as 30,22,...,41 or a file that has them, "
             f"and {text!r} cannot be read: {reason}"

@@ -86,7 +86,7 @@ def _of_unstable(advice: Advice) -> str:
     share = advice.known.growth
     if advice.base.patience is not None:
         return "No number of players is enough: nobody can ever be placed, and all give up."
-    text = "No number of players is enough: the queue grows for ever, whoever is served first."
+    text = "No number of players is enough: the queue grows without limit in any service order."
     if share == 0.0:
         return (
             "No number of players is enough: some are just too many, and waits get longer and "
@@ -106,8 +106,8 @@ def _of_target(advice: Advice, wait: float) -> Iterator[str]:
     where = "" if count == 1 else f" of each of the {count:,} pools"
     if needed == 0.0:
         yield (
-            f"Any number will do: {who} of the players{where} never wait, since they find the "
-            "others waiting. Ask for a higher --percentile."
+            f"Any number will do: {who} of the players{where} never wait, because others "
+            "are already waiting. Ask for a higher --percentile."
         )
         return
     if advice.rate is None:
@@ -120,7 +120,7 @@ def _of_target(advice: Advice, wait: float) -> Iterator[str]:
     worst = advice.worst
     if pooled is not None and needed is not None and worst is not None and pooled < 0.99 * needed:
         yield (
-            f"With {players(pooled)} it is {who} of all players together, but then "
+            f"{players(pooled)} are enough for {who} of all players together, but then "
             f"{_of_worst(advice, worst.name)}."
         )
 
@@ -130,7 +130,7 @@ def _of_worst(advice: Advice, name: str) -> str:
     then = advice.worst_wait_if_pooled
     if then is None:
         few = part(advice.percentile)
-        return f"fewer than {few} of those in {name} are ever matched, since so many give up before"
+        return f"fewer than {few} of those in {name} are ever matched, because many give up first"
     return f"{part(1.0 - advice.percentile)} of those in {name} wait longer than {seconds(then)}"
 
 
@@ -153,8 +153,8 @@ def _of_players(advice: Advice) -> Iterator[str]:
         count = len(advice.cells)
         yield (
             f"{given} players online are too few for {count:,} "
-            f"pool{'s'[: count != 1]}: on average as many wait in half-filled matches, and hardly "
-            "anybody plays."
+            f"pool{'s'[: count != 1]}: on average that many wait in half-filled matches, and "
+            "hardly anybody plays."
         )
         return
     worst = advice.worst
@@ -239,17 +239,17 @@ def margins(advice: Advice) -> Iterator[str]:
     known = advice.known
     if not known.margins:
         if known.stable:
-            yield "Yes, at any number of players: all who wait can play with each other."
+            yield "Yes, at any number of players: any waiting players can play with each other."
         elif known.stable is None:
-            yield "Theory cannot say it of such teams and parties; --simulate shows it."
+            yield "Theory cannot tell for such teams and parties; --simulate can."
         return
     tightest = known.margins[0]
     if known.stable is False:
         yield "No. These are too many for the others to play with:"
     elif tightest.margin <= 0.0:
-        yield "Only since players give up; without that the queue would grow for ever:"
+        yield "Only because players give up; otherwise the queue would grow without limit:"
     elif known.stable is None:
-        yield "Each condition holds that theory knows; whether they suffice together it can't say:"
+        yield "Every condition that theory knows holds; whether they suffice is not known:"
     else:
         yield "Yes, as long as each of these holds, the tightest first:"
     for each in known.margins[: 2 * LINES_MAX]:
@@ -304,7 +304,7 @@ def flexible_lines(advice: Advice) -> Iterator[str]:
             yield f"  if a tenth of them did so{seen}: {changes}"
     is_open = bool(advice.flexible) and not any(each.others for each in advice.flexible)
     if is_open and shared_split(advice.base, advice.splits) is not None:
-        yield "what becomes of the others if many do so, --simulate shows"
+        yield "--simulate shows what happens to the others if many do so"
 
 
 def cut_lines(advice: Advice) -> Iterator[str]:
@@ -338,7 +338,7 @@ def day_lines(advice: Advice, day: Day) -> Iterator[str]:
             f"{seconds(each.wait):>8}{verdict}"
         )
     if advice.target_wait is None:
-        yield "give --target-wait too, and each hour is compared with it"
+        yield "add --target-wait to compare each hour with it"
     elif day.shared_minutes is not None:
         missed = sum(each.meets is False for each in day.hours)
         yield (
@@ -384,7 +384,7 @@ def next_steps(advice: Advice) -> Iterator[str]:
     """Yield what can be done with the answer."""
     pool = advice.known.pool
     if pool is None:
-        yield "ask again with other shares: what is too many above must become less"
+        yield "try other shares: the players who are too many above must become fewer"
         return
     if pool.of_quantiles == "estimate" and advice.simulated is None and advice.rate is not None:
         yield (
@@ -392,6 +392,6 @@ def next_steps(advice: Advice) -> Iterator[str]:
             "a flexible player gains"
         )
     yield (
-        "--scenario pool.toml writes the smallest pool for evenmatch simulate, to go on with "
-        "ratings, pings and rules; --plot advice.svg draws this"
+        "--scenario pool.toml writes the smallest pool for evenmatch simulate, so that you "
+        "can add ratings, pings and rules; --plot advice.svg draws this"
     )

@@ -51,10 +51,10 @@ def within(wait: float | None) -> str:
     """Return when players are matched who wait no longer than this; None is never.
 
     >>> within(60.0), within(0.001), within(None)
-    ('within 60 s', 'at once', 'never, since so many give up before')
+    ('within 60 s', 'at once', 'never, because so many give up first')
     """
     if wait is None:
-        return "never, since so many give up before"
+        return "never, because so many give up first"
     return "at once" if wait < AT_ONCE else f"within {seconds(wait)}"
 
 
@@ -130,6 +130,6 @@ def few_online(advice: Advice) -> Iterator[str]:
     if 0.0 < worst.players_online < MATCHES_FEW * advice.base.seats:
         yield (
             f"few players: {players(worst.players_online)} online in {worst.name} are fewer than "
-            f"{MATCHES_FEW:g} matches hold; who plays does not search meanwhile, so that waits "
+            f"{MATCHES_FEW:g} matches hold; players in a match do not search meanwhile, so waits "
             "may be far longer than these"
         )

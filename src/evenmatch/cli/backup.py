@@ -23,9 +23,9 @@ def backup(
 ) -> None:
     """Copy the journal of a data directory, or check a copy that was made before.
 
-    The server may run meanwhile: the copy is one moment of its journal. Every page and checksum
-    of the copy is read before it counts, and its digest is written beside it. Nobody but you may
-    read it: journals name players.
+    The server may keep running: the copy shows its journal at one moment. Every page and checksum
+    of the copy is read before it counts, and its digest is stored with it. Only you can read the
+    copy, because journals name players.
 
     For example:
 
@@ -34,7 +34,7 @@ def backup(
 
     Args:
         data: The server's data directory.
-        out: A directory that is not there yet.
+        out: A directory that does not exist yet.
         check: A backup to compare with what was written, bit for bit.
     """
     if check is not None:

@@ -51,8 +51,8 @@ def check(
         config: A scenario or a server's configuration, in TOML; with [[tenant]] tables, the games
             that it names are checked one after the other.
         matches: A file of matches to check against the configuration, one JSON object a line.
-        against: A server's data directory: says how many of the tickets that wait there would
-            end if the server got this configuration. The server may run meanwhile.
+        against: A server's data directory: says how many of the tickets waiting there would end if
+            the server got this configuration. The server may keep running.
     """
     if config is None:
         raise ConfigError("name a configuration: evenmatch check CONFIG.toml (see --help)")

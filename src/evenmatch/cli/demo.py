@@ -33,21 +33,21 @@ def demo(
     """Show a server at work on real arrivals, or on parties from all over the world.
 
     The world `duel` is the Halo 2 beta of August 2004: everybody who queued to play one against
-    one, by default in the busiest five hours, in three minutes. In `3v3` 200 players a
+    one, by default in the busiest five hours, played in three minutes. In `3v3` 200 players a
     minute come at 20:00 Central European Time, alone and with friends, each from one of eleven
     regions; in `5v5` 200 a minute, with roles.
 
-    A server starts on a journal in a temporary directory, its clock as fast as the players come,
-    and they come in over HTTP. Every match is proposed first; some decline and some never answer,
-    and then the match is repaired with somebody else. The server's address, printed first, shows
-    the dashboard. At the end every ticket is checked: none lost, none matched twice.
+    A server starts on a journal in a temporary directory, its clock as fast as the players arrive,
+    and they connect over HTTP. Every match is proposed first; some players decline and some never
+    answer, and the server then replaces them. The server's address, printed first, shows the
+    dashboard. At the end every ticket is checked: none lost, none matched twice.
 
-    Waits are what players felt: from their ticket to their match, by the server's clock. At the
-    default speed a message to the server takes about a second of that clock; with a higher speed
-    it takes longer, and the output says so where it matters.
+    Waits are those that players experienced, from their ticket to their match, by the server's
+    clock. At the default speed a message to the server takes about a second of that clock; with a
+    higher speed it takes longer, and the output says so where it matters.
 
     Ctrl-C ends the run early and prints the same summary. On a terminal and without --seconds the
-    players then come again and again, until Ctrl-C.
+    demo then repeats until Ctrl-C.
 
     For example:
 

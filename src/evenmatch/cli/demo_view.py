@@ -100,7 +100,7 @@ def print_summary(console: Console, figures: Figures) -> None:
     checks = figures.checks
     table.add_row(
         "ready-checks",
-        f"{checks.proposed:,} matches proposed; {checks.failed:,} lost somebody, of which "
+        f"{checks.proposed:,} matches proposed; {checks.failed:,} lost a player, of which "
         f"{checks.repaired:,} were repaired and played",
     )
     table.add_row(
@@ -125,7 +125,7 @@ def _who_came(figures: Figures) -> str:
         others.append(f"{figures.merged:,} came while their player was still waiting")
     if figures.checks.cooling:
         others.append(
-            f"{figures.checks.cooling:,} were sent away since their player had failed several "
+            f"{figures.checks.cooling:,} were refused because their player had failed several "
             f"ready-checks"
         )
     more = f"; {' and '.join(others)}" if others else ""

@@ -34,10 +34,10 @@ def export(
     anonymise: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     shard: str = "s0",
 ) -> None:
-    """Write the arrivals of a server as a file that simulate plays, and its matches beside it.
+    """Write the arrivals of a server as a file that simulate can play, along with its matches.
 
-    The server may run meanwhile. What keep_days let go is not there any more; matches that were
-    called off are left out. Nobody but you may read the files, since players are in them: chmod
+    The server may keep running. Records that keep_days has deleted are missing; matches that were
+    called off are left out. Only you can read the files, because they name players: use chmod on
     those that you want to share.
 
     For example:
@@ -47,10 +47,11 @@ def export(
 
     Args:
         data: The server's data directory.
-        out: The file of arrivals, .parquet or .csv; T.parquet gets T.matches.jsonl beside it.
-        anonymise: Put hashes under a random key in the place of ids and texts, and drop attributes
-            that no queue compares; ratings and other numbers are rounded. Instants, sizes, queues,
-            sides, roles, regions and latencies stay.
+        out: The file of arrivals, .parquet or .csv; the matches go to T.matches.jsonl next to
+            T.parquet.
+        anonymise: Replace ids and texts by hashes under a random key, and drop attributes that no
+            queue compares; ratings and other numbers are rounded. Instants, sizes, queues, sides,
+            roles, regions and latencies stay.
         shard: Which shard of the journal.
     """
     if data is None or out is None:
@@ -60,7 +61,7 @@ def export(
     beside = out.with_suffix(".matches.jsonl")
     for path in (out, beside):
         if path.exists():
-            raise ConfigError(f"{path} is there already: name another file")
+            raise ConfigError(f"{path} already exists: name another file")
     trace = _read(data, shard)
     if anonymise:
         trace = anonymised(trace)

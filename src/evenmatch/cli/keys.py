@@ -37,12 +37,11 @@ def keys(
     keep_hours: WholeOrNone = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Make, list and revoke the keys of a server; a running one takes changes at once.
+    """Make, list and revoke the keys of a server; a running server applies changes at once.
 
-    `add` makes a key and shows it once: only its hash is kept.
-    `list` shows all keys, and what became of them.
-    `rotate` makes another key like the newest of that name; the old ones count for a while yet.
-    `revoke` ends a key by its id, or all keys of a name.
+    `add` makes a key and shows it once: only its hash is kept. `list` shows all keys and their
+    state. `rotate` makes another key like the newest of that name; the old ones stay valid for a
+    while. `revoke` ends a key by its id, or all keys of a name.
 
     For example:
 
@@ -53,10 +52,10 @@ def keys(
         name: Who uses the key; to revoke, a name or an id.
         data: The server's data directory; the keys are in keys.json there.
         file: The file of keys, where the server's configuration names one (keys_file).
-        rights: Of tickets, matches, operate and read: what a new key may do.
-        queues: Of a new key: the queues that it is for, with commas; all if it is left out.
-        days: Of a new key: days until it expires; never if it is left out.
-        keep_hours: How long `rotate` lets the old keys count, 24 if it is left out.
+        rights: What a new key may do, out of tickets, matches, operate and read.
+        queues: The queues that a new key is for, separated by commas; by default all.
+        days: Days until a new key expires; by default never.
+        keep_hours: Hours for which the old keys stay valid after `rotate`; 24 by default.
         json: Print one JSON object and nothing else.
     """
     from evenmatch.server.auth.keys import editing, read_keys

@@ -26,17 +26,17 @@ INTERRUPTED = 130
 COMMANDS = {
     "serve": "Take tickets and make matches, over HTTP.",
     "keys": "Make, list and revoke the keys of a server.",
-    "warm": "Compile the solvers for this machine, so that nothing waits for that later.",
+    "warm": "Compile the solvers for this machine, so that nothing has to wait for it later.",
     "demo": "Show a server at work on real arrivals.",
-    "simulate": "Play a scenario in virtual time and print what came of it.",
+    "simulate": "Play a scenario in virtual time and print the results.",
     "compare": "Play a scenario under several policies, on the same arrivals.",
     "solve": "Divide a batch of waiting parties into matches.",
-    "reproduce": "Do a paper again, statement by statement.",
-    "advise": "Say how many players a game needs, or how long those it has will wait.",
+    "reproduce": "Check a paper, statement by statement.",
+    "advise": "Say how many players a game needs, or how long the players it has will wait.",
     "theory": "Compute figures from theory: formulas and small exact models.",
     "backup": "Copy the journal of a running server, and check copies.",
     "export": "Write a server's arrivals and matches as files that simulate reads.",
-    "replay": "Decide a server's journal again, or tell how a match came about.",
+    "replay": "Replay a server's journal, or show how a match came about.",
     "check": "Check a configuration and say in words what it means.",
 }
 
@@ -85,7 +85,7 @@ def main(tokens: list[str] | None = None) -> int:
         sys.stdout.flush()
     except UnusedCliTokensError as error:
         words = " ".join(error.unused_tokens or ())
-        return _say(f"cannot make anything of {words!r}; leave it out (see --help)", BAD_INPUT)
+        return _say(f"unexpected {words!r}; leave it out (see --help)", BAD_INPUT)
     except UnknownOptionError as error:
         return _say(_unknown_option(error), BAD_INPUT)
     except CycloptsError as error:

@@ -41,11 +41,10 @@ def replay(
     shard: str = "s0",
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
-    """Decide all that a server decided again, from the inputs in its journal alone, and compare.
+    """Make all of a server's decisions again, from the inputs in its journal alone, and compare.
 
-    The exit code is 1 where something is decided in another way now, or the journal is damaged.
-    The server may run meanwhile. What keep_days let go cannot be decided again; the replay begins
-    after it.
+    The exit code is 1 if a decision differs now, or the journal is damaged. The server may keep
+    running. Records that keep_days has deleted cannot be replayed; the replay begins after them.
 
     For example:
 
@@ -56,10 +55,10 @@ def replay(
 
     Args:
         journal: A server's data directory, or the journal.db in it.
-        match: Tell the story of this match instead.
-        ticket: Tell the story of this ticket instead.
-        player: Tell the story of all tickets of this player instead, and of their matches.
-        policy: Say what this policy would have made of the same inputs instead, in every queue.
+        match: Show how this match came about instead.
+        ticket: Show what happened to this ticket instead.
+        player: Show what happened to all tickets of this player instead, and to their matches.
+        policy: Say what this policy would have done with the same inputs instead, in every queue.
         queue: Only this queue gets the other policy.
         shard: Which shard of the journal.
         json: Print one JSON object and nothing else.

@@ -66,7 +66,7 @@ def _difference(found: Found) -> Iterable[str]:
     it = found.difference
     record = it.record
     yield (
-        f"record {record.sequence:,} is decided in another way now: {kind_of(record)} at "
+        f"record {record.sequence:,} is decided differently now: {kind_of(record)} at "
         f"{record.input.now:,.3f} s, {_date(found.wall)}"
     )
     yield from _side("recorded", record.events[it.first :], record.input)

@@ -31,7 +31,7 @@ def reproduce(
     seed: Whole = 0,
     only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
 ) -> int:
-    """Do a paper again: each of its statements beside what is computed and simulated.
+    """Check a paper: compare each of its statements with what is computed and simulated.
 
     Parts that fail are named on standard error; the others are printed, and the exit code is 1.
 

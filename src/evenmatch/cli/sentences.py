@@ -94,13 +94,13 @@ def describe(pool: Pool) -> Iterator[str]:
         yield "No ticket has a deadline."
     else:
         yield (
-            f"A ticket waits {_seconds(queue.wait_max)} at the most, "
-            f"{DEADLINES[queue.on_deadline]}."
+            f"A ticket waits at most {_seconds(queue.wait_max)}, {DEADLINES[queue.on_deadline]}."
         )
     if queue.commit_jitter:
         yield (
-            f"A new ticket is held back by chance, for up to {_seconds(queue.commit_jitter)}, so "
-            "that people who press at the same second are not put together for that."
+            "A new ticket is held back for a random time of up to "
+            f"{_seconds(queue.commit_jitter)}, so that players who queue in the same second do "
+            "not meet because of it."
         )
     if queue.accept is not None:
         yield from _asked(queue.accept)
@@ -356,18 +356,19 @@ def _asked(accept: Accept) -> Iterator[str]:
     yield f"Every player has {_seconds(accept.seconds)} to accept a match before it is made."
     if accept.repair:
         yield (
-            f"If somebody declines or is silent, only they are replaced: others are sought for "
-            f"{_seconds(accept.repair)}, at a loss of quality of {accept.loss_max:g} at the most."
+            "If a player declines or does not answer, only they are replaced: the server looks "
+            f"for others for {_seconds(accept.repair)}, and accepts a loss of quality of at most "
+            f"{accept.loss_max:g}."
         )
     else:
-        yield "If somebody declines or is silent, all others wait again with their age."
+        yield "If a player declines or does not answer, all others wait again with their age."
 
 
 def _price(queue: Queue) -> str:
     if queue.policy.partition(":")[0] == "rolling" and queue.target is not None:
         return (
-            f"Players wait {_seconds(queue.target)} on average where enough of them play; what a "
-            f"match needs to start follows from that."
+            f"Players wait {_seconds(queue.target)} on average if enough of them play; how good "
+            f"a match must be to start follows from that."
         )
     return f"A second of one player's waiting costs {_number(queue.price)}."
 

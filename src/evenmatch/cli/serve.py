@@ -36,10 +36,10 @@ def serve(
 ) -> None:
     """Take tickets and make matches, over HTTP.
 
-    Without --data everything is kept in memory and lost when the server ends.
-    The page at / shows how the queues do, the one at /docs the HTTP interface.
-    Without keys it listens on this machine only; `evenmatch keys add` makes one.
-    A CONFIG of [[tenant]] tables names the configurations of several games.
+    Without --data the server keeps everything in memory and loses it when it stops. The page at /
+    shows the state of the queues, the one at /docs the HTTP interface. Without keys it listens on
+    this machine only; `evenmatch keys add` makes one. A CONFIG of [[tenant]] tables names the
+    configurations of several games.
 
     For example:
 
@@ -49,18 +49,19 @@ def serve(
         config: Queues and [server] settings, TOML.
         host: The address to listen on; without keys a loopback address.
         port: 0 takes a free one.
-        data: Directory of the journal; it is made if it is missing.
+        data: Directory of the journal; created if it is missing.
         journal: Reserved for a later version; it is not in the help.
         tls_cert: Certificate (PEM), for HTTPS; with --tls-key.
         tls_key: Private key of the certificate (PEM).
         health_port: Answer GET /healthz at this port too, by a thread of its own: at once, however
             busy the server is.
-        drop_queues: Let tickets expire whose queue CONFIG no longer has; else it does not start.
-        wait: Wait until the server that runs on --data ends, and take over at once.
+        drop_queues: Let tickets expire if CONFIG no longer has their queue; without this option the
+            server does not start.
+        wait: Wait until the server that runs on --data stops, and take over at once.
         config_from: Which configuration counts if it was changed over HTTP: CONFIG (file) or the
-            change (data); auto takes the change, and does not start if CONFIG was edited since.
-        without_keys: Let everybody in who reaches the server, although the journal was written
-            with keys; else it does not start without them.
+            change (data); auto uses the change, and does not start if CONFIG was edited since.
+        without_keys: Let in anybody who can reach the server, although the journal was written with
+            keys; without this option the server does not start without its keys.
     """
     if journal is not None:
         raise NotSupported(f"--journal {journal} comes with a later version; use --data DIR")

@@ -1,4 +1,4 @@
-"""`evenmatch simulate`: play a scenario in virtual time and print what came of it."""
+"""`evenmatch simulate`: play a scenario in virtual time and print the results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def simulate(
     skip_bad: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     rules: Annotated[Path | None, Parameter(show=False)] = None,
 ) -> None:
-    """Play a scenario in virtual time and print what came of it.
+    """Play a scenario in virtual time and print the results.
 
     For example:
 
@@ -44,9 +44,9 @@ def simulate(
     Args:
         scenario: A TOML file.
         rules: Reserved for a later version; it is not in the help.
-        arrivals: A CSV or Parquet file whose rows arrive in place of the scenario's arrivals.
+        arrivals: A CSV or Parquet file whose rows replace the scenario's arrivals.
         policy: SPEC of the policy of every queue: name or name:key=value,key=value.
-        seed: Root of all chance; the same seed gives the same output, byte for byte.
+        seed: Seed of all random draws; the same seed gives the same output, byte for byte.
         runs: Make N runs, each with a child of the seed; print means and half-widths (ci95).
         by: Split waits and quality by an attribute, size, queue (where matched), queues
             (where waiting), or NAME_decile; may be repeated.
@@ -54,14 +54,14 @@ def simulate(
         matches: Write the matches here, one JSON object a line.
         tickets: Write the tickets here, one JSON object a line.
         report: Write a page with figures and plots here, one HTML file that needs no network.
-        optimum: Add the best that was possible in hindsight, or a bound on it.
+        optimum: Add the best possible result in hindsight, or a bound on it.
         sweep: Play it at several values of a queue's key or a policy's parameter, KEY=A..B:N,
             such as wait_price=0.0001..0.01:6 or policy:theta=0.1..1, and show what waiting buys;
-            target_wait alone means half, once and twice the mean wait that is wanted.
+            target_wait alone means half, one and two times the target.
         columns: Which columns of the recording hold what, OURS=THEIRS,OURS=THEIRS, such as
             at=joined,player=account,rating=mmr; mean and deviation are those of the rating.
-        skip_bad: Leave out rows of the recording that cannot be read, and name them, rather
-            than refuse the file.
+        skip_bad: Skip and list rows of the recording that cannot be read, instead of refusing the
+            file.
     """
     if rules is not None:
         raise NotSupported("--rules comes with a later version; write a scenario in TOML instead")

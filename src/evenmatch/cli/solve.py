@@ -50,13 +50,13 @@ def solve(
             `start=skill|party|region|random`.
         budget_ms: Milliseconds to search, pair data included; 1,000 unless effort is given.
         effort: Evaluations to search for instead: the same result on every machine.
-        parts: Independent searches side by side, each on a thread of its own; the best one counts.
-        seed: Of all chance.
+        parts: Independent searches in parallel, each on its own thread; the best result counts.
+        seed: Seed of all random draws.
         objective: `mean`, `sqrt`, `power:P`, `rms` (of what matches lack), or `median` or `p10`,
             which choose among restarts.
-        bound: Prove how good matches can be at the most.
-        bound_seconds: Seconds that the proof may take, 30 unless given; asks for the proof too.
-        explain: Show what each factor does, and what the others gain without it.
+        bound: Prove an upper bound on how good the matches can be.
+        bound_seconds: Seconds that the proof may take, 30 unless given; implies --bound.
+        explain: Show what each factor does, and how the others change without it.
         json: Print one JSON object and nothing else.
     """
     if find_spec("numba") is None:

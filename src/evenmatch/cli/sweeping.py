@@ -179,8 +179,8 @@ def say_longer(request: Request, policy: str | None, summary: Summary) -> None:
         _say_if_missed(load_scenario(request.scenario), target, summary)
     if request.runs is not None or summary["tickets"] > SMALL:
         print(
-            f"\nWhat would longer waits buy? --sweep {TARGET} plays half, once and twice the mean "
-            f"wait wanted ({target:g} s)."
+            f"\nWhat would longer waits buy? --sweep {TARGET} plays half the target, the "
+            f"target and twice the target ({target:g} s)."
         )
         return
     others = Sweep(TARGET, tuple(factor for factor in FACTORS if factor != 1.0), is_relative=True)
@@ -215,7 +215,7 @@ def say_longer_of(scenario: Scenario, tickets: int) -> None:
         return
     seconds = TARGETS_PLAYED * target
     tasks = [Short(at_factor(scenario, factor), tickets, seconds) for factor in FACTORS]
-    with progress("playing at half, once and twice the target", 3) as on_done:
+    with progress("playing at half, one and two times the target", 3) as on_done:
         summaries = map_all(play_short, tasks, on_done)
     points = [Point("", f * target, each) for f, each in zip(FACTORS, summaries, strict=True)]
     print()
@@ -230,6 +230,6 @@ def _say_if_missed(scenario: Scenario, target: float, summary: Summary) -> None:
     mean = summary["wait"]["mean"]
     if mean is not None and mean > NOT_KEPT * target:
         print(
-            f"\nwarning: a mean wait of {target:g} s is not kept: these players wait {mean:.1f} s; "
-            "more players, wider rules or a longer target would do"
+            f"\nwarning: a mean wait of {target:g} s is not met: these players wait {mean:.1f} s; "
+            "more players, wider rules or a longer target would help"
         )

@@ -8,13 +8,13 @@ from evenmatch.cli.theory_text import MEANINGS
 
 _BY_FORMULA: Mapping[str, Mapping[str, str]] = {
     "schlup": {
-        "greedy_cost": "criteria and waiting, per match, where who fits is matched at once",
+        "greedy_cost": "criteria and waiting, per match, if tickets that fit are matched at once",
         "greedy_cost_exact": "the same with bots at the deadline, exact",
         "periodic_cost": "as greedy_cost, in rounds of rounds_of matches, sorted",
         "n_opt": "tickets per round that cost least",
         "multi_queue_cost": "as greedy_cost, in brackets by criterion",
         "r_opt": "brackets per criterion that cost least",
-        "bot_probability": "that a match has a bot, as too few came in time",
+        "bot_probability": "probability that a match has a bot, because too few came in time",
         "bot_probability_bracket": "the same in one of the brackets",
         "error_bound": "relative error of greedy_cost by bots, at most",
         "rounds_of": "matches per round that periodic_cost is for",
@@ -23,10 +23,10 @@ _BY_FORMULA: Mapping[str, Mapping[str, str]] = {
     "floor": {
         "cost_per_match": "no policy without foreknowledge costs less, per match (proved)",
         "cost_per_player": "the same per player, half of it",
-        "error_per_match": "at most so much above it lies what a known policy costs",
+        "error_per_match": "a known policy costs at most this much more",
     },
     "wu": {
-        "greedy_cost": "of matching who comes first, per player",
+        "greedy_cost": "of matching in order of arrival, per player",
         "patient_cost": "of waiting for even teams, per player",
         "threshold": "alpha from which on waiting pays",
         "best": "the policy that costs less",
@@ -60,7 +60,7 @@ _BY_FORMULA: Mapping[str, Mapping[str, str]] = {
         "classes": "mean wait now, and mean_flexible of a single flexible player, s; "
         "others: mean waits if `share` is flexible, s; losers wait longer then",
         "growth": "how fast the starved classes grow together, players per second",
-        "needed": "more than so many of them must become flexible, players per second",
+        "needed": "more than this many of them must become flexible, players per second",
         "reason": "",
     },
     "zone_cuts": {"shares": "part of the players in each zone"},

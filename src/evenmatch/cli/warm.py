@@ -30,10 +30,10 @@ def warm(
     jobs: Whole | None = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> None:
-    """Compile the solvers for this machine, so that nothing waits for that later.
+    """Compile the solvers for this machine, so that nothing has to wait for it later.
 
-    What is compiled is kept in $XDG_CACHE_HOME/evenmatch or ~/.cache/evenmatch, and compiled
-    again only where a new version of evenmatch changes it.
+    Compiled code is kept in $XDG_CACHE_HOME/evenmatch or ~/.cache/evenmatch, and compiled again
+    only if a new version of evenmatch changes it.
 
     For example:
 
@@ -42,7 +42,7 @@ def warm(
 
     Args:
         config: Compile only what the queues of this scenario or configuration use.
-        jobs: Processes at once; default: one for each processor.
+        jobs: Parallel processes; by default one per processor.
         json: Print one JSON object.
     """
     if jobs is not None and jobs < 1:

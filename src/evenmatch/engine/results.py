@@ -71,8 +71,8 @@ def _order(given: Outcome, match: Match, left: Collection[str]) -> list[int]:
     if free or len(order) < len(given.teams):
         absent = ", but for those who have left" if left else ""
         raise InvalidOutcome(
-            f"teams must hold the players of match {match.id}, each in his own team{absent}; leave "
-            f"teams out to give ranks in the order of the match",
+            f"teams must hold the players of match {match.id}, each in their own team{absent}; "
+            f"leave teams out to give ranks in the order of the match",
             where="/teams",
         )
     return [order[number] for number in range(len(given.teams))]

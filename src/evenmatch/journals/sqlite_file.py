@@ -123,7 +123,7 @@ def advised(path: Path) -> Iterator[None]:
     except UnicodeDecodeError as error:
         # A message of SQLite's that quotes a damaged name: Python cannot even say which.
         kind, advice = _ADVICE[sqlite3.SQLITE_CORRUPT]
-        raise kind(f"{path} {advice} (a name in it is no text)") from error
+        raise kind(f"{path} {advice} (a name in it is not text)") from error
 
 
 def make_directory(directory: Path) -> None:

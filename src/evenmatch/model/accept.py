@@ -10,11 +10,11 @@ class Accept(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     Args:
         seconds: How long players have to confirm.
-        loss_max: Quality that a repair may cost, against the match as it was first proposed.
+        loss_max: Quality that a repair may cost, compared with the match as first proposed.
         cooldowns: Seconds for which a player may not queue after the second, third, ... check that
-            he failed within a day; the last one repeats, and the first failure costs nothing.
-        repair: Seconds for which replacements are sought; 0 sends everyone back at once.
-        again: Seconds for which a set of players whose check failed is not proposed again.
+            they failed within a day; the last one repeats, and the first failure costs nothing.
+        repair: Seconds for which the server looks for replacements; 0 sends everyone back at once.
+        again: Seconds for which players whose check failed are not proposed together again.
         long_wait: Seconds of waiting after which a ticket is a long-waiting one; None = never.
         long_seconds: How long the players of such a ticket have to confirm; None = as all.
     """

@@ -198,8 +198,8 @@ class Rule(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             sizes for `party_parity`, hosts missing to two for `host_options`; where a rule is kept
             or broken (`same`, `overlap`, `avoid`) 0, and 1 lifts it; for `pair_limit` the matches
             of a pair, for `household_limit` the players of a household.
-        unit: `difference` (points), `relative` (a fraction of one's own value) or `percentile`
-            (a fraction of all players: 0.05 is five of a hundred).
+        unit: `difference` (points), `relative` (a fraction of one's own value) or `percentile` (a
+            fraction of all players: 0.05 is five in a hundred).
         expand: How the limit widens; None means never.
         measure: As for a criterion.
         matches: As for a criterion.
@@ -251,13 +251,13 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         wait_max: Longest wait in seconds; None means no deadline.
         wait_price: Cost of a player-second; None means 1/wait_max, or 1 without wait_max.
         target_wait: The mean wait in seconds that `rolling` keeps, the time for a ready-check
-            included, in place of a `wait_price`;
-            where both are None it is 15 s, or a quarter of `wait_max` if that is less.
-        on_deadline: What becomes of a ticket at `enqueued_at + wait_max`.
-        policy: The SPEC of the policy that decides. A file that names none gets `rolling` for teams
+            included, in place of a `wait_price`; without either it is 15 s, or a quarter of
+            `wait_max` if that is less.
+        on_deadline: What happens to a ticket at `enqueued_at + wait_max`.
+        policy: The SPEC of the policy that decides. Without one, a queue gets `rolling` for teams
             and for matches that may start before they are full; for single players `price` (one
-            against one) or `group_price` where criteria compare numbers, else `greedy`; and
-            `greedy` without criteria or for a wait_price of 0. `check` says which, and why.
+            against one) or `group_price` if criteria compare numbers, else `greedy`; and `greedy`
+            without criteria or for a wait_price of 0. `check` says which, and why.
         group: Queues of one group share players.
         exclusive_match: Whether a player of a live match may not queue again.
         match_max: Longest life of a match in seconds, for `exclusive_match`.
@@ -268,12 +268,12 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         backfill: Whether running matches may be filled: `manual`, when their backend asks for it,
             or `automatic`, from the start of a match that is not full on; None means never.
         allocation: The name of the hook that finds its matches a server; None means none.
-        shadow: The SPEC of a policy that a server plays beside the live one, only to count what
+        shadow: The SPEC of a policy that a server runs alongside the live one, only to count what
             it would do; None means none. A simulation has `compare` for that.
-        switchback: Policies that take turns in a server, in place of `policy`; None means none.
+        switchback: Policies that take turns in a server, instead of `policy`; None means none.
         rating: The SPEC of the system that rates its outcomes, such as `glicko2:tau=0.5`; None
             means that they change no rating.
-        rating_period: Seconds whose outcomes are rated together; None rates each at once.
+        rating_period: Seconds whose outcomes are rated together; without it each is rated at once.
         ladder: Queues of one ladder share their ratings; empty means the queue's group.
         commit_jitter: Seconds for which a new ticket is held back at the most, each for a time of
             its own, so that two who press at once are not put together for that.

@@ -59,7 +59,8 @@ class ArrivalClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             the last.
         size: Players per ticket.
         queues: Where the tickets wait; empty means the first queue.
-        attributes: Facts of each ticket; they go before drawn attributes of the same name.
+        attributes: Facts of each ticket; they take precedence over drawn attributes of the same
+            name.
     """
 
     rate: float | None = None
@@ -91,7 +92,7 @@ class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             at `interval`; `ramp`, Poisson with a rate that goes from `rate` to `to`; `hourly`,
             Poisson with a rate for each hour of the day; `world`, parties from regions of the
             world; `file`, a recording.
-        rate: Tickets per second; None where the classes or `hours` say it.
+        rate: Tickets per second; absent if the classes or `hours` give it.
         interval: Seconds between regular arrivals.
         to: The rate at the end of a ramp.
         by: Whether the ramp's rate is linear in `time` or in the arrival's `index`.
@@ -102,11 +103,11 @@ class Arrivals(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         columns: Our column names to those of the file.
         unit: What numbers in the columns `at` and `leaves_at` count: `s`, `ms`, `us` or `ns`; None
             takes seconds, and from 1e11 on what since 1970 fits the number's size.
-        skip_bad: Whether to leave out rows of the file that cannot be read, rather than refuse it.
+        skip_bad: Whether to leave out rows of the file that cannot be read, instead of refusing it.
         classes: Kinds of tickets; empty means one kind of a single player.
         attributes: How each player's attributes are drawn; `side` is drawn once a ticket.
         patience: Seconds from arrival until the ticket cancels; None means never.
-        world: Who comes from where, where the process is `world`.
+        world: Who comes from where, if the process is `world`.
     """
 
     process: Process = "poisson"
@@ -154,9 +155,9 @@ class Outcomes(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     Args:
         skill: The attribute that says how good a player truly is; no rating system sees it.
-        scale: The gap of skills, in points, at which the better team wins ten times of eleven.
+        scale: The gap of skills, in points, at which the better team wins ten times out of eleven.
         draws: Share of matches that end in a draw, whatever the skills.
-        lasts: Seconds from a match's making until its outcome is reported.
+        lasts: Seconds from the start of a match until its outcome is reported.
     """
 
     skill: str = "skill"
@@ -171,8 +172,9 @@ class Scenario(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     Args:
         queues: At least one; a ticket without queues enters the first.
         arrivals: None where a recording is given with the call.
-        seed: All chance of a run comes from it.
-        until: Seconds after which the run ends; None runs until nothing is left to happen.
+        seed: Seed of all random draws of a run.
+        until: Seconds after which the run ends; without it the run ends when nothing is left to
+            happen.
         solve_time: Seconds until a job's result arrives.
         warmup: Tickets enqueued before this many seconds are simulated, not counted.
         answers: How players answer where a queue has a ready-check; by default all accept at once.
@@ -206,8 +208,8 @@ class Limits(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         player_requests_max: Requests per second of one player.
         player_burst_max: Requests that a player may send at once after a pause.
         guests_max: Guests per hour from one address.
-        failures_max: Requests per minute from one address whose key or token is not valid; beyond,
-            the address is turned away without a look.
+        failures_max: Requests per minute from one address whose key or token is not valid; beyond
+            that, the server refuses the address without checking.
     """
 
     body_bytes_max: int = 2_000_000
@@ -259,19 +261,19 @@ class Allocation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     Args:
         name: What queues call it.
-        kind: `webhook`, which is told of the match, or `agones`, which is asked for a game server.
-        url: Where it is asked, http or https. For `agones` that of its allocator service, or
+        kind: `webhook`, which receives the match, or `agones`, which is asked for a game server.
+        url: Its address, http or https. For `agones` that of its allocator service, or
             `.../apis/allocation.agones.dev/v1/namespaces/NAMESPACE/gameserverallocations`.
-        secret_file: File with the key of a webhook's signatures, or the token for Agones; None
-            signs nothing.
-        timeout: Seconds for one try.
-        retries: Further tries after the first.
-        concurrency: Matches for which it is asked at the same time.
-        failed: What becomes of a match after the last try: `requeue`, it is void and its tickets
-            wait again, or `keep`, it waits for an operator.
+        secret_file: File with the key of a webhook's signatures, or the token for Agones; without
+            it nothing is signed.
+        timeout: Seconds for one attempt.
+        retries: Further attempts after the first.
+        concurrency: Matches for which requests may be under way at the same time.
+        failed: What happens to a match after the last attempt: `requeue`, it is void and its
+            tickets wait again, or `keep`, it waits for an operator.
         namespace: Agones' namespace of the fleet.
-        selectors: Labels of the game servers that will do, in order of preference; `{queue}` and
-            `{region}` stand for those of the match.
+        selectors: Labels of suitable game servers, in order of preference; `{queue}` and `{region}`
+            stand for those of the match.
     """
 
     name: str
@@ -295,14 +297,14 @@ class ServerSettings(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         origins: Web origins that may call the server from a browser (CORS); `*` means any.
         drain_max: Seconds that a draining server lets tickets wait before it stops.
         log_tickets: Whether each event of a ticket's life is a line of the log.
-        log_lines_max: Such lines a second; those beyond are counted and left out.
-        log_secret_file: File with the secret under which these lines hash the ids of players; None
-            writes the ids as they are.
+        log_lines_max: Most such lines per second; the server counts and leaves out the rest.
+        log_secret_file: File with the secret under which these lines hash the ids of players;
+            without it the log shows the ids as they are.
         traces: Address of an OpenTelemetry collector (OTLP over HTTP); None sends no traces unless
             the environment names one.
         keys_file: The file of service keys; None means `keys.json` in the data directory.
-        guests: Whether `POST /v1/guests` gives anybody a player's token.
-        trusted_proxies: Networks of our own proxies, whose `X-Forwarded-For` counts.
+        guests: Whether `POST /v1/guests` gives a player token to any caller.
+        trusted_proxies: Networks of your own proxies, whose `X-Forwarded-For` counts.
         player_attributes: Attributes that a player's own client may set.
         tokens: What the tokens of players must be like; None takes none.
         allocation: The hooks that find servers for matches.

@@ -13,7 +13,7 @@ class Switchback(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         block: Length of a block, seconds.
         seed: Root of the order.
         trim: Share of each block, at its start, whose tickets are left out of the comparison: they
-            meet a pool that the policy before has left.
+            meet a pool that the previous policy has left.
     """
 
     policies: tuple[str, ...]

@@ -38,10 +38,11 @@ class Skill(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How good players are: a lognormal crowd, beginners below it, and friends alike.
 
     Args:
-        median: Points that half of the players who are no beginners stay below.
+        median: Points that half of the players who are not beginners stay below.
         spread: Standard deviation of the logarithm of their points, alone or in parties. With the
             default .3 % of all players are above 18,000, as in the Galactron blog.
-        beginners: Share of parties that begin; their points are uniform below `beginner_max`.
+        beginners: Share of parties that are beginners; their points are uniform below
+            `beginner_max`.
         beginner_max: Most points of a beginner.
         friends: Standard deviation of the logarithm of a party's members around their party.
         max: Most points of anybody.
@@ -96,8 +97,8 @@ class World(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         home_share: Share of a party's members who are of its home region for sure; the others
             are of any region, in proportion to its share.
         connect: Which players can reach each other.
-        last_mile: What their homes add to a round trip.
-        skill: How good they are, unless the attribute `rating` is drawn otherwise.
+        last_mile: What the players' homes add to a round trip.
+        skill: How good the players are, unless the attribute `rating` is drawn otherwise.
         roles: Which roles they list; None means none.
         latencies: How many regions each player has measured, the nearest ones; None means all.
         hours_file: Measured matches by region and UTC hour, in place of the fitted shares.

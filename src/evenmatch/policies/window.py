@@ -47,7 +47,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         steps: Pairs (wait in seconds, limit from then on).
         limit_max: The limit never exceeds it; None means no cap.
         unit: `difference` (points), `relative` (a fraction of one's own value) or `percentile` (a
-            fraction of all players: 0.05 is five of a hundred).
+            fraction of all players: 0.05 is five in a hundred).
         last: With `unit=percentile`: the number of last accepted tickets among whose values
             percentiles are taken, 1,000 unless given. A table from a file stands in a rule.
         accept: Whether `both` sides must accept a gap, or `either` may for both, as in the

@@ -95,7 +95,7 @@ class Metrics:
         )
         self._unexpected = Counter(
             "evenmatch_unexpected_errors",
-            "Errors that nobody foresaw; each is a bug",
+            "Unexpected errors; each is a bug",
             ["route"],
             registry=self.registry,
         )

@@ -261,7 +261,7 @@ def _queue_paths() -> Json:
     )
     wait = in_query("wait", _SECONDS, "Wait this long for a match if there is none.")
     lines = {"type": "integer", "minimum": 1, "maximum": 1_000}
-    most = in_query("most", lines, "Tickets at the most; 20 if it is left out.")
+    most = in_query("most", lines, "At most this many tickets; 20 if it is left out.")
     page = {"content": {**body(ref(wire_matches.FeedPage))["content"], **_STREAM["content"]}}
     return {
         "/v1/queues": {"get": operation("getQueues", "All queues", {"200": queues})},

@@ -67,7 +67,7 @@ GET    /readyz
 
 TEXTS = {
     "400": "The request says something that it may not; `where` points to it",
-    "404": "There is no such thing, or it is somebody else's",
+    "404": "It does not exist, or it belongs to somebody else",
     "409": "It does not fit what has happened already; `error` says what",
     "410": "There was such a thing, and it is over or kept no longer",
     "413": "The body is too large",

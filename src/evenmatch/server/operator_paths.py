@@ -52,7 +52,7 @@ def _drain() -> Json:
         "get": operation("getDrain", "Is the server about to stop?", state),
         "post": operation(
             "beginDrain",
-            "Take no new tickets, and stop when nobody waits any more",
+            "Take no new tickets, and stop when nobody is waiting any more",
             state,
             parameters=[limit],
         ),

@@ -131,7 +131,7 @@ def warn_of_clear_keys(place: Place) -> None:
         log.warning(
             "keys_in_the_clear",
             host=place.host,
-            consequence="without TLS whoever sees the traffic has the keys and tokens in it",
+            consequence="without TLS, anybody who sees the traffic can read its keys and tokens",
             remedy="give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with TLS",
         )
 

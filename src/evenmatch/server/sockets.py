@@ -169,7 +169,7 @@ class _Desk:
                 self._forget_ended()
             if len(new) + len(self._followed) > FOLLOWED_MAX:
                 raise InvalidRequest(
-                    f"a connection follows {FOLLOWED_MAX} tickets at the most; unfollow some, or "
+                    f"a connection follows {FOLLOWED_MAX} tickets at most; unfollow some, or "
                     f"open another connection",
                     where="/follow",
                 )

@@ -62,7 +62,7 @@ def test_the_answer_comes_first_and_names_the_worst_pool(
         "You need about 3,893 players online for half of the players of each of the 9 pools to be "
         "matched within 60 s."
     )
-    assert "With 885 it is half of all players together" in second
+    assert "885 are enough for half of all players together" in second
     assert "in asia / mode 1 wait longer than 4.6 min" in second
     assert "dropping mode 3 saves 1,298: 2,595 would do" in lines
     assert "a player of asia who takes any region plays after 6.8 s on average, not 67 s" in lines
@@ -95,7 +95,7 @@ def test_an_unstable_game_is_answered_with_exit_code_0(
 ) -> None:
     tokens = ["--match", "1v1", "--sides", "A:0.6,B:0.3,any:0.1", "--players-online", "192"]
     lines = text(capsys, *tokens)
-    assert lines.startswith("No number of players is enough: the queue grows for ever")
+    assert lines.startswith("No number of players is enough: the queue grows without limit")
     assert "players who insist on A must be more than 20 per 100 players fewer" in lines
     found = figures(capsys, *tokens)
     assert found["stable"] is False

@@ -243,7 +243,7 @@ def test_export_overwrites_nothing(
     (tmp_path / "t.matches.jsonl").write_text("mine")
 
     assert main(["export", str(data), "--out", str(tmp_path / "t.csv")]) == 2
-    assert "t.matches.jsonl is there already: name another file" in capsys.readouterr().err
+    assert "t.matches.jsonl already exists: name another file" in capsys.readouterr().err
     assert (tmp_path / "t.matches.jsonl").read_text() == "mine"
 
 

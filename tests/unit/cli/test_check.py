@@ -36,7 +36,7 @@ def test_queue_is_told_in_sentences(capsys: pytest.CaptureFixture[str], tmp_path
     assert "The policy window decides." in told
     assert "At first the largest difference in rating between its players may be 150" in told
     assert "widens by 2 for each second of waiting, up to 200" in told
-    assert "A ticket waits 60 s at the most, then expires without a match." in told
+    assert "A ticket waits at most 60 s, then expires without a match." in told
     assert "No criterion is set" in told
     assert "warning" not in told
 
@@ -48,7 +48,7 @@ def test_target_of_waits_is_told_and_a_policy_that_ignores_it_is_named(
     near = '[[queue.criteria]]\nkind = "spread"\nattribute = "rating"\n'
     scale = 'scale = {kind = "linear", min = 0.0, max = 3000.0}\n'
     told = check(capsys, tmp_path, teams + near + scale)
-    assert "Players wait 90 s on average where enough of them play" in told
+    assert "Players wait 90 s on average if enough of them play" in told
     assert "warning: queue duel: target_wait" not in told
     told = check(capsys, tmp_path, teams + 'policy = "greedy"\n' + near + scale)
     assert "target_wait: the policy greedy does not keep it; rolling does" in told
@@ -570,7 +570,7 @@ def test_players_who_are_too_many_for_their_roles_are_warned_of(
         "warning: queue hero: 70 of 100 players take only tank or damage, 3 of 5 seats of a team: "
         "at most about 75 of 100 players can play; change arrivals.world.roles" in shown
     )
-    assert "A ticket waits 240 s at the most" in shown
+    assert "A ticket waits at most 240 s" in shown
 
 
 def test_roles_that_everybody_can_play_surprise_nobody(

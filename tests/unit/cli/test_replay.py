@@ -132,7 +132,7 @@ def test_a_difference_is_told_in_words_with_exit_code_1(
     lines = told(capsys, data, code=1).splitlines()
     assert lines[0].startswith("6 records of shard s0 (3 enqueue")
     assert lines[1] == (
-        "record 7 is decided in another way now: accept at 7.500 s, 2001-09-09 01:46:40 UTC"
+        "record 7 is decided differently now: accept at 7.500 s, 2001-09-09 01:46:40 UTC"
     )
     assert lines[2].startswith("  recorded: match s0-m1 in duel: ada against eve; quality 0.250")
     assert lines[3].startswith("  now: match s0-m1 in duel: ada against eve; quality 0.997")

@@ -321,7 +321,7 @@ def test_output_never_overwrites_an_input_or_another_output(
         (["serve", "x.toml", "--data", ""], "--data must name a directory, got an empty name"),
         (["serve"], "name a configuration: evenmatch serve CONFIG.toml (see --help)"),
         (["check"], "name a configuration: evenmatch check CONFIG.toml (see --help)"),
-        (["check", "a", "b"], "cannot make anything of 'b'; leave it out (see --help)"),
+        (["check", "a", "b"], "unexpected 'b'; leave it out (see --help)"),
     ],
 )
 def test_wrong_option_is_told_in_our_words(

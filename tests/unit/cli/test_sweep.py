@@ -162,7 +162,7 @@ def test_a_small_run_says_what_longer_waits_would_buy_and_a_large_one_how_to_ask
     code, out, _ = call(capsys, "simulate", teams)
     assert code == 0
     assert LONGER not in out
-    assert "--sweep target_wait plays half, once and twice the mean wait wanted (10 s)" in out
+    assert "plays half the target, the target and twice the target (10 s)." in out
 
 
 def test_check_plays_the_first_arrivals_or_says_how_to_ask(
@@ -190,7 +190,7 @@ def test_both_warn_of_a_mean_wait_that_is_not_kept(
     Path(teams).write_text(hasty)
     code, out, _ = call(capsys, command, teams)
     assert code == 0
-    assert "warning: a mean wait of 1 s is not kept: these players wait 1." in out
+    assert "warning: a mean wait of 1 s is not met: these players wait 1." in out
 
 
 def test_nothing_is_said_of_waits_where_no_policy_keeps_one(

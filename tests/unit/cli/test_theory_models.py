@@ -54,7 +54,7 @@ def test_graph_that_cannot_be_used_names_what_is_wrong(tmp_path) -> None:
         ('{"rates": {"x": 1}, "edges": [], "loops": []}', "key loops is unknown"),
         ('{"rates": {"x": 1}}', "edges must be given"),
         ('{"rates": {"x": 1, "x": 2}, "edges": []}', "key 'x' is given twice"),
-        ('{"rates": {"x": NaN}, "edges": []}', "NaN is no number of JSON"),
+        ('{"rates": {"x": NaN}, "edges": []}', "NaN is not a JSON number"),
         ('{"rates": [1], "edges": []}', "rates must give the rates of 1 to 60 classes by name"),
     ]:
         path.write_text(text)

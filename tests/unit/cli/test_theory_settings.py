@@ -75,7 +75,7 @@ def test_parameters_that_no_text_can_give_come_from_a_file(tmp_path: Path) -> No
         (None, "cannot be read: No such file or directory"),
         ("{", "must be JSON: "),
         ("[" * 100_000, "must be JSON: "),
-        ('{"rates": NaN}', "must be JSON: NaN is no number of JSON"),
+        ('{"rates": NaN}', "must be JSON: NaN is not a JSON number"),
         ('{"rates": {"a": 1, "a": 2}}', "must be JSON: key 'a' is given twice"),
         ("[1, 2]", "must hold one JSON object"),
         ('{"rates": "' + "x" * BYTES_MAX + '"}', "must have at most 1,000,000 bytes"),

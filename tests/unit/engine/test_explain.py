@@ -314,7 +314,7 @@ def test_ended_tickets_are_told_how_they_ended() -> None:
     hand_in(engine, Advance(30.0))
     ended = explain(engine, two, 31.0)
     assert ended.summary == (
-        "This ticket expired after 30 s: its longest wait was over and nobody was found."
+        "This ticket expired after 30 s: its longest wait was over and no match was found."
     )
     assert (ended.state, ended.wait, ended.players) == ("expired", 30.0, None)
     with pytest.raises(UnknownTicket):

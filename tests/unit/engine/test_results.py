@@ -67,7 +67,7 @@ def test_quitters_are_a_set() -> None:
         ({"ranks": (1, 2), "quitters": ("z",)}, "/quitters", "quitter 'z' is not in match m"),
         ({"ranks": (1, 2), "teams": (("a",), ("z",))}, "/teams", "teams must hold the players"),
         ({"ranks": (1, 2), "teams": (("a", "b"), ())}, "/teams", "teams must hold the players"),
-        ({"ranks": (1, 2), "teams": (("a", "a"), ("b",))}, "/teams", "each in his own team"),
+        ({"ranks": (1, 2), "teams": (("a", "a"), ("b",))}, "/teams", "each in their own team"),
     ],
 )
 def test_what_does_not_fit_the_match_is_refused(

@@ -8,12 +8,12 @@ from evenmatch.engine.tables import Tables
 from evenmatch.model.explanation import Check
 
 REASONS = {
-    "deadline": "its longest wait was over and nobody was found",
+    "deadline": "its longest wait was over and no match was found",
     "queue_changed": "the queue was changed so that it could not stay",
-    "silent": "its client was not heard of any more",
+    "silent": "its client gave no sign of life",
     "declined": "it declined a ready-check",
-    "player": "its player took it back",
-    "operator": "an operator took it back",
+    "player": "its player cancelled it",
+    "operator": "an operator cancelled it",
     "waits_elsewhere": "its player waits in a newer ticket, or plays elsewhere",
 }
 SILENT_IN_CHECK = "it did not answer a ready-check in time"

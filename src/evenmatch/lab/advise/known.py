@@ -124,13 +124,13 @@ def pool_as_if(base: PlayerBase) -> Pool:
 def _plain(base: PlayerBase) -> Known:
     if base.patience is not None:
         text = (
-            "any players who wait can play, and each gives up after an exponential time: a chain "
-            f"of {base.seats} states"
+            "any waiting players can play together, and each gives up after an "
+            f"exponential time: a chain of {base.seats} states"
         )
     else:
         text = (
-            f"any players who wait can play, so that a pool holds 0 to {base.seats - 1} of them, "
-            "each number as often"
+            f"any waiting players can play together, so a pool holds 0 to {base.seats - 1} of "
+            "them, each number equally often"
         )
     statements = (Statement("waits", "exact", text), _closed_loop())
     return Known(_any_of(base, base.seats), True, statements=statements)
@@ -141,7 +141,7 @@ def _closed_loop() -> Statement:
         "players online",
         "estimate",
         "players online = searches per second x (match + idle + time in queue), by Little's law, "
-        "with searches taken as independent; good where few of those online wait",
+        "assuming independent searches; good if few of those online are waiting",
     )
 
 

@@ -146,7 +146,7 @@ class Hook:
             else:
                 server = msgspec.json.decode(reply.body, type=_Server)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            raise NoServer("the answer is no allocation of a game server") from None
+            raise NoServer("the answer is not an allocation of a game server") from None
         if server.state != "Allocated":
             raise NoServer(f"the fleet answered {server.state[:40]}")
         if not server.address or not server.ports:

@@ -112,7 +112,8 @@ def _own(
     vouched, free = principal.vouched, accounts.free_attributes
     if all(player.id != principal.name for player in created.players):
         raise Forbidden(
-            "a player's ticket names himself, by the id that his token has", where="/players"
+            "a player's ticket must name that player, by the id in their token",
+            where="/players",
         )
     if created.attributes:
         _check_attributes(created.attributes, free, "/attributes")

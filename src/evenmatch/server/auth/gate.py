@@ -280,8 +280,8 @@ def check_apart(accounts: Sequence[Accounts]) -> None:
     for each in accounts:
         if not each.is_keyed:
             raise ConfigError(
-                f"tenant {each.tenant} has no keys, and without them nobody can say which game he "
-                f"means; make one: evenmatch keys add NAME --data DATA/{each.tenant}"
+                f"tenant {each.tenant} has no keys, and without them no caller can say which game "
+                f"they mean; make one: evenmatch keys add NAME --data DATA/{each.tenant}"
             )
         for audience in each.verifiers:
             if audience in seen:

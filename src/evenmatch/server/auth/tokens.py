@@ -168,7 +168,7 @@ class Verifier:
 
 def foreign_audience() -> Unauthenticated:
     """Return the refusal of a token that is not for this server."""
-    return bad_claim("aud", "is missing or names somebody else than is here", "foreign_audience")
+    return bad_claim("aud", "is missing or does not name this server", "foreign_audience")
 
 
 def audiences_of(token: bytes) -> tuple[str, ...]:
@@ -206,7 +206,9 @@ def _read(path: Path, algorithm: str) -> bytes:
     if algorithm.startswith("HS"):
         data = read_secret(path)
         if b"-----BEGIN" in data:
-            raise ConfigError(f"{path} is no secret for {algorithm}, but a key pair's part in PEM")
+            raise ConfigError(
+                f"{path} is not a secret for {algorithm} but part of a key pair in PEM"
+            )
         if len(data) < SECRET_BYTES_MIN:
             raise ConfigError(f"{path} must hold at least {SECRET_BYTES_MIN} bytes of secret")
         return data
@@ -243,7 +245,9 @@ def _is_canonical(token: bytes) -> bool:
 def _members(party: tuple[str | Member, ...]) -> tuple[Member, ...]:
     members = tuple(Member(each) if isinstance(each, str) else each for each in party)
     if len(members) > PARTY_MAX or not all(_is_id(member.id) for member in members):
-        raise bad_claim("party", "names too many, or somebody who is no player's id", "bad_party")
+        raise bad_claim(
+            "party", "names too many, or something that is not a player's id", "bad_party"
+        )
     return members
 
 

@@ -23,7 +23,7 @@ def waiting(site: Site, ticket: str) -> Any:
 @pytest.mark.parametrize(
     ("body", "where", "words"),
     [
-        (duel("bob"), "/players", "names himself"),
+        (duel("bob"), "/players", "must name that player"),
         (duel("ann", "bob"), "/players/1/id", "not in the party that the token names"),
         (ranked({"id": "ann", "rating": {"mean": 3000}}), "/players/0/rating",
          "may not send ratings"),

@@ -114,9 +114,9 @@ def test_cancel_by_an_operator_is_not_told_as_the_players(tmp_path: Path) -> Non
     operator = add_key(tmp_path, "night shift", "operate")
     backend = add_key(tmp_path, "backend")
     cases = (
-        (operator, "operator", "an operator took it back"),
-        (backend, "player", "its player took it back"),
-        (ANN, "player", "its player took it back"),
+        (operator, "operator", "an operator cancelled it"),
+        (backend, "player", "its player cancelled it"),
+        (ANN, "player", "its player cancelled it"),
     )
 
     async def scene(site: Site) -> None:

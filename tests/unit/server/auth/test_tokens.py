@@ -91,7 +91,7 @@ def test_old_and_new_secret_count_while_they_are_rotated(tmp_path: Path) -> None
     ("algorithm", "content", "words"),
     [
         ("HS256", b"short", "at least 32 bytes of secret"),
-        ("HS256", public_pem(PAIRS["RS256"]), "is no secret for HS256"),
+        ("HS256", public_pem(PAIRS["RS256"]), "is not a secret for HS256"),
         ("RS256", private_pem(PAIRS["RS256"]), "is a private key"),
         ("RS256", public_pem(PAIRS["ES256"]), "is no public key for RS256"),
         ("RS256", public_pem(SHORT), "too short a key for RS256"),
