@@ -8,7 +8,7 @@ MatchmakingError
 |   |-- UnknownQueue    (LookupError)  no such queue
 |   |-- UnknownTicket   (LookupError)  no such ticket was ever accepted
 |   |-- UnknownMatch    (LookupError)  no such match was ever made
-|   |-- UnknownPlayer   (LookupError)  nothing is known of this player
+|   |-- UnknownPlayer   (LookupError)  nothing is known about this player
 |   |-- Forgotten       (LookupError)  it existed, ended long ago, and is no longer kept
 |   |-- AlreadyWaiting                 a player of the ticket is in another live ticket or match
 |   |-- KeyReused                      an idempotency key came back with another body
@@ -19,9 +19,9 @@ MatchmakingError
 |   |-- InvalidOpening                 free seats, or a lease, that the match cannot have
 |   |-- NoBackfill                     the match is not one that can be filled
 |   |-- StaleRoster                    the match was filled since; `roster_version` says how often
-|   |-- InvalidOutcome                 what is said of a match does not fit it
-|   |-- NotHost                        a player assigns a match that he is not the first host of
-|   |-- OutcomeDiffers                 another outcome of the match was said before, and stays
+|   |-- InvalidOutcome                 the outcome does not fit the match
+|   |-- NotHost                        a player who is not the first host assigns the match
+|   |-- OutcomeDiffers                 another outcome was reported before, and stays
 |   |-- OutcomeDisputed                the players could not agree in time
 |   |-- Cooldown                       the player failed ready-checks; `seconds` is what is left
 |   |-- StaleVersion                   the configuration was changed since; `version` is in force
@@ -111,7 +111,7 @@ class UnknownMatch(Refusal, LookupError):
 
 
 class UnknownPlayer(Refusal, LookupError):
-    """Nothing is known of this player."""
+    """Nothing is known about this player."""
 
     code = "unknown_player"
 
@@ -191,25 +191,25 @@ class Cooldown(Refusal):
 
 
 class InvalidOutcome(Refusal):
-    """What is said of a match does not fit it: its players, a number for each team."""
+    """The outcome does not fit the match: its players, or a number for each team."""
 
     code = "invalid_outcome"
 
 
 class NotHost(Refusal):
-    """A player may assign a match only if he is the first of its hosts."""
+    """A player may assign a match only if they are the first of its hosts."""
 
     code = "not_host"
 
 
 class OutcomeDiffers(Refusal):
-    """Another outcome of the match was said before, and stays."""
+    """A different outcome of the match was reported before, and stays."""
 
     code = "outcome_differs"
 
 
 class OutcomeDisputed(Refusal):
-    """The players could not agree in time; only the game's own service may decide now."""
+    """The players could not agree in time; only the game's backend may decide now."""
 
     code = "outcome_disputed"
 
@@ -233,7 +233,7 @@ class Overloaded(Refusal):
 
 
 class Paused(Overloaded):
-    """A queue takes no tickets for a while, because an operator said so."""
+    """A queue takes no tickets for a while, because an operator paused it."""
 
     code = "paused"
 

@@ -27,7 +27,7 @@ _NAMES = {"CreateTicket": "the ticket"}
 
 
 class InvalidRequest(Refusal):
-    """The request is wrong beside its tickets: a parameter, a header, a body of another kind."""
+    """The request is wrong apart from its tickets: parameters, headers, or the kind of body."""
 
     code = "invalid_request"
 

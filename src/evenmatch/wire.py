@@ -220,7 +220,7 @@ class QueueState(msgspec.Struct, frozen=True, gc=False):
         policy: The SPEC of the policy that decides.
         waiting: Tickets that wait in it now.
         fault: Why the queue makes no matches any more; null while all is well.
-        paused: Whether it takes no tickets and makes no matches, because an operator said so.
+        paused: Whether it takes no tickets and makes no matches, because an operator paused it.
     """
 
     name: str

@@ -78,7 +78,7 @@ class Engine:
         shard: Prefix of the ids that the engine gives.
         limits: How much it takes.
         rate: Computes ratings; needed where queues have a rating system.
-        watch: Put around each matcher by whoever drives the engine and has a clock.
+        watch: The program that drives the engine and has a clock wraps each matcher in it.
     """
 
     def __init__(

@@ -65,7 +65,7 @@ class Solution:
         plan: The matches, in [0, 1].
         factors: What they are judged by.
         elapsed: Seconds of the search, pair data included; without the proof.
-        proof: How good matches can be at the most.
+        proof: An upper bound on how good the matches can be.
         reason: Why there are no matches, or fewer than players could fill; "" otherwise.
         explanation: What each factor does; empty unless it was asked for.
     """

@@ -56,7 +56,7 @@ def solve(
         seed: Of all chance.
         objective: `mean`, `sqrt`, `power:P`, `rms`, or `median` or `p10`, which choose among
             restarts.
-        bound: Whether to prove how good matches can be at the most.
+        bound: Whether to prove an upper bound on how good the matches can be.
         bound_seconds: Seconds that the proof may take.
         explain: Whether to tell what each factor does, and what the others gain without it.
 

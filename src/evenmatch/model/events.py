@@ -128,7 +128,7 @@ class Dissolved(_Event, frozen=True):
 
 
 class Penalised(_Event, frozen=True):
-    """A player failed a ready-check for the `count`-th time; he may queue again from `until` on."""
+    """A player failed a ready-check, the `count`-th time, and may queue again from `until` on."""
 
     player: str
     group: str
@@ -218,7 +218,7 @@ class JobSettled(_Event, frozen=True):
 
 
 class Reported(_Event, frozen=True):
-    """A player said how his match ended; the reports are judged at `until`."""
+    """A player reported how the match ended; the reports are judged at `until`."""
 
     match: str
     player: str

@@ -275,8 +275,8 @@ class Queue(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             means that they change no rating.
         rating_period: Seconds whose outcomes are rated together; without it each is rated at once.
         ladder: Queues of one ladder share their ratings; empty means the queue's group.
-        commit_jitter: Seconds for which a new ticket is held back at the most, each for a time of
-            its own, so that two who press at once are not put together for that.
+        commit_jitter: Longest time in seconds for which a new ticket is held back, each for a time
+            of its own, so that two players who queue at once do not meet because of it.
     """
 
     name: str = "main"

@@ -59,7 +59,7 @@ class OutcomeRoutes:
         name = request.query_params.get("queue")
         own = player_of(request.scope)
         if own is not None and own != player:
-            raise UnknownPlayer(f"nothing is known of player {player[:64]!r}")
+            raise UnknownPlayer(f"nothing is known about player {player[:64]!r}")
 
         def query(engine: Engine) -> PlayerRating:
             queues = engine.tables.queues
@@ -71,7 +71,7 @@ class OutcomeRoutes:
             rating = engine.ladders.rating_of(ladder, player, now)
             if rating is None:
                 raise UnknownPlayer(
-                    f"nothing is known of player {player[:64]!r} in ladder {ladder}: ratings come "
+                    f"nothing is known about player {player[:64]!r} in ladder {ladder}: ratings come "
                     f"of matches in queues with a rating system"
                 )
             return PlayerRating(player, ladder, rating.mean, rating.deviation, rating.volatility)

@@ -73,7 +73,7 @@ class Presence:
 
     def __init__(self, tickets: TicketFeed) -> None:
         self._tickets = tickets
-        # Whoever closes his stream has the whole time from then on.
+        # Players who close their stream have the whole time from then on.
         tickets.left = self.seen
         self._runtime: Runtime | None = None
         self._engine: Engine | None = None

@@ -93,7 +93,7 @@ class FeedForgotten(Forgotten):
 
 
 class BodyTooLarge(Refusal):
-    """The body has more bytes than the server takes."""
+    """The body has more bytes than the server accepts."""
 
     code = "body_too_large"
 

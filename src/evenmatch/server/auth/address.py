@@ -12,7 +12,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 HOPS_MAX = 16
 """Addresses of a forwarding header that are looked at."""
 V6_PREFIX = 64
-"""An IPv6 subscriber has this many bits of network; what follows is his to choose."""
+"""An IPv6 subscriber has this many bits of network; what follows is theirs to choose."""
 
 
 def networks_of(texts: Sequence[str]) -> tuple[Network, ...]:
@@ -51,7 +51,7 @@ def caller_address(scope: Scope, trusted: Sequence[Network]) -> str:
 
 
 def household_of(address: str) -> str:
-    """Return what one subscriber cannot change of his address.
+    """Return what one subscriber cannot change of their address.
 
     >>> household_of("2001:db8:1:2:3:4:5:6"), household_of("192.0.2.7")
     ('2001:db8:1:2::/64', '192.0.2.7')

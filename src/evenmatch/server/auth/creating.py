@@ -1,7 +1,8 @@
-"""What a caller may create: a key, tickets of its queues; a player, one ticket of his own.
+"""What a caller may create: a key, tickets of its queues; a player, one ticket of their own.
 
-A player's client is not believed about skill or friends. His rating, his party and other facts come
-from the claims of his token; his client adds latencies, wishes, and what `player_attributes` names.
+A player's client is not believed about skill or friends. Their rating, their party and other facts
+come from the claims of their token; their client adds latencies, wishes, and what
+`player_attributes` names.
 """
 
 from __future__ import annotations

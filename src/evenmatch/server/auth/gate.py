@@ -155,7 +155,7 @@ class Gate:
     # Who calls
 
     def _admit(self, scope: Scope) -> Asgi:
-        """Name the caller of a request, and return what answers him."""
+        """Name the caller of a request, and return what answers them."""
         given = None
         for name, value in scope["headers"]:
             if name == b"authorization":

@@ -1,4 +1,4 @@
-"""The guard of a route: may this caller do that, is it his, and is it to be written down?"""
+"""The guard of a route: may this caller do that, is it theirs, and is it to be written down?"""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class Guard:
         Raises:
             Unauthenticated: He must show a key or a token first.
             Forbidden: He may not do this.
-            UnknownTicket: It is not his ticket.
-            UnknownMatch: It is not his match.
+            UnknownTicket: It is not their ticket.
+            UnknownMatch: It is not their match.
             JournalUnavailable: Nobody knows whose it is now.
             TooManyRequests: He has too many streams and long polls open.
         """
@@ -159,7 +159,7 @@ class Guard:
 
 
 def _asked_for(scope: Scope) -> list[str]:
-    """Return the queues that a request names as `?queue=`; whoever names none gets his own."""
+    """Return the queues that a request names as `?queue=`; without one, the caller's own."""
     return _query_of(scope).get("queue", [])
 
 

@@ -75,7 +75,7 @@ class Measured:
         return known.maps if known is not None and known.until > self._clock() else {}
 
     def facts(self, player: str, signed: dict[str, Value]) -> dict[str, Value]:
-        """Return what is better known of a player than his client says: signed or measured."""
+        """Return what is better known of a player than their client says: signed or measured."""
         if player not in self._known:
             return signed
         facts = dict(signed)

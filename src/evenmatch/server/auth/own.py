@@ -1,6 +1,6 @@
 """What belongs to whom: players see their own tickets and matches, keys those of their queues.
 
-What is not his looks to a caller exactly as if there were no such thing.
+What is not theirs looks to a caller exactly as if there were no such thing.
 """
 
 from __future__ import annotations
@@ -88,23 +88,23 @@ def check_answer(principal: Principal, engine: Engine, match_id: str, ticket_id:
 def speaks_for(
     principal: Principal, engine: Engine, ticket_id: str, players: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return for which players of a ticket a caller answers: a player for himself.
+    """Return for which players of a ticket a caller answers: a player for themselves.
 
     Args:
         principal: The caller.
         engine: Knows whose the ticket is.
         ticket_id: The ticket.
-        players: Whom he names; empty means whomever he speaks for.
+        players: Whom they name; empty means everybody they speak for.
 
     Raises:
-        UnknownTicket: It is not his.
-        Forbidden: He names somebody else.
+        UnknownTicket: It is not theirs.
+        Forbidden: They name somebody else.
     """
     check_ticket(principal, engine, ticket_id)
     if not principal.is_player:
         return players
     if any(player != principal.name for player in players):
-        raise Forbidden("a player answers for himself only", where="/players")
+        raise Forbidden("players answer for themselves only", where="/players")
     return (principal.name,)
 
 

@@ -16,7 +16,7 @@ SERVICE_RIGHTS = ("tickets", "matches", "operate", "read")
 """What a key may be given: to handle anybody's tickets, to see and lead matches, to operate the
 server, to read its figures."""
 OWN = "own"
-"""The right of a player: to handle tickets of his own."""
+"""The right of a player: to handle tickets of their own."""
 ANYONE = "anyone"
 """The right that needs no credential."""
 
@@ -30,13 +30,13 @@ class Member(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
 
 class Vouched(msgspec.Struct, frozen=True):
-    """What a player's token says about him, signed by the game.
+    """What a player's token says about them, signed by the game.
 
     Args:
         rating: His rating; None leaves it to the server.
         household: A key that accounts of one household share.
-        party: Whom he may bring along.
-        attributes: Facts that go before what his own client says; a map, such as latencies by
+        party: The players they may bring along.
+        attributes: Facts that go before what their own client says; a map, such as latencies by
             region, adds to it.
         is_guest: This server made the token itself.
     """
@@ -52,14 +52,14 @@ class Principal(msgspec.Struct, frozen=True):
     """Who calls.
 
     Args:
-        kind: What he is.
+        kind: What they are.
         name: The key's name, or the player's id.
-        rights: What he may do.
-        tenant: The game that he belongs to.
-        key: The id of his key; "" without one.
-        queues: The queues that his key is for; empty means all.
-        until: Unix time from which his credential counts no more.
-        vouched: What a player's token says about him.
+        rights: What they may do.
+        tenant: The game that they belong to.
+        key: The id of their key; "" without one.
+        queues: The queues that their key is for; empty means all.
+        until: Unix time from which their credential is no longer valid.
+        vouched: What a player's token says about them.
     """
 
     kind: Kind
@@ -73,12 +73,12 @@ class Principal(msgspec.Struct, frozen=True):
 
     @property
     def is_player(self) -> bool:
-        """Return whether he may handle nothing but his own."""
+        """Return whether they may handle nothing but their own."""
         return self.kind == "player"
 
     @property
     def is_operator(self) -> bool:
-        """Return whether he operates the server, and handles no tickets for players."""
+        """Return whether they operate the server, and handle no tickets for players."""
         return "operate" in self.rights and "tickets" not in self.rights
 
 

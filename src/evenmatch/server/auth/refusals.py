@@ -21,13 +21,13 @@ class Unauthenticated(Refusal):
 
 
 class Forbidden(Refusal):
-    """The caller is known, and may not do this."""
+    """The caller is known, but may not do this."""
 
     code = "forbidden"
 
 
 class TooManyRequests(Refusal):
-    """The caller asks more often than he may; `seconds` later he may again."""
+    """The caller asks more often than allowed; `seconds` says when to ask again."""
 
     code = "too_many_requests"
 

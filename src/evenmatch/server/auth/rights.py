@@ -1,8 +1,8 @@
 """Who may use which route: one line each, and nothing that is not written down.
 
 A line names the method, the pattern of the path, and the rights of which one is enough. `own` means
-a player, who then sees only his ticket (`{ticket}` in the pattern) or a match that he is in
-(`{match}`); everything else looks to him as if it were not there. Other routes for players see to
+a player, who then sees only their ticket (`{ticket}` in the pattern) or a match that they are in
+(`{match}`); everything else looks to them as if it were not there. Other routes for players see to
 that themselves. `anyone` needs no credential. A line that ends in `audited` goes into the audit
 log; where it ends in `queried`, a key for some queues names one of them as `?queue=`, or none: then
 the route shows it one of its own.

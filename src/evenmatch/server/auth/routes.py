@@ -25,7 +25,7 @@ class AccountRoutes:
         self._accounts = accounts
 
     async def make_guest(self, request: Request) -> Response:
-        """Give a device a player's token; a guest who shows his gets a fresh one."""
+        """Give a device a player's token; a guest who shows theirs gets a fresh one."""
         accounts = self._accounts
         if not accounts.settings.guests:
             raise NotSupported("this server takes no guests; [server] guests = true lets them in")

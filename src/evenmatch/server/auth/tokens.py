@@ -48,7 +48,7 @@ class Claims(msgspec.Struct, frozen=True):
         iat: Unix time at which it was made.
         rating: The player's rating.
         household: A key that accounts of one household share.
-        party: Whom he may bring along.
+        party: The players they may bring along.
         attributes: Facts of the player.
     """
 

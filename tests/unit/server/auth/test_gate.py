@@ -165,7 +165,11 @@ def test_token_of_another_time_is_refused_with_the_reason(
 @pytest.mark.parametrize(
     ("credential", "words", "reason"),
     [
-        (token("ann", aud="another-game"), "token's aud is missing or does not", "foreign_audience"),
+        (
+            token("ann", aud="another-game"),
+            "token's aud is missing or does not",
+            "foreign_audience",
+        ),
         (token("ann", aud=None), "token's aud is missing", "foreign_audience"),
         (token("ann", exp=None), "token's exp is missing or of another kind", "bad_exp"),
         (
