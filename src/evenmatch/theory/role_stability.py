@@ -101,7 +101,7 @@ def role_stability(
 
     >>> players = [{"roles": ["dps"], "rate": 0.65}, {"roles": ["dps", "tank"], "rate": 0.35}]
     >>> role_stability(slots={"tank": 2, "dps": 3}, players=players).margins[0].text
-    'players who queue only for dps must be more than 0.125/s fewer, the others unchanged: \
+    'players who queue only for dps must drop by more than 0.125/s, with the others unchanged: \
 0.65/s for 3 of 5 slots, 0.6/s'
     """
     _check_slots(slots)
@@ -146,7 +146,7 @@ def _verdict(roles: frozenset[str], rooms: dict[frozenset[str], Fraction]) -> st
     They count in each larger set as well, which may have less room than their own.
     """
     if rooms[roles] < 0:
-        return f"must be more than {shown(-rooms[roles])}/s fewer, the others unchanged"
+        return f"must drop by more than {shown(-rooms[roles])}/s, with the others unchanged"
     if rooms[roles] == 0:
         return "must be fewer"
     room = min(each for larger, each in rooms.items() if roles <= larger)

@@ -96,7 +96,7 @@ def test_an_unstable_game_is_answered_with_exit_code_0(
     tokens = ["--match", "1v1", "--sides", "A:0.6,B:0.3,any:0.1", "--players-online", "192"]
     lines = text(capsys, *tokens)
     assert lines.startswith("No number of players is enough: the queue grows without limit")
-    assert "players who insist on A must be more than 20 per 100 players fewer" in lines
+    assert "players who insist on A must drop by more than 20 per 100 players" in lines
     found = figures(capsys, *tokens)
     assert found["stable"] is False
     assert found["pooled"]["waits"]["mean"] is None

@@ -54,7 +54,7 @@ def test_the_same_number_is_too_many_and_never_placed() -> None:
     found = advise(PlayerBase(teams=(1, 1), sides=sides), players_online=100.0)
     assert "Of every 100 players who search, 20 can never be placed." in next(answer(found))
     _, line, *_ = margins(found)
-    assert line.startswith("! players who insist on A must be more than 20 per 100 players fewer")
+    assert line.startswith("! players who insist on A must drop by more than 20 per 100 players")
 
 
 def test_close_is_judged_by_players_who_would_have_to_come_otherwise() -> None:

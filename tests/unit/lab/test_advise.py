@@ -232,11 +232,11 @@ def test_sides_of_duels_are_exact_and_say_who_waits() -> None:
     ("base", "text", "growth"),
     [
         (PlayerBase(teams=(1, 1), sides={"A": 0.6, "B": 0.3, "any": 0.1}),
-         "players who insist on A must be more than 20 per 100 players fewer", 0.2),
+         "players who insist on A must drop by more than 20 per 100 players", 0.2),
         (PlayerBase(teams=(3, 3), parties=(0.3, 0.7)),
          "duos exceed solos by 5 per 100 players", 0.1),
         (PlayerBase(roles=ROLES, role_shares={"tank": 0.1, "dps": 0.7, "any": 0.2}),
-         "players who queue only for dps must be more than 25 per 100 players fewer", 0.25),
+         "players who queue only for dps must drop by more than 25 per 100 players", 0.25),
     ],
     ids=["sides", "parties", "roles"],
 )  # fmt: skip

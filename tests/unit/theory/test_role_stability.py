@@ -36,7 +36,7 @@ def test_too_many_of_a_role_are_said_and_grow() -> None:
     found = role_stability(slots=SLOTS, players=players)
     assert (found.stable, found.kind, found.starved) == (False, "transient", ("dps",))
     assert found.margins[0].text == (
-        "players who queue only for dps must be more than 0.125/s fewer, the others unchanged: "
+        "players who queue only for dps must drop by more than 0.125/s, with the others unchanged: "
         "0.65/s for 3 of 5 slots, 0.6/s"
     )
     # The reference counted some 29,000 in the pool after 240,000 arrivals, one per second.
