@@ -71,8 +71,8 @@ class OutcomeRoutes:
             rating = engine.ladders.rating_of(ladder, player, now)
             if rating is None:
                 raise UnknownPlayer(
-                    f"nothing is known about player {player[:64]!r} in ladder {ladder}: ratings come "
-                    f"of matches in queues with a rating system"
+                    f"nothing is known about player {player[:64]!r} in ladder {ladder}: ratings "
+                    f"come from matches in queues with a rating system"
                 )
             return PlayerRating(player, ladder, rating.mean, rating.deviation, rating.volatility)
 
