@@ -46,7 +46,7 @@ def test_too_many_of_a_role_are_said_and_grow() -> None:
 
 def told_room(found, roles):
     (text,) = (each.text for each in found.margins if each.roles == roles)
-    return float(re.search(r"([0-9.]+)/s (more|fewer)", text)[1])
+    return float(re.search(r"([0-9.]+)/s( more|, with)", text)[1])
 
 
 TIGHT = [["tank"], ["healer", "dps"], ["dps"], ["tank", "healer", "dps"]]
