@@ -667,7 +667,7 @@ export class Evenmatch extends Connection {
   putQueueShadow(queue: string, body: SetShadow): Promise<QueueShadow>;
   /** Is the server about to stop. */
   getDrain(): Promise<DrainState>;
-  /** Take no new tickets, and stop when nobody waits any more. */
+  /** Take no new tickets, and stop when nobody is waiting any more. */
   beginDrain(query?: { limit?: number }): Promise<DrainState>;
   /** Take tickets again. */
   endDrain(): Promise<DrainState>;

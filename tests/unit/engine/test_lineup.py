@@ -132,7 +132,7 @@ class TestTeamsAsTheyPlayNow:
         self, teams: tuple[tuple[str, ...], ...]
     ) -> None:
         world = filled()
-        with pytest.raises(InvalidOutcome, match="his own team, but for those who have left"):
+        with pytest.raises(InvalidOutcome, match="in their own team, but for those who have left"):
             world.told(12.0, MATCH, 1, 2, teams=teams)
 
 

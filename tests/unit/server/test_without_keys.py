@@ -15,6 +15,7 @@ from evenmatch.server.games import Games, game
 from evenmatch.server.recovery import Plan
 from evenmatch.server.runtime import Runtime
 from tests.callers import add_key
+from tests.waiting import turns
 
 QUEUE = Queue(name="duel", policy="greedy")
 
@@ -67,11 +68,8 @@ def add_while_running(folder: Path, *, fails: int = 0) -> None:
 
 async def noted(runtime: Runtime) -> None:
     """Wait until the journal knows of keys."""
-    for _ in range(2_000):
-        if (await runtime.journal.segments("s0"))[-1].keyed:
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("the journal does not know of the key")
+    while not (await runtime.journal.segments("s0"))[-1].keyed:
+        await turns(1)
 
 
 def say(what: str, done: int, of: int) -> None:

@@ -301,7 +301,14 @@ class GreedyMatcher(NoJobs):
         if self._players < self._k:
             return None
         effort.total //= 2
-        return (yield from self._soonest.placed(ticket, self._end(ticket), limit, effort))
+        rest, end = effort.total // 2, self._end(ticket)
+        effort.total -= rest
+        found = yield from self._soonest.by(ticket, end, limit, effort)
+        effort.total += rest
+        if found is None and effort.gave_up:
+            # Over all places at once it mixes people who cannot meet.
+            found = yield from self._soonest.placed(ticket, end, limit, effort)
+        return found
 
     def _seek(self) -> bool:
         """Find the timers of those who complete no match now; return whether this turn sufficed."""

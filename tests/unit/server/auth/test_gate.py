@@ -342,7 +342,7 @@ def test_expiry_of_a_key_cuts_its_streams(tmp_path: Path, monkeypatch: pytest.Mo
         follower = site.parts.followers.admit()
         site.gate.look()
         assert not follower.is_cut
-        monkeypatch.setattr(time, "time", lambda: expires + 1.0)
+        monkeypatch.setattr(site.entrance.accounts, "_wall", lambda: expires + 1.0)
         site.gate.look()
         assert follower.is_cut
         entries = (await site.call("GET", "/v1/audit", key=other)).body["entries"]
