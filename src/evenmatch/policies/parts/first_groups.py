@@ -123,7 +123,7 @@ class GreedyMatcher(NoJobs):
 
     def decide(self, now: float, fired: bool = False) -> Decision:
         """Match what falls due, longest waiting first, as far as this turn's evaluations go."""
-        resume_at = self._turns.begin(now, fired)
+        resume_at = self._turns.begin(now, fired, len(self._pool))
         if resume_at is not None:
             return Decision(wake_at=resume_at)
         groups: list[Grouping] = []

@@ -1,8 +1,10 @@
 """Work in turns: a call does so much, and what is left goes on at the next turn.
 
-A search is a generator that yields when this turn's effort is used up. What cannot wait goes on
-`PAUSE` later, so that a server's loop has time for all else between two turns. What can wait is
-done only while all that was done keeps to a number of evaluations a second of engine time.
+A search is a generator that yields when this turn's effort is used up. Where few wait, turns follow
+each other at the next instant of the time grid, since they soon come to an end. Else what cannot
+wait goes on `PAUSE` later, so that a server's loop has time for all else between two turns, and
+what can wait is done only while all that was done keeps to a number of evaluations a second of
+engine time.
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 
-from evenmatch.cost.expansion import round_up
+from evenmatch.cost.expansion import TICKS, round_up
 from evenmatch.policies.parts.group_search import Effort, Group, Search
 
+FEW = 32
+"""Tickets that are few."""
 PAUSE = 2.0**-6
 """Seconds of engine time between two turns, on the time grid: a few times what a turn takes."""
 TURNS_A_SECOND = 20
@@ -40,7 +44,7 @@ class Turns:
         # When there is time again for what can wait, and what was noted before.
         self._free_at = -math.inf
         self._noted = 0
-        self._now = -math.inf
+        self._now, self._fired, self._are_few = -math.inf, False, True
         self.left = 0
         self.evaluations = 0
 
@@ -57,17 +61,26 @@ class Turns:
         """Let an interrupted search begin again, with what it may still spend."""
         self._search = None
 
-    def begin(self, now: float, fired: bool) -> float | None:
-        """Begin a turn; return the instant until which nothing goes on, None if this is one."""
+    def begin(self, now: float, fired: bool, waiting: int) -> float | None:
+        """Begin a turn; return the instant until which nothing goes on, None if this is one.
+
+        Args:
+            now: The present instant.
+            fired: Whether all inputs of this instant have come.
+            waiting: How many tickets wait.
+        """
         resume_at = self._resume_at
         if not self._has_news and (now < resume_at or (now == resume_at and not fired)):
             return resume_at
-        self._has_news, self._now, self.left = False, now, self._most
+        self._has_news, self._now, self._fired = False, now, fired
+        self._are_few, self.left = waiting <= FEW, self._most
         return None
 
     @property
     def may_search(self) -> bool:
         """Return whether there is time in this turn for a whole search that can wait."""
+        if self._are_few:
+            return self.left > 0
         return self._freed_at() <= self._now and self.left >= self._total
 
     def end(self, is_done: bool, can_wait: bool) -> float:
@@ -76,6 +89,11 @@ class Turns:
         self._resume_at = -math.inf
         if is_done:
             return math.inf
+        if self._are_few:
+            self._resume_at = self._now
+            if self._fired:
+                self._resume_at = max(math.nextafter(self._now, math.inf), self._now + 1.0 / TICKS)
+            return self._resume_at
         self._resume_at = self._now + PAUSE
         if can_wait:
             self._resume_at = max(self._resume_at, round_up(self._free_at))
