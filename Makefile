@@ -21,7 +21,7 @@ export PYTHONUNBUFFERED := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint docs site bench client-ts results serve lock load fault attack fuzz bounds mutants test-browser clean
+.PHONY: help setup demo test test-long test-full lint docs site bench client-ts results serve lock load fault attack fuzz bounds mutants test-browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,9 @@ test: $(STAMP_DEV) ## run all tests but the long ones, in a process a processor:
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-long: $(STAMP_DEV) ## run the tests that take minutes: papers, pages, examples, policies at length
+	@$(BIN)/python -m pytest -n auto --dist loadgroup -m long $(ARGS)
+
+test-full: $(STAMP_DEV) ## run what takes long and what tries many cases, with all of them: an hour or more
 	@EVENMATCH_LONG=1 $(BIN)/python -m pytest -n auto --dist loadgroup -m "long or more" $(ARGS)
 
 lint: $(STAMP_DEV) ## check style, formatting and types

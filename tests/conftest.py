@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # What draws its examples, or counts its seeds, tries more of them in the long tier.
+    # What draws its examples, or counts its seeds, tries more of them in make test-full.
     for item in items:
         if is_hypothesis_test(getattr(item, "obj", None)) or "seed" in getattr(
             item, "fixturenames", ()

@@ -1,7 +1,7 @@
-"""How much a test tries: a little in `make test`, all of it in `make test-long`.
+"""How much a test tries: a little in `make test`, all of it in `make test-full`.
 
 Whatever is made smaller keeps its point: the little that stays fails for the fault that the test
-is there for. A module that asks `extent` is marked `more`, so that the long tier runs it again;
+is there for. A module that asks `extent` is marked `more`, so that `make test-full` runs it again;
 cases that `thinned` leaves to the long tier are marked `long`.
 """
 
