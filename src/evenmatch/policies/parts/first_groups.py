@@ -158,13 +158,15 @@ class GreedyMatcher(NoJobs):
         self._lines.clear()
         self._groups.clear()
         self._first.clear()
-        for sequence, ticket in self._pool.items():
-            kind = self._kinds[sequence] = self._seats.kind_of(ticket)
-            if self._has_rules:
-                self._table.set_kind(ticket, kind)
-            else:
-                insort(self._lines.setdefault(kind if self._has_lines else 0, []), ticket.age_key)
-            self._timers.put(sequence, ticket.enqueued_at, (), ticket.enqueued_at)
+        kind_of = self._seats.kind_of
+        self._kinds = {sequence: kind_of(ticket) for sequence, ticket in self._pool.items()}
+        if self._has_rules:
+            self._table.set_kinds(self._kinds)
+        else:
+            for sequence, ticket in self._pool.items():
+                kind = self._kinds[sequence] if self._has_lines else 0
+                insort(self._lines.setdefault(kind, []), ticket.age_key)
+        self._timers.put_all_at_birth(self._pool.values())
         self._turns.spend(len(self._pool))
         self._turns.restart()
 

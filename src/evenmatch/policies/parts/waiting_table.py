@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,9 +84,11 @@ class WaitingTable:
         """Return the kinds of the first places; `NOBODY` for gaps."""
         return self._kinds[:end]
 
-    def set_kind(self, ticket: Ticket, kind: int) -> None:
-        """Give a ticket another kind."""
-        self._kinds[self.place(ticket)] = kind
+    def set_kinds(self, kinds: Mapping[int, int]) -> None:
+        """Give all tickets other kinds, by sequence."""
+        self._kinds[: len(self.tickets)] = [
+            NOBODY if ticket is None else kinds[ticket.sequence] for ticket in self.tickets
+        ]
 
     def rows(self, places: list[int]) -> Row:
         """Return the rows of some places; each block has shape (numbers, places)."""
