@@ -3,7 +3,7 @@
 const PASSING = new Set([429, 503]);
 const OVER = new Set(["cancelled", "expired"]);
 const PAUSED = "paused";
-const PAUSE_MOST = 10_000;
+const PAUSE_MOST = 3_000;
 const NOT_VALID = 1008;
 const INVALID = {
   error: "unauthenticated",

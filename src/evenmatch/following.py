@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 OVER = frozenset({"cancelled", "expired"})
 """States that a ticket never leaves."""
-RESUME_MOST = 30.0
-"""Longest pause between two tries to come back, seconds, unless the server asks for more."""
+RESUME_MOST = 3.0
+"""Longest pause between two tries to come back, seconds, unless the server asks for more.
+
+A ready-check lasts ten seconds in many games: a client that comes back later than that is silent.
+"""
 MESSAGE_BYTES_MAX = 1_000_000
 IDS_AT_ONCE = 500
 """Tickets of one message to the server."""

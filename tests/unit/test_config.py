@@ -364,11 +364,11 @@ BAD_QUEUES = [
     (rule("limit = 1, expand = {steps = [[1, 2, 3]]}"), "steps must be a list of pairs [wait in"),
     (
         rule("limit = 1, expand = {steps = [[60, 5], [60, 9]]}"),
-        "steps[1] has wait 60 s; waits must increase from above 60 s",
+        "steps[1] has wait 60 s; waits must increase, and the one before is 60 s",
     ),
     (
         rule("limit = 1, expand = {steps = [[60, 9], [90, 5]]}"),
-        "steps[1] has limit 5; limits must increase from above 9",
+        "steps[1] has limit 5; limits must increase, and the one before is 9",
     ),
     (rule("limit = 9, expand = {steps = [[60, 5]]}"), "steps[0] has limit 5; limits must increase"),
     (

@@ -91,7 +91,8 @@ def _address(process: subprocess.Popen[str], errors: str) -> str:
     line = process.stdout.readline()
     if not line:
         process.wait(STOP_SECONDS)
-        raise MatchmakingError(f"the server did not start: {Path(errors).read_text()[-500:]}")
+        told = Path(errors).read_text(encoding="utf-8")[-500:].removeprefix("evenmatch: ")
+        raise MatchmakingError(f"the server did not start: {told}")
     return line.split()[-1]
 
 

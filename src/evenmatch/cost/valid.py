@@ -317,11 +317,17 @@ def _check_points(expand: Expansion, limit: float, key: str, at: str) -> None:
         if not bounds.hold(wait):
             refuse(here, f"has wait {show(wait)} s; waits must be {bounds.text}")
         if wait <= last_wait:
-            refuse(here, f"has wait {wait:g} s; waits must increase from above {last_wait:g} s")
+            refuse(
+                here,
+                f"has wait {wait:g} s; waits must increase, and the one before is {last_wait:g} s",
+            )
         if not LIMITS.hold(wider):
             refuse(here, f"has limit {show(wider)}; limits must be {LIMITS.text}")
         if is_steps and wider <= last_limit:
-            refuse(here, f"has limit {wider:g}; limits must increase from above {last_limit:g}")
+            refuse(
+                here,
+                f"has limit {wider:g}; limits must increase, and the one before is {last_limit:g}",
+            )
         if wider < last_limit:
             refuse(here, f"has limit {wider:g}; a limit may not fall, it was {last_limit:g}")
         last_wait, last_limit = wait, wider

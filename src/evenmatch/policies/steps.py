@@ -117,12 +117,12 @@ def _axis(columns: Columns, steps: Steps) -> tuple[float, float]:
 
 
 def check_solo(queue: Queue, policy: str, *, is_duel: bool) -> None:
-    """Raise ConfigError unless a queue is one of single players, each a team of his own."""
+    """Raise ConfigError unless a queue is one of single players, each a team of their own."""
     players = queue.format.players
     if max(players) > 1 or (is_duel and len(players) != 2):
         wanted = "one player against one" if is_duel else "teams of one player"
         shape = " against ".join(map(str, players))
-        better = "greedy" if max(players) > 1 else "group_price"
+        better = "rolling, or greedy" if max(players) > 1 else "group_price"
         raise ConfigError(
             f"policy {policy} is for {wanted}; queue {queue.name} has {shape}: choose {better}"
         )

@@ -219,7 +219,7 @@ def header(scope: Scope, name: bytes) -> bytes | None:
 
 def _too_large(limit: int, advice: str) -> BodyTooLarge:
     more = f"; {advice}" if advice else ""
-    return BodyTooLarge(f"the body of this request may have {limit} bytes{more}")
+    return BodyTooLarge(f"the body of this request may have {limit:,} bytes{more}")
 
 
 def too_many_followers(most: int) -> Overloaded:

@@ -197,14 +197,17 @@ BAD = [
     ),
     (ruled(Expansion(rate=1.0, max=1e308)), "expand.max must be between 0 and 1e15, got 1e+308"),
     (ruled(Expansion(rate=1.0, max=5.0)), "expand.max must be at least the limit 10, got 5.0"),
-    (ruled(FALLING), "expand.steps[1] has limit 20; limits must increase from above 30"),
+    (
+        ruled(FALLING),
+        "expand.steps[1] has limit 20; limits must increase, and the one before is 30",
+    ),
     (ruled(Expansion(curve=((1.0, 9.0),))), "curve[0] has limit 9; a limit may not fall, it was"),
     (ruled(Expansion(curve=((-1.0, 20.0),))), "curve[0] has wait -1.0 s; waits must be between 0"),
     (ruled(Expansion(steps=((1e304, 20.0),))), "steps[0] has wait 1e+304 s; waits must be between"),
     (ruled(Expansion(steps=((1.0, 1e304),))), "steps[0] has limit 1e+304; limits must be between"),
     (
         ruled(Expansion(steps=((2.0, 20.0), (2.0, 30.0)))),
-        "steps[1] has wait 2 s; waits must increase from above 2 s",
+        "steps[1] has wait 2 s; waits must increase, and the one before is 2 s",
     ),
     (
         ruled(Expansion(steps=tuple((n, 10.0 + n) for n in range(1, 102)))),
