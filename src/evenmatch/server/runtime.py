@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from evenmatch.engine.engine import Engine
 from evenmatch.engine.jobs import RunningJob
@@ -166,7 +166,7 @@ class Runtime(Asking):
     async def _configure(self) -> None:
         """Bring the plan's queues into force, if they are not."""
         now = self.clock.now()
-        self.plan = msgspec.structs.replace(self.plan, queues=as_played(self.plan.queues, now))
+        self.plan = replace(self.plan, queues=as_played(self.plan.queues, now))
         configure = configuration(self.engine, self.plan, now)
         if configure is None:
             return
@@ -228,9 +228,22 @@ class Runtime(Asking):
             else:
                 self._execute(effects)
 
+    def in_turn(self, given: Input) -> Input:
+        """Return an input at the instant at which `handle` will hand it in.
+
+        That is the instant of a wake-up that is due, where one is. A policy may ask to go on at
+        once, again and again, and engine time waits for it, up to `LATE_LEAST`: each turn of the
+        loop does one such step, and inputs in between come before the next.
+        """
+        self.note_lag(given.now)
+        if self.failure is not None:
+            return given
+        due = self.shard.next_wakeup
+        return replace(given, now=due) if given.now - LATE_LEAST <= due < given.now else given
+
     def handle(self, given: Input, to: Callable[[Answer], None]) -> None:
         """Hand an input in; `to` is called with the answer when it is durable."""
-        self.note_lag(given.now)
+        given = self.in_turn(given)
         if self.failure is not None:
             to(Answer(to, error=JournalUnavailable(f"the server is not ready: {self.failure}")))
             return

@@ -155,7 +155,7 @@ class CreateTickets:
     ) -> tuple[tuple[Result, ...], float]:
         """Return the results, and the instant that new tickets among them were born at."""
         runtime = self._runtime
-        given = Enqueue(runtime.now(), tickets, key, digest, strict=True)
+        given = runtime.in_turn(Enqueue(runtime.now(), tickets, key, digest, strict=True))
         born = given.now
         if key is not None and (used := runtime.engine.tables.keys.get(key)) is not None:
             born = used.at

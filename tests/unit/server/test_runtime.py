@@ -1,6 +1,7 @@
 """The runtime on a journal in memory: the gate, failure, rebuilding, snapshots."""
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -579,3 +580,60 @@ def test_snapshot_every_comes_from_the_environment_in_tests() -> None:
     assert serving.snapshot_every({"EVENMATCH_SNAPSHOT_EVERY": "7"}) == 7
     with pytest.raises(ConfigError, match="whole number"):
         serving.snapshot_every({"EVENMATCH_SNAPSHOT_EVERY": "0"})
+
+
+class GoesOn:
+    """A matcher that asks to go on at once, again and again, while anybody waits."""
+
+    def __init__(self, log: list[str], steps: int) -> None:
+        self.log, self.left, self.waiting = log, steps, 0
+
+    def enter(self, entry: object, now: float) -> None:
+        del entry, now
+        self.waiting += 1
+
+    def leave(self, entry_id: str, now: float) -> None:
+        del entry_id, now
+
+    def decide(self, now: float, fired: bool = False) -> Decision:
+        if fired and self.waiting and self.left:
+            self.left -= 1
+            self.log.append("step")
+        return Decision(wake_at=now + 2.0**-20 if self.waiting and self.left else math.inf)
+
+    def memory(self) -> dict[str, object]:
+        return {}
+
+
+def test_loop_turns_between_the_steps_of_a_policy_that_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log: list[str] = []
+
+    class Goes:
+        fills, evaluations_max = False, None
+
+        def matcher(self, queue: Queue, *, seed: int, memory: object = None) -> GoesOn:
+            del queue, seed, memory
+            return GoesOn(log, 20)
+
+        def rules(self, queue: Queue) -> tuple[object, ...]:
+            del queue
+            return ()
+
+    monkeypatch.setattr(recovery_module, "resolve", lambda queue: Goes())
+
+    async def scene() -> None:
+        runtime = Runtime(PLAN, MemoryJournal())
+        await runtime.start()
+        await enqueue(runtime, "ada")
+        while log.count("step") < 20:
+            log.append("turn")
+            # Somebody else's input comes in between, and waits for no more than one step.
+            runtime.handle(Cancel(runtime.now(), "s0-7"), lambda answer: None)
+            await asyncio.sleep(0)
+        await runtime.stop()
+
+    play(scene)
+    longest = max(map(len, " ".join(log).replace(" ", "").split("turn")))
+    assert longest <= len("step")
