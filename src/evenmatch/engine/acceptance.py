@@ -97,12 +97,20 @@ class Acceptance:
         self._repairs.configured()
 
     def prolong(self, given: Prolong) -> None:
-        """Give everybody who is asked more time: for some, the server was not there."""
+        """Give those who are asked more time: for some, the server was not there.
+
+        A repair has more time only where everybody has: it need not wait for who may come back.
+        """
         house = self._house
         for match_id, proposal in list(house.tables.proposals.items()):
-            until = {key: round_up(at + given.seconds) for key, at in proposal.until.items()}
+            until = dict(proposal.until)
+            named = set(given.tickets or until) & set(until)
+            if not named:
+                continue
+            for ticket_id in named:
+                until[ticket_id] = round_up(until[ticket_id] + given.seconds)
             ends = None if proposal.open is None else proposal.open.expires_at
-            if ends is not None:
+            if ends is not None and not given.tickets:
                 ends = round_up(ends + given.seconds)
             house.emit(Prolonged(match_id, until, ends))
             house.watch_proposal(house.tables.proposals[match_id])

@@ -100,10 +100,14 @@ class Decline(_Input, frozen=True):
     players: tuple[str, ...] = ()
 
 
-class Prolong(_Input, frozen=True):
-    """Give everybody who is asked for acceptance more seconds: the server was away so long."""
+class Prolong(_Input, frozen=True, omit_defaults=True):
+    """Give those who are asked for acceptance more seconds, because the server was away.
+
+    `tickets` names those whose clients may not be back yet; empty means everybody who is asked.
+    """
 
     seconds: float
+    tickets: tuple[str, ...] = ()
 
 
 class Skip(_Input, frozen=True):

@@ -11,6 +11,9 @@ from evenmatch.cost.expansion import TICKS, round_up
 PAUSE_MAX = 60.0
 """Longest time without a server that counts as waiting, seconds."""
 
+RETURN_SECONDS = 30.0
+"""How long clients may take to come back to a server that was away."""
+
 
 class Clock:
     """Engine time: seconds since the shard's birth; steps of the wall clock do not touch it.

@@ -240,6 +240,11 @@ class TicketFeed:
         """Return whether somebody follows a ticket now."""
         return ticket_id in self._topics
 
+    def count(self, ticket_id: str) -> int:
+        """Return how many follow a ticket now."""
+        topic = self._topics.get(ticket_id)
+        return 0 if topic is None else len(topic.followers)
+
     def part(self, ticket_id: str, follower: Follower) -> None:
         """Let a follower hear no more of a ticket."""
         topic = self._topics.get(ticket_id)

@@ -29,6 +29,7 @@ from evenmatch.server.metrics import Metrics
 from evenmatch.server.on_call import OnCall
 from evenmatch.server.presence import Presence
 from evenmatch.server.recovery import SNAPSHOT_EVERY, Plan
+from evenmatch.server.returning import Returning
 from evenmatch.server.runtime import Runtime
 from evenmatch.server.secret_files import read_secret
 from evenmatch.server.shadows import Shadows
@@ -98,12 +99,12 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     tickets, matches = TicketFeed(followers), MatchFeed()
     statistics = Statistics(metrics.waited)
     shown = Figures(plan.settings.clock_speed)
-    waits, presence = WaitEstimates(), Presence(tickets)
+    waits, presence, returning = WaitEstimates(), Presence(tickets), Returning(tickets)
     shadows, switchbacks = Shadows(), Switchbacks()
     allocations = Allocations([Hook(each) for each in plan.settings.allocation])
     heard: list[Listener] = [tickets, statistics, waits, presence, shown, allocations]
     keys, players = KeyQuota(), PlayerTickets()
-    heard += [shadows, switchbacks, keys, players]
+    heard += [returning, shadows, switchbacks, keys, players]
     watch = _Watch(metrics.watch(followers, statistics))
     runtime = Runtime(
         plan,
@@ -118,6 +119,7 @@ def assemble(plan: Plan, journal: Journal, *, snapshot_every: int = SNAPSHOT_EVE
     standstills = Standstills(runtime, statistics)
     metrics.registry.register(OnCall(runtime, standstills))
     presence.begin(runtime)
+    returning.begin(runtime)
     drain = Drain(runtime)
     metrics.show("evenmatch_draining", "1 while no new tickets are taken", lambda: drain.is_on)
     allocations.begin(runtime)

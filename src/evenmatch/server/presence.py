@@ -3,7 +3,7 @@
 Where a queue sets `silent_after`, a waiting ticket needs a heartbeat, or an open stream or long
 poll that follows it, at least that often. When the last sign of life was is kept in memory only and
 is no input; what is journalled is the cancel that follows from it. So after a restart, and after a
-rebuild, everybody has the whole time once more.
+rebuild, everybody has the whole time once more, and at least `RETURN_SECONDS` to come back.
 
 Instants here are those of `Runtime.attended`: time in which the event loop read no socket is
 nobody's silence, since signs of life that were sent meanwhile are read late.
@@ -35,6 +35,7 @@ from evenmatch.model.events import (
     Voided,
 )
 from evenmatch.model.inputs import Cancel
+from evenmatch.server.clock import RETURN_SECONDS
 from evenmatch.server.followers import TicketFeed
 from evenmatch.server.logs import log
 from evenmatch.server.runtime import Runtime
@@ -105,13 +106,17 @@ class Presence:
     # Records
 
     def reset(self, engine: Engine) -> None:
-        """Begin anew: everybody who waits has the whole time once more."""
+        """Begin anew: everybody who waits has the whole time once more, and time to come back."""
+        speed = 1.0 if self._runtime is None else self._runtime.clock.speed
+        self._begin_anew(engine, RETURN_SECONDS * speed)
+
+    def _begin_anew(self, engine: Engine, at_least: float) -> None:
         self._engine = engine
         self._limits = _limits_of(engine)
         self._watched.clear()
         self._entries.clear()
         for ticket_id in engine.tables.waiting:
-            self._expect(ticket_id)
+            self._expect(ticket_id, at_least)
         self._arm()
 
     def hear(self, record: Record) -> None:
@@ -143,14 +148,16 @@ class Presence:
         """Begin anew where other silences are allowed; a paused queue changes nothing here."""
         assert self._engine is not None
         if self._limits != _limits_of(self._engine):
-            self.reset(self._engine)
+            self._begin_anew(self._engine, 0.0)
 
-    def _expect(self, ticket_id: str) -> None:
-        """Give a ticket the whole time from now on."""
+    def _expect(self, ticket_id: str, at_least: float = 0.0) -> None:
+        """Give a ticket the whole time from now on; `at_least` is for its first sign of life."""
         allowed = self._allowed(ticket_id)
         if allowed is None:
             return
-        watched = self._watched[ticket_id] = _Watched(self._now(), allowed)
+        watched = self._watched[ticket_id] = _Watched(
+            self._now() + max(0.0, at_least - allowed), allowed
+        )
         heapq.heappush(self._entries, (watched.due_at, ticket_id))
         if len(self._entries) > 2 * len(self._watched) + STALE_MOST:
             self._entries = [(each.due_at, key) for key, each in self._watched.items()]

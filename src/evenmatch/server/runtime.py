@@ -35,7 +35,7 @@ from evenmatch.journals.base import Journal
 from evenmatch.model.inputs import Advance, Enqueue, Input, Prolong
 from evenmatch.policies.base import JobResult
 from evenmatch.server.answers import Asking, ignore, is_repeat
-from evenmatch.server.clock import Clock
+from evenmatch.server.clock import RETURN_SECONDS, Clock
 from evenmatch.server.faults import FaultLog
 from evenmatch.server.lag import Lag
 from evenmatch.server.listener import Listener
@@ -379,10 +379,16 @@ class Runtime(Asking):
             listener.reset(found.engine)
         self.failure = self._crashed = None
         self._idle.set()
-        # Nobody who was asked for acceptance pays for the time that the server was away.
-        if found.engine.tables.proposals:
+        # Nobody who was asked for acceptance pays for the time that the server was away, nor for
+        # that which their clients take to come back.
+        if asked := found.engine.tables.proposals:
             left_at = found.engine.tables.now
+            everybody = tuple([key for each in asked.values() for key in each.tickets])
+            more = RETURN_SECONDS * self.clock.speed
             self.shard.handle(Prolong(left_at, self.clock.now() - left_at), ignore)
+            # Named, so that a repair under way waits no longer than the server was away.
+            if everybody:
+                self.shard.handle(Prolong(left_at, more, everybody), ignore)
         self._see_to_records()
 
     async def _fall_back(self, error: JournalError) -> None:

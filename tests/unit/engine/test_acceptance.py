@@ -726,6 +726,20 @@ def test_time_that_the_server_was_away_is_given_back() -> None:
     assert state_hash(again) == state_hash(house.engine)
 
 
+def test_time_that_clients_take_to_come_back_is_given_to_those_who_are_named() -> None:
+    house = House()
+    house.enter(1.0, "a", "b", "c", "d")
+    for number, match in ((1, 1), (4, 2)):
+        house.hand(Accept(2.0, f"s0-m{match}", f"s0-{number}"))
+    house.hand(Prolong(5.0, 20.0, ("s0-3", "s0-99")))
+
+    first = only(house.pass_to(35.9), Cancelled)
+    then = only(house.pass_to(36.0), Cancelled)
+
+    assert {e.ticket for e in first} == {"s0-2"}  # type: ignore[attr-defined]
+    assert {e.ticket for e in then} == {"s0-3"}  # type: ignore[attr-defined]
+
+
 class TestChangesInFlight:
     def test_innocents_whom_the_queue_no_longer_takes_expire(self) -> None:
         house = House()

@@ -1,0 +1,181 @@
+"""After a restart whoever waited has time to come back before they must answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import pytest
+
+from evenmatch.journals.memory import MemoryJournal
+from evenmatch.model.accept import Accept as Check
+from evenmatch.model.inputs import Accept, Configure, Enqueue
+from evenmatch.model.queue import Format, Queue
+from evenmatch.model.scenario import ServerSettings
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.server.clock import RETURN_SECONDS, Clock
+from evenmatch.server.followers import Follower
+from evenmatch.server.parts import Parts, assemble
+from evenmatch.server.recovery import Plan
+from evenmatch.server.routes import join_ticket
+from tests.waiting import turns
+
+CHECK = Check(seconds=10.0, repair=0.0, cooldowns=())
+DUEL = Queue(name="duel", policy="greedy", accept=CHECK)
+TWOS = msgspec.structs.replace(DUEL, name="twos", format=Format((2, 2)))
+
+
+class House:
+    """A server whose time passes when it is told to, and that can be killed and started again."""
+
+    def __init__(self, *, speed: float = 1.0) -> None:
+        self._journal = MemoryJournal()
+        self._now = 0.0
+        self._settings = msgspec.structs.replace(ServerSettings(), clock_speed=speed)
+        self.parts: Parts
+
+    async def start(self, away: float = 0.0) -> None:
+        """Start, with the pause of a server that was away for so long."""
+        plan = Plan((DUEL, TWOS), settings=self._settings)
+        self.parts = assemble(plan, self._journal)
+        runtime = self.parts.runtime
+        wall = runtime.wall
+        runtime.wall = lambda: wall() + away
+        await runtime.start()
+        runtime.lag.end()
+        runtime.clock = Clock(
+            runtime.now(), speed=self._settings.clock_speed, monotonic=lambda: self._now
+        )
+
+    async def restart(self, away: float = 0.0) -> None:
+        self.parts.presence.close()
+        await self.parts.runtime.stop()
+        self._journal = self._journal.reopen()
+        await self.start(away)
+
+    async def wait(self, seconds: float) -> None:
+        self._now += seconds
+        self.parts.runtime._fire()
+        await self.parts.runtime.look(lambda engine: None)
+        await turns(5)
+
+    async def enter(self, *parties: str, queue: str = "duel") -> list[str]:
+        runtime = self.parts.runtime
+        new = tuple(NewTicket(tuple(map(Player, each)), (queue,)) for each in parties)
+        found = [view.id for view in await runtime.ask(Enqueue(runtime.now(), new))]
+        await turns(5)
+        return found
+
+    def state(self, ticket: str) -> tuple[str, str | None]:
+        view = self.parts.runtime.engine.view(ticket)
+        return view.state, view.reason
+
+    async def accept(self, ticket: str) -> None:
+        runtime = self.parts.runtime
+        match = runtime.engine.view(ticket).match
+        assert match is not None
+        await runtime.ask(Accept(runtime.now(), match, ticket))
+
+
+def play(scene: Callable[[House], Awaitable[None]], *, speed: float = 1.0) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(20.0):
+            house = House(speed=speed)
+            await house.start()
+            await scene(house)
+            house.parts.presence.close()
+            await house.parts.runtime.stop()
+
+    asyncio.run(bounded())
+
+
+def test_who_was_asked_before_an_outage_has_time_to_come_back() -> None:
+    async def scene(house: House) -> None:
+        one, other = await house.enter("a", "b")
+        assert house.state(one) == ("proposed", None)
+        await house.restart(away=12.0)
+        await house.wait(RETURN_SECONDS)
+        await house.accept(one)
+        await house.wait(9.0)
+        assert house.state(other) == ("proposed", None)
+        await house.accept(other)
+        assert house.state(one) == house.state(other) == ("matched", None)
+
+    play(scene)
+
+
+@pytest.mark.parametrize("speed", [1.0, 10.0])
+def test_who_is_asked_right_after_an_outage_has_time_to_come_back(speed: float) -> None:
+    async def scene(house: House) -> None:
+        (one,) = await house.enter("a")
+        await house.restart(away=12.0)
+        (new,) = await house.enter("b")
+        await house.accept(new)
+        await house.wait(RETURN_SECONDS)
+        assert house.state(one) == ("proposed", None)
+        await house.wait(CHECK.seconds / speed + 1.0)
+        assert house.state(one) == ("cancelled", "silent")
+        assert house.state(new) == ("waiting", None)
+
+    play(scene, speed=speed)
+
+
+def test_who_is_back_and_who_is_new_has_the_usual_time() -> None:
+    async def scene(house: House) -> None:
+        (one,) = await house.enter("a")
+        await house.restart(away=12.0)
+        await join_ticket(house.parts, one, Follower())
+        (new,) = await house.enter("b")
+        await house.wait(CHECK.seconds + 1.0)
+        assert house.state(one) == house.state(new) == ("cancelled", "silent")
+
+    play(scene)
+
+
+def test_party_is_back_when_all_of_it_are() -> None:
+    async def scene(house: House) -> None:
+        (pair,) = await house.enter("ab", queue="twos")
+        await house.restart(away=12.0)
+        await join_ticket(house.parts, pair, Follower())
+        (new,) = await house.enter("cd", queue="twos")
+        await house.accept(new)
+        await house.wait(CHECK.seconds + 1.0)
+        assert house.state(pair) == ("proposed", None)
+
+    play(scene)
+
+
+def test_later_on_nobody_has_more_time() -> None:
+    async def scene(house: House) -> None:
+        (one,) = await house.enter("a")
+        await house.restart(away=12.0)
+        await house.wait(RETURN_SECONDS + 1.0)
+        await house.enter("b")
+        await house.wait(CHECK.seconds + 1.0)
+        assert house.state(one) == ("cancelled", "silent")
+
+    play(scene)
+
+
+def test_short_silence_is_allowed_time_to_come_back_too() -> None:
+    async def scene(house: House) -> None:
+        runtime = house.parts.runtime
+        brief = Queue(name="brief", policy="periodic:rounds_of=99", silent_after=5.0)
+        await runtime.ask(Configure(runtime.now(), (DUEL, TWOS, brief), version=2, by="x"))
+        back, lost = await house.enter("a", "b", queue="brief")
+        presence = house.parts.presence
+        presence.reset(runtime.engine)
+        await house.wait(RETURN_SECONDS - 1.0)
+        presence.seen(back)
+        presence._look()
+        assert house.state(lost) == ("waiting", None)
+        await house.wait(1.0)
+        presence._look()
+        assert (house.state(lost), house.state(back)) == (
+            ("cancelled", "silent"),
+            ("waiting", None),
+        )
+        await house.wait(4.0)
+        presence._look()
+        assert house.state(back) == ("cancelled", "silent")
+
+    play(scene)
