@@ -165,8 +165,9 @@ def _warnings(queue: Queue) -> Iterator[str]:
         )
     if queue.exclusive_match:
         yield (
-            "exclusive_match: the game server must report the end of each match; a simulation "
-            f"has no game servers, so there every match lasts {_seconds(queue.match_max)}"
+            "exclusive_match: the game server must report the end of each match; in a simulation "
+            "a match ends when one of its players comes again, and after "
+            f"{_seconds(queue.match_max)} at the latest"
         )
 
 

@@ -6,7 +6,8 @@ then deadlines and timers (the engine keeps inputs before deadlines). A job is s
 its plan handed in `solve_time` later: with 0, at the very instant at which it was asked for, before
 the deadlines of that instant.
 Leaves go before arrivals so that a recorded player who cancels and asks again at the same second
-is taken, as he was when it was recorded.
+is taken, as they were when it was recorded. For the same reason a player of a live match who queues
+again ends it: a game server would have reported its end.
 
 A run with `until` ends there: every wake-up up to that instant happens. Without it, a run ends
 when every ticket has ended, or when nothing is left that could end one; see `evenmatch.sim.rest`.
@@ -42,7 +43,7 @@ from evenmatch.model.events import (
     Refused,
     Repaired,
 )
-from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Input, Settle
+from evenmatch.model.inputs import Advance, Cancel, Configure, Enqueue, Finish, Input, Settle
 from evenmatch.model.queue import Queue
 from evenmatch.model.scenario import ARRIVALS_MAX, Answers
 from evenmatch.model.ticket import NewTicket, Ticket
@@ -268,6 +269,7 @@ class Simulator:
             )
         if ticket.id is not None and ticket.id in self.history.index:
             raise self._error(arrival, "its ticket id came before; ids must differ")
+        self._end_matches_of(ticket, at)
         (event, *_) = self._step(Enqueue(at, (ticket,)))
         if isinstance(event, Accepted):
             place = len(self.history.ids) - 1
@@ -285,6 +287,21 @@ class Simulator:
             assert isinstance(event, Existing | Refused)
             self.history.merged += at >= self.history.warmup
         self._row += 1
+
+    def _end_matches_of(self, ticket: NewTicket, at: float) -> None:
+        """End the live matches of players who queue again.
+
+        A server takes them once the game server has reported the end of their match, so whoever
+        was recorded to queue has none any more.
+        """
+        tables = self.engine.tables
+        if tables.busy:
+            queue = tables.queues.get(
+                ticket.queues[0] if ticket.queues else next(iter(tables.queues))
+            )
+            busy = {} if queue is None else tables.busy.get(queue.group, {})
+            for match in dict.fromkeys([busy[p.id] for p in ticket.players if p.id in busy]):
+                self._step(Finish(at, match))
 
     def _error(self, arrival: Arrival, why: str, about: str = "") -> ArrivalsError:
         if arrival.where is not None:

@@ -150,7 +150,13 @@ JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
             QUEUE + '[[queue.criteria]]\nkind = "spread"\nattribute = "rating"',
             "a player-second of waiting costs 1 because neither",
         ),
-        (QUEUE + "exclusive_match = true", "there every match lasts 7200 s"),
+        (
+            QUEUE + "exclusive_match = true",
+            "in a simulation a match ends when one of its players comes again",
+        ),
+            QUEUE + "exclusive_match = true",
+            "in a simulation a match ends when one of its players comes again",
+        ),
         (QUEUE + '[[queue]]\nname = "b"\ngroup = "other"', "groups default, other share no"),
         ("solve_time = 1.0\n" + QUEUE, "solve_time has no effect"),
         (

@@ -97,12 +97,21 @@ def test_row_of_a_waiting_player_is_merged_and_its_leave_forgotten() -> None:
     assert history.merged == 2
 
 
-def test_player_of_a_live_exclusive_match_is_merged() -> None:
-    queue = Queue(exclusive_match=True, match_max=10.0)
+def test_player_who_queues_again_has_ended_their_exclusive_match() -> None:
+    queue = Queue(exclusive_match=True, match_max=7200.0)
     rows = [arrival(0.0, "a"), arrival(1.0, "b"), arrival(5.0, "a", id="x")]
-    history = run([*rows, arrival(11.5, "a", id="y"), arrival(12.0, "b", id="z")], queue)
+    history = run([*rows, arrival(6.0, "a", id="y"), arrival(12.0, "b", id="z")], queue)
+    # y came while x waited; b is free too, since its match is over.
     assert history.merged == 1
-    assert len(history.matches) == 2
+    assert "y" not in states(history)
+    assert [match.tickets for match in history.matches] == [("ta", "tb"), ("x", "z")]
+
+
+def test_party_that_queues_ends_each_match_of_its_players() -> None:
+    queue = Queue(exclusive_match=True, format=Format(players=(2, 2)))
+    pairs = [NewTicket((Player(one), Player(two)), id=one + two) for one, two in ("ab", "cd", "ac")]
+    history = run([Arrival(float(at), pair) for at, pair in enumerate(pairs)], queue)
+    assert (history.merged, states(history)["ac"]) == (0, ("waiting", None))
 
 
 def test_until_is_inclusive_and_leaves_the_rest_unfinished() -> None:
