@@ -204,6 +204,39 @@ def test_who_can_never_play_with_those_who_wait_is_told_why(
     assert words in told(engine, "s0-1", 1.0)
 
 
+def of_pings(*pings: dict[str, float], others: int = 1) -> str:
+    """Return what a party of these pings is told beside others who are near everything."""
+    ping = Rule("latency", "ping", 100.0, pairs="region", expand=Expansion(rate=2.0, max=150.0))
+    form = Format(players=(2, 2))
+    engine = engine_of(Queue("duo", format=form, rules=(ping,), policy="greedy", wait_max=90.0))
+    party = NewTicket(tuple([Player(f"a{n}", None, {"ping": p}) for n, p in enumerate(pings)]))
+    near = [
+        NewTicket((Player(f"b{n}", None, {"ping": {"eu": 20.0, "us": 20.0}}),))
+        for n in range(others)
+    ]
+    hand_in(engine, Enqueue(0.0, (party, *near)))
+    return told(engine, "s0-1", 1.0)
+
+
+@pytest.mark.parametrize("others", [0, 2, 3])
+def test_who_is_too_far_from_every_region_is_not_told_to_wait_for_newcomers(others: int) -> None:
+    summary = of_pings({"eu": 320.0, "us": 290.0}, others=others)
+    assert (
+        "No match is possible with this ticket's ping, whoever comes: the best region is us with "
+        "290 ms, and the limit is 150 ms at its widest; measure anew and send it by PATCH, offer a "
+        "nearer region, or let the limit widen further. This ticket expires in 89 s."
+    ) in summary
+    assert "newcomers" not in summary
+    assert "No match is possible" not in of_pings({"eu": 320.0, "us": 149.0}, others=others)
+
+
+def test_party_that_shares_no_near_region_is_told_so() -> None:
+    summary = of_pings({"eu": 20.0, "us": 290.0}, {"eu": 200.0, "us": 30.0}, others=0)
+    assert "with this party's ping, whoever comes: the best region is eu with 200 ms" in summary
+    summary = of_pings({"eu": 20.0}, {"us": 30.0}, others=0)
+    assert "The players of this party have no region in common, so no match is" in summary
+
+
 def test_nothing_is_said_twice_of_who_is_alone() -> None:
     engine = engine_of(Queue("duel", policy="greedy", wait_max=90.0))
     hand_in(engine, Enqueue(0.0, (new_ticket("a", 1500),)))

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from evenmatch.cost.expansion import inverse
+from evenmatch.cost.expansion import inverse, widest
+from evenmatch.cost.latency import worst_of
 from evenmatch.engine.explanation.crowd import Crowd, Mask
 from evenmatch.engine.explanation.scene import Scene
 from evenmatch.engine.explanation.sight import Obstacle, Sight, when_table
@@ -38,6 +39,7 @@ def changes_of(scene: Scene, crowd: Crowd, sight: Sight, seats: Seats) -> tuple[
         found.append(f"queue {scene.queue.name} would have to be resumed")
     if scene.fault is not None:
         found.append(f"queue {scene.queue.name} needs a policy that works: {scene.fault}")
+    found += of_pings(crowd, sight)
     found += _of_seats(crowd, sight, seats)
     gains: list[Gain] = []
     by_one = sight.others & sight.fits & (sight.blockers() == 1)
@@ -66,6 +68,31 @@ def _of_seats(crowd: Crowd, sight: Sight, seats: Seats) -> list[str]:
         size = crowd.tickets[sight.row].size
         found.append(f"this party of {size} needs {sized(seats.sizes_missing)} more")
     return found
+
+
+def of_pings(crowd: Crowd, sight: Sight) -> list[str]:
+    """Return that a ticket's own latencies leave it no region, whoever else comes, if they do."""
+    ticket = crowd.tickets[sight.row]
+    for rule in crowd.queue.rules:
+        if rule.kind != "latency" or rule.pairs != "region":
+            continue
+        known = worst_of(ticket, rule.attribute)
+        region = min(known, key=known.__getitem__, default=None)
+        if region is None:
+            return [
+                "the players of this party have no region in common, so no match is possible with "
+                f"it: each needs a {rule.attribute} to one region at least that all of them know"
+            ]
+        most = widest(rule.limit, rule.expand)
+        if known[region] > most:
+            whose = "this ticket's" if ticket.size == 1 else "this party's"
+            return [
+                f"no match is possible with {whose} {rule.attribute}, whoever comes: the best "
+                f"region is {region} with {limit_text(rule, known[region])}, and the limit is "
+                f"{limit_text(rule, most)} at its widest; measure anew and send it by PATCH, offer "
+                "a nearer region, or let the limit widen further"
+            ]
+    return []
 
 
 def of_party(obstacle: Obstacle, crowd: Crowd, sight: Sight) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from evenmatch.engine.explanation.changes import changes_of, of_party
+from evenmatch.engine.explanation.changes import changes_of, of_party, of_pings
 from evenmatch.engine.explanation.crowd import Crowd
 from evenmatch.engine.explanation.duels import best_duel, first_duel
 from evenmatch.engine.explanation.endings import ending_of, summary_of_check
@@ -138,6 +138,8 @@ def _part(
 
 def _instead(part: QueuePart, crowd: Crowd, sight: Sight) -> str:
     """Return what a match would take that comes too late or never; "" if nothing is known."""
+    if beyond := of_pings(crowd, sight):
+        return beyond[0]
     if part.reason.code == "never":
         faults = [of_party(each, crowd, sight) for each in sight.obstacles if each is not None]
         return next((fault for found in faults for fault in found), "")
