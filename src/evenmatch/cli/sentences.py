@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from evenmatch.cli.solving import solving_warnings
 from evenmatch.cli.surprises import surprises
+from evenmatch.cli.timing import timing_warnings
 from evenmatch.cost.expansion import inverse, last_change
 from evenmatch.cost.relation import pairs_of
 from evenmatch.engine.pool import Pool
@@ -125,6 +126,8 @@ def warnings_of(scenario: Scenario, pools: list[Pool]) -> Iterator[str]:
     """
     for pool in pools:
         for warning in _warnings(pool.queue):
+            yield f"queue {pool.name}: {warning}"
+        for warning in timing_warnings(pool.queue):
             yield f"queue {pool.name}: {warning}"
     groups = list(dict.fromkeys(queue.group for queue in scenario.queues))
     if len(groups) > 1:

@@ -99,9 +99,11 @@ class _Options(NamedTuple):
 
 def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
     """Return the game that a file describes, or those that it names."""
+    from evenmatch.cli.timing import timing_warnings
     from evenmatch.config import load_document, load_server, load_tenants, naming
     from evenmatch.policies.registry import check_kernels
     from evenmatch.server.games import game
+    from evenmatch.server.logs import log
     from evenmatch.server.recovery import Plan
     from evenmatch.server.versions import changeable
     from evenmatch.warming import policies_of
@@ -113,6 +115,8 @@ def _games(config: Path, folder: Path | None, options: _Options) -> list[Game]:
         for queue in queues:
             for spec in policies_of(queue):
                 check_kernels(spec, queue.name)
+            for warning in timing_warnings(queue):
+                log.warning("configuration", file=str(path), queue=queue.name, warning=warning)
         plan = Plan(
             queues,
             seed,

@@ -129,6 +129,7 @@ def test_percentiles_and_who_must_accept_are_told(
     assert "It is enough that one ticket of the match accepts." in told
 
 
+ROLLING = QUEUE + 'players = 5\npolicy = "rolling"\n'
 JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
 
 
@@ -154,10 +155,32 @@ JOBS = QUEUE + 'policy = "tests.shuffles.Shuffles:every=4"\n'
             QUEUE + "exclusive_match = true",
             "in a simulation a match ends when one of its players comes again",
         ),
-            QUEUE + "exclusive_match = true",
-            "in a simulation a match ends when one of its players comes again",
-        ),
         (QUEUE + '[[queue]]\nname = "b"\ngroup = "other"', "groups default, other share no"),
+        (
+            ROLLING + "target_wait = 10\naccept = {seconds = 10}",
+            (
+                "queue duel: target_wait is 10 s and counts the ready-check too, which alone may "
+                "take accept.seconds = 10: no policy keeps it if players take their time; write "
+                'target_wait = "20s", or a shorter ready-check'
+            ),
+        ),
+        (
+            QUEUE + 'players = 5\npolicy = "rolling:target_wait=4"\naccept = {seconds = 10}',
+            "target_wait is 4 s and counts the ready-check too",
+        ),
+        (
+            ROLLING + "target_wait = 2\ncommit_jitter = 4",
+            'holds players back for 2 s on average: no policy keeps it; write target_wait = "8s"',
+        ),
+        (
+            QUEUE + "silent_after = 5",
+            (
+                "silent_after = 5: clients send a heartbeat every 10 s, and players who are there "
+                "would be dropped; write silent_after = 30, or let your clients send one every "
+                "1.67 s"
+            ),
+        ),
+        (QUEUE + "silent_after = 15", "and one that is late or lost drops a player who is there"),
         ("solve_time = 1.0\n" + QUEUE, "solve_time has no effect"),
         (
             "solve_time = 5.0\n" + JOBS + "wait_max = 5.0",
@@ -177,6 +200,14 @@ def test_surprises_are_warned_of(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, warning: str
 ) -> None:
     assert warning in check(capsys, tmp_path, text)
+
+
+def test_times_that_players_can_keep_to_surprise_nobody(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = ROLLING + "target_wait = 15\naccept = {seconds = 10}\nsilent_after = 30\n"
+    told = check(capsys, tmp_path, text + "wait_max = 300\ncommit_jitter = 2")
+    assert "warning" not in told
 
 
 @pytest.mark.parametrize(

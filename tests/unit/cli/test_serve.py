@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,7 +13,7 @@ from evenmatch.cli.main import main
 from evenmatch.errors import JournalUnavailable
 from evenmatch.journals.sqlite import SqliteJournal
 from evenmatch.journals.sqlite_file import advised
-from evenmatch.server import serving
+from evenmatch.server import logs, serving
 from evenmatch.server.datadir import DataLock
 from evenmatch.server.games import Game
 from evenmatch.server.serving import Place
@@ -77,6 +78,21 @@ def fake(monkeypatch: pytest.MonkeyPatch, *, fails: bool = False) -> list[tuple[
 
     monkeypatch.setattr(serving, "serve", serve)
     return calls
+
+
+def test_times_that_nobody_can_keep_to_are_warned_of_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch)
+    log = Mock()
+    monkeypatch.setattr(logs, "log", log)
+    path = tmp_path / "duel.toml"
+    path.write_text(CONFIG + "silent_after = 5")
+    assert main(["serve", str(path)]) == 0
+    (told,) = log.warning.call_args_list
+    assert told.args == ("configuration",)
+    assert told.kwargs["queue"] == "duel"
+    assert "write silent_after = 30" in told.kwargs["warning"]
 
 
 def test_shard_given_up_while_running_is_a_failure(

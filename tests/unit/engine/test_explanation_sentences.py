@@ -234,7 +234,7 @@ def test_party_that_shares_no_near_region_is_told_so() -> None:
     summary = of_pings({"eu": 20.0, "us": 290.0}, {"eu": 200.0, "us": 30.0}, others=0)
     assert "with this party's ping, whoever comes: the best region is eu with 200 ms" in summary
     summary = of_pings({"eu": 20.0}, {"us": 30.0}, others=0)
-    assert "The players of this party have no region in common, so no match is" in summary
+    assert "The players of this party have no region in common, so no match is poss" in summary
 
 
 def test_nothing_is_said_twice_of_who_is_alone() -> None:

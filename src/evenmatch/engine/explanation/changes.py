@@ -79,19 +79,18 @@ def of_pings(crowd: Crowd, sight: Sight) -> list[str]:
         known = worst_of(ticket, rule.attribute)
         region = min(known, key=known.__getitem__, default=None)
         if region is None:
-            return [
-                "the players of this party have no region in common, so no match is possible with "
-                f"it: each needs a {rule.attribute} to one region at least that all of them know"
-            ]
+            text = "the players of this party have no region in common, so no match is possible: "
+            return [f"{text}all of them need a {rule.attribute} to the same region"]
         most = widest(rule.limit, rule.expand)
         if known[region] > most:
             whose = "this ticket's" if ticket.size == 1 else "this party's"
-            return [
+            text = (
                 f"no match is possible with {whose} {rule.attribute}, whoever comes: the best "
                 f"region is {region} with {limit_text(rule, known[region])}, and the limit is "
                 f"{limit_text(rule, most)} at its widest; measure anew and send it by PATCH, offer "
                 "a nearer region, or let the limit widen further"
-            ]
+            )
+            return [text]
     return []
 
 
