@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -12,7 +13,16 @@ import numpy as np
 from evenmatch.cli.sentences import describe, warnings_of
 from evenmatch.cli.serve import needs_server
 from evenmatch.cli.sweeping import say_longer_of
-from evenmatch.config import load_scenario, load_server, load_tenants, naming
+from evenmatch.config import (
+    check_hooks,
+    load_document,
+    load_scenario,
+    load_server,
+    load_tenants,
+    naming,
+    scenario_of,
+    server_of,
+)
 from evenmatch.engine.configuration import Foreseen
 from evenmatch.engine.pool import Pool
 from evenmatch.errors import ConfigError, JournalUnavailable
@@ -23,10 +33,12 @@ from evenmatch.policies.registry import check_kernels
 from evenmatch.sim.arrivals import arrivals_of
 from evenmatch.sim.history import History
 from evenmatch.sim.simulator import Simulator
+from evenmatch.toml.mistakes import mistakes_of
 from evenmatch.warming import policies_of
 
 PROBLEMS_MAX = 20
-"""Problems of a matches file that are printed; the rest is counted."""
+"""Problems of a file that are printed; the rest is counted."""
+BAD_INPUT = 2
 TRIED = 100
 """Arrivals that are tried."""
 PLAYED = 300
@@ -56,22 +68,33 @@ def check(
     """
     if config is None:
         raise ConfigError("name a configuration: evenmatch check CONFIG.toml (see --help)")
-    tenants = load_tenants(config)
+    try:
+        tenants = load_tenants(config)
+    except ConfigError:
+        if _say_mistakes(config):
+            return BAD_INPUT
+        raise
     if not tenants:
         return _check_game(config, matches, against)
     if matches is not None:
         raise ConfigError(f"{config}: --matches is for one game; name its own file in place of it")
     print(f"{config} names {len(tenants)} games.")
+    codes = []
     for tenant in tenants:
         print(f"\n[{tenant.name}]")
-        _check_game(Path(tenant.config), None, against and against / tenant.name)
-    return 0
+        codes.append(_check_game(Path(tenant.config), None, against and against / tenant.name))
+    return max(codes)
 
 
 def _check_game(config: Path, matches: Path | None, against: Path | None) -> int:
     """Check the configuration of one game, and return the exit code."""
-    scenario = load_scenario(config)
-    _, settings, _ = load_server(config)
+    try:
+        scenario = load_scenario(config)
+        _, settings, _ = load_server(config)
+    except ConfigError:
+        if _say_mistakes(config):
+            return BAD_INPUT
+        raise
     if matches is not None:
         return _check_matches(config, scenario, matches)
     with naming(config):
@@ -89,6 +112,24 @@ def _check_game(config: Path, matches: Path | None, against: Path | None) -> int
     if against is not None:
         print("\n" + _foreseen(config, against))
     return 0
+
+
+def _say_mistakes(config: Path) -> bool:
+    """Say what is wrong with a configuration, if that is more than one thing."""
+
+    def read(document: Mapping[str, object]) -> None:
+        scenario_of(document, config.parent)
+        queues, settings, _ = server_of(document, config.parent)
+        check_hooks(queues, settings)
+
+    found = mistakes_of(load_document(config), read)
+    if len(found) < 2:
+        return False
+    for mistake in found[:PROBLEMS_MAX]:
+        print(f"evenmatch: {config}: {' '.join(mistake.split())}", file=sys.stderr)
+    if (more := len(found) - PROBLEMS_MAX) > 0:
+        print(f"evenmatch: {config}: and {more:,} more", file=sys.stderr)
+    return True
 
 
 def _read_keys(settings: ServerSettings) -> None:

@@ -616,3 +616,31 @@ def test_roles_that_everybody_can_play_surprise_nobody(
     mix = '{damage = 0.4, "tank+damage" = 0.2, support = 0.2, any = 0.2}'
 
     assert "of 100 players" not in check(capsys, tmp_path, SEATS % mix)
+
+
+def test_all_mistakes_are_told_a_line_each_and_many_are_counted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(
+        QUEUE + "playrs = 5\nwait_max = 0\n" + "".join(f"k{n} = 1\n" for n in range(21))
+    )
+    assert main(["check", str(path)]) == 2
+    out = capsys.readouterr()
+    lines = out.err.splitlines()
+    assert (out.out, len(lines)) == ("", 21)
+    assert lines[0].startswith(f'evenmatch: {path}: queue "duel", playrs is not a known key; did')
+    assert lines[-1] == f"evenmatch: {path}: and 3 more"
+
+
+def test_games_that_are_wrong_keep_none_of_the_others_from_being_checked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    games = tmp_path / "games.toml"
+    games.write_text("".join(f'[[tenant]]\nname = "{n}"\nconfig = "{n}.toml"\n' for n in "ab"))
+    (tmp_path / "a.toml").write_text(QUEUE + "x = 1\ny = 2\n")
+    (tmp_path / "b.toml").write_text(QUEUE)
+    assert main(["check", str(games)]) == 2
+    out = capsys.readouterr()
+    assert len(out.err.splitlines()) == 2
+    assert f"{tmp_path / 'b.toml'} is valid." in out.out
