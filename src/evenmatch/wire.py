@@ -149,7 +149,9 @@ class TicketState(msgspec.Struct, frozen=True, gc=False):
         wait: Seconds that it has waited so far, or waited in all.
         reason: Why it was cancelled (`player`, `operator`, `silent`, `declined`,
             `waits_elsewhere`) or expired (`deadline`, `queue_changed`).
-        match: The id of the match that it is in, or is asked about.
+        match: The id of the match that it is in, or is asked about; of a cancelled ticket, the one
+            whose ready-check ended it: `silent` with a match did not answer it, and without one its
+            client gave no sign of life.
         assignment: Where the match is played, as the game's backend has put it.
         estimate: How long it will probably wait; null while too little is known.
         answer_within: Seconds that are left to accept; only until all its players have accepted.

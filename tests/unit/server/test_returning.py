@@ -17,6 +17,7 @@ from evenmatch.server.followers import Follower
 from evenmatch.server.parts import Parts, assemble
 from evenmatch.server.recovery import Plan
 from evenmatch.server.routes import join_ticket
+from tests.unit.server.test_app import call
 from tests.waiting import turns
 
 CHECK = Check(seconds=10.0, repair=0.0, cooldowns=())
@@ -177,5 +178,23 @@ def test_short_silence_is_allowed_time_to_come_back_too() -> None:
         await house.wait(4.0)
         presence._look()
         assert house.state(back) == ("cancelled", "silent")
+
+    play(scene)
+
+
+def test_who_misses_a_check_and_who_falls_silent_are_told_apart_by_the_match() -> None:
+    async def scene(house: House) -> None:
+        runtime = house.parts.runtime
+        brief = Queue(name="brief", policy="greedy", silent_after=5.0, accept=CHECK)
+        await runtime.ask(Configure(runtime.now(), (DUEL, TWOS, brief), version=2, by="x"))
+        (asked, other) = await house.enter("a", "b", queue="brief")
+        await house.accept(other)
+        await house.wait(CHECK.seconds + 1.0)
+        # The other one waits again, and nobody follows it.
+        await house.wait(5.0)
+        house.parts.presence._look()
+        for ticket, match in ((asked, "s0-m1"), (other, None)):
+            status, told = await call(house.parts, "GET", f"/v1/tickets/{ticket}")
+            assert (status, told["reason"], told["match"]) == (200, "silent", match)
 
     play(scene)
