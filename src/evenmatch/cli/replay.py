@@ -72,7 +72,7 @@ def replay(
     if queue is not None and policy is None:
         raise ConfigError("--queue says which queue gets the other policy: give --policy, too")
     if not journal.exists():
-        raise ConfigError(f"there is no {journal}: name the data directory of a server")
+        raise ConfigError(f"there is nothing at {journal}: name the data directory of a server")
     with opened(journal, shard) as source:
         if any(name is not None for name in stories.values()):
             return _tell(source, stories, is_json=json)

@@ -146,7 +146,8 @@ def _warnings(queue: Queue) -> Iterator[str]:
         yield 'on_deadline = "keep": a ticket that nobody may play waits for ever'
     if queue.target_wait is not None and not queue.policy.startswith("rolling"):
         yield f"target_wait: the policy {queue.policy} does not keep it; rolling does"
-    if queue.wait_price is None and queue.wait_max is None and queue.criteria:
+    is_free = queue.wait_price is None and queue.wait_max is None
+    if is_free and queue.criteria and not _has_target(queue):
         yield (
             "a player-second of waiting costs 1 because neither wait_price nor wait_max is given; "
             "a criterion costs its weight at the most"
@@ -368,8 +369,14 @@ def _asked(accept: Accept) -> Iterator[str]:
         yield "If a player declines or does not answer, all others wait again with their age."
 
 
+def _has_target(queue: Queue) -> bool:
+    """Return whether the price of waiting follows from a mean wait, not from the file."""
+    return queue.policy.partition(":")[0] == "rolling" and queue.target is not None
+
+
 def _price(queue: Queue) -> str:
-    if queue.policy.partition(":")[0] == "rolling" and queue.target is not None:
+    if _has_target(queue):
+        assert queue.target is not None
         return (
             f"Players wait {_seconds(queue.target)} on average if enough of them play; how good "
             f"a match must be to start follows from that."

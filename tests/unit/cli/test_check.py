@@ -50,6 +50,7 @@ def test_target_of_waits_is_told_and_a_policy_that_ignores_it_is_named(
     told = check(capsys, tmp_path, teams + near + scale)
     assert "Players wait 90 s on average if enough of them play" in told
     assert "warning: queue duel: target_wait" not in told
+    assert "a player-second of waiting costs" not in told
     told = check(capsys, tmp_path, teams + 'policy = "greedy"\n' + near + scale)
     assert "target_wait: the policy greedy does not keep it; rolling does" in told
 

@@ -243,7 +243,7 @@ def test_another_policy_is_shown_side_by_side(
     ("words", "sentence"),
     [
         ((), "name a server's data directory: evenmatch replay DATA (see --help)"),
-        (("nowhere",), "there is no nowhere: name the data directory of a server"),
+        (("nowhere",), "there is nothing at nowhere: name the data directory of a server"),
         (("DATA", "--shard", "s7"), "the journal has no shard s7; it has s0"),
         (
             ("DATA", "--match", "s0-m99"),

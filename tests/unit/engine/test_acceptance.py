@@ -735,7 +735,11 @@ def test_time_that_clients_take_to_come_back_is_given_to_those_who_are_named() -
 
     first = only(house.pass_to(35.9), Cancelled)
     then = only(house.pass_to(36.0), Cancelled)
+    again = Engine(lambda each: parse_policy(each.policy))
+    for record in house.journal:
+        again.apply(decode(encode(record)))
 
+    assert state_hash(again) == state_hash(house.engine)
     assert {e.ticket for e in first} == {"s0-2"}  # type: ignore[attr-defined]
     assert {e.ticket for e in then} == {"s0-3"}  # type: ignore[attr-defined]
 
