@@ -80,9 +80,12 @@ TABLE: dict[str, Row] = {
     ),
     "testing": row("model cost policies engine journals", "msgspec numpy hypothesis"),
 }
+TABLE["demo"] = row(
+    "model cost config sim lab wire wire_live wire_matches client", "msgspec numpy rich"
+)
 TABLE["cli"] = Row(
     frozenset(TABLE),
-    frozenset({"cyclopts", "rich"}).union(*(each.third_party for each in TABLE.values())),
+    frozenset({"cyclopts", "rich", "papers"}).union(*(each.third_party for each in TABLE.values())),
 )
 TABLE["__main__"] = row("cli")
 

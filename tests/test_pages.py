@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from evenmatch.cli.main import main
-from evenmatch.lab.reproduce.paper import PAPERS
-from evenmatch.lab.reproduce.statements.all import SAYINGS
+from papers.reproduction import PAPERS
+from papers.statements.all import SAYINGS
 
 ROOT = Path(__file__).parent.parent
 STATUS = ROOT / "docs" / "status.md"

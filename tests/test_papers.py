@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from evenmatch.cli.main import main
-from evenmatch.lab.reproduce.paper import PAPERS, parts_of
-from evenmatch.lab.reproduce.row import Effort
 from evenmatch.policies.registry import parse_policy
+from papers.reproduction import PAPERS, parts_of
+from papers.shared.row import Effort
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "papers.md"

@@ -142,9 +142,9 @@ def size_of(sources: Iterable[Source]) -> Size:
 
 
 def lines_of_code(text: str, tree: ast.Module | None = None) -> int:
-    """Return how many lines have code on them.
+    r"""Return how many lines have code on them.
 
-    >>> lines_of_code('import math\\n\\n# twice\\nTWO = 2\\n"Twice."\\nx = [\\n    TWO,\\n]\\n')
+    >>> lines_of_code('import math\n\n# twice\nTWO = 2\n"Twice."\nx = [\n    TWO,\n]\n')
     4
     """
     lines: set[int] = set()

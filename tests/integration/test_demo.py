@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from evenmatch.cli.demo_run import Run
-from evenmatch.cli.demo_world import SETTINGS, Guest, arrivals_at
 from evenmatch.cli.main import main
 from evenmatch.client import ServerRefused
+from evenmatch.demo.run import Run
+from evenmatch.demo.world import SETTINGS, Guest, arrivals_at
 from evenmatch.lab.simulate import simulate
 from evenmatch.wire import Problem, TicketState
 from evenmatch.wire_matches import FeedPage

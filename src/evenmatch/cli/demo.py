@@ -104,12 +104,12 @@ def _show(
     import msgspec
     from rich.console import Console
 
-    from evenmatch.cli.demo_ledger import Figures, Ledger
-    from evenmatch.cli.demo_run import Run, simulated_wait
-    from evenmatch.cli.demo_server import ended_by_signals, server, stopped_by_ctrl_c
-    from evenmatch.cli.demo_view import View, print_address, print_goodbye, print_summary
-    from evenmatch.cli.demo_world import SETTINGS
     from evenmatch.client import AsyncClient
+    from evenmatch.demo.ledger import Figures, Ledger
+    from evenmatch.demo.run import Run, simulated_wait
+    from evenmatch.demo.server import ended_by_signals, server, stopped_by_ctrl_c
+    from evenmatch.demo.view import View, print_address, print_goodbye, print_summary
+    from evenmatch.demo.world import SETTINGS
 
     began = time.monotonic()
     setting = SETTINGS[world]

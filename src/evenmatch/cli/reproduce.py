@@ -14,9 +14,9 @@ from evenmatch.cli.options import Whole
 from evenmatch.cli.output import console, print_json
 from evenmatch.cli.progress import progress
 from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.reproduce.paper import Failure, Reproduction
-from evenmatch.lab.reproduce.row import Effort, Table
-from evenmatch.lab.reproduce.statements.judging import lines_of, verdict_of
+from papers.reproduction import Failure, Reproduction
+from papers.shared.row import Effort, Table
+from papers.statements.judging import lines_of, verdict_of
 
 SEED_MAX = 2**62
 
@@ -60,7 +60,7 @@ def reproduce(
         _check_folder(out)
     done = _work(paper, Effort(quick, seed), only)
     if out is not None:
-        from evenmatch.lab.reproduce.folder import write_folder
+        from papers.report.folder import write_folder
 
         write_folder(out, done, _command(paper, done.effort, only))
     if json:
@@ -90,8 +90,8 @@ def _check_folder(out: Path) -> None:
 
 
 def _work(paper: str, effort: Effort, only: Sequence[str]) -> Reproduction:
-    from evenmatch.lab.reproduce.paper import parts_of, reproduce, task_count
     from evenmatch.lab.study import map_all
+    from papers.reproduction import parts_of, reproduce, task_count
 
     total = task_count(parts_of(paper, effort, only))
     with progress(f"reproducing {paper}", total) as on_done:
@@ -108,7 +108,7 @@ def _command(paper: str, effort: Effort, only: Sequence[str]) -> str:
 
 
 def _print(done: Reproduction, only: Sequence[str], out: Path | None) -> None:
-    from evenmatch.lab.reproduce.words import HEADS, told_of
+    from papers.shared.words import HEADS, told_of
 
     screen = console()
     for place, each in enumerate(done.statements):
@@ -131,7 +131,7 @@ def _print(done: Reproduction, only: Sequence[str], out: Path | None) -> None:
 def _print_table(found: Table) -> None:
     from rich.table import Table as Shown
 
-    from evenmatch.lab.reproduce.words import is_text
+    from papers.shared.words import is_text
 
     screen = console()
     screen.print(f"\n{found.title}", style="bold", soft_wrap=True)

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from evenmatch.cli.main import BAD_INPUT, main
-from evenmatch.lab.reproduce import paper
-from evenmatch.lab.reproduce.row import Findings, Part
+from papers import reproduction as paper
+from papers.shared.row import Findings, Part
 
 
 def test_json_is_one_object_with_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:

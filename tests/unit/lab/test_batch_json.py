@@ -14,9 +14,9 @@ from evenmatch.lab.batch_arrays import Given
 from evenmatch.lab.batch_arrays import batch_of as batch_of_arrays
 from evenmatch.lab.batch_json import batch_of_tickets, read_tickets
 from evenmatch.lab.solution import cost_of
-from evenmatch.lab.world_tickets import world_tickets
 from evenmatch.model.ticket import Ticket
 from tests.unit.lab.batches import SKILL, SPREAD, arrays, batch_of, exported, player, singles
+from tools.world_tickets import world_tickets
 
 EVENING = Path(__file__).parents[3] / "scenarios" / "evening.json"
 
