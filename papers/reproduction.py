@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -11,37 +12,18 @@ import msgspec
 from evenmatch.errors import ConfigError
 from evenmatch.lab.plots import Plot
 from evenmatch.lab.study import map_all
-from papers.gamedev.examples import examples
-from papers.gamedev.population import population
-from papers.gamedev.recorded import recorded
-from papers.quick import left_out
-from papers.schlup.ahead import lookahead, ticks
-from papers.schlup.curves import curves
-from papers.schlup.formulas import formulas
-from papers.schlup.groups import groups
-from papers.schlup.table3 import table3
-from papers.shared.row import Effort, Findings, Part, Row, Table
+from papers.shared.findings import Effort, Findings, Part, Row, Table
 from papers.shared.words import HEADS
-from papers.statements.all import SAYINGS
 from papers.statements.judging import statements_of
-from papers.statements.pictures import pictures
 from papers.statements.saying import Statement
+from papers.statements.source import Source
 
-# The longest first, so that no processor is left with one at the end.
-PAPERS: dict[str, Callable[[Effort], list[Part]]] = {
-    "schlup": lambda effort: [
-        table3(effort),
-        lookahead(effort),
-        *formulas(effort),
-        curves(effort),
-        ticks(effort),
-        groups(effort),
-    ],
-    "gamedev": lambda effort: [*population(effort), *examples(effort), recorded(effort)],
-    "galactron": lambda effort: _galactron(effort),
-    "wu": lambda effort: _wu(effort),
-    "xu": lambda effort: _xu(effort),
-}
+SOURCES = ("schlup", "gamedev", "galactron", "wu", "xu")
+"""Packages beside this module, each with its `Source` in a module `source`."""
+
+LENGTHS = ("count", "duration")
+"""Fields of tasks, or of their worlds, that say how long a run is."""
+IDS_MAX = 3
 
 Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Calls a function with each of the items and returns the results in their order."""
@@ -81,7 +63,7 @@ class Reproduction(msgspec.Struct, frozen=True):
     @property
     def statements(self) -> list[Statement]:
         """Return what the figures say of each statement."""
-        return statements_of(SAYINGS[self.paper], self.findings.rows)
+        return statements_of(source_of(self.paper).sayings, self.findings.rows)
 
     @property
     def plots(self) -> list[Plot]:
@@ -89,7 +71,8 @@ class Reproduction(msgspec.Struct, frozen=True):
         by_id: dict[str, list[Row]] = {}
         for row in self.findings.rows:
             by_id.setdefault(row.id, []).append(row)
-        return [*self.findings.plots, *pictures(self.paper, by_id)]
+        drawn = [draw(by_id) for draw in source_of(self.paper).pictures]
+        return [*self.findings.plots, *(plot for plot in drawn if plot is not None)]
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints; `failures` only if there are some."""
@@ -106,41 +89,35 @@ class Reproduction(msgspec.Struct, frozen=True):
         return found
 
 
-def _galactron(effort: Effort) -> list[Part]:
-    # Loaded here: it brings the kernels of batches, which the other papers do without.
-    from papers.galactron.parts import galactron
+def source_of(paper: str) -> Source:
+    """Return what a paper says and what checks it.
 
-    return galactron(effort)
+    It is loaded here, by its name: what a paper needs, scipy say, the others do without.
 
+    Args:
+        paper: One of `SOURCES`.
 
-def _wu(effort: Effort) -> list[Part]:
-    # Loaded here: it brings scipy, which the other papers do without.
-    from papers.wu.parts import wu
-
-    return wu(effort)
-
-
-def _xu(effort: Effort) -> list[Part]:
-    # Loaded here: it brings scipy, which most papers do without.
-    from papers.xu.parts import xu
-
-    return xu(effort)
+    Raises:
+        ConfigError: There is no such paper.
+    """
+    if paper not in SOURCES:
+        raise ConfigError(f"paper must be one of {', '.join(SOURCES)}, got {paper[:64]}")
+    found: Source = import_module(f"papers.{paper}.source").SOURCE
+    return found
 
 
 def parts_of(paper: str, effort: Effort, only: Sequence[str] = ()) -> list[Part]:
     """Return the parts of a paper.
 
     Args:
-        paper: One of `PAPERS`.
+        paper: One of `SOURCES`.
         effort: How much work to spend.
         only: Ids of rows; parts without them are left out. Empty means all.
 
     Raises:
         ConfigError: There is no such paper, or it has no such row.
     """
-    if paper not in PAPERS:
-        raise ConfigError(f"paper must be one of {', '.join(PAPERS)}, got {paper[:64]}")
-    parts = PAPERS[paper](msgspec.structs.replace(effort, only=tuple(only)))
+    parts = source_of(paper).parts(msgspec.structs.replace(effort, only=tuple(only)))
     known = [each for part in parts for each in part.ids]
     for wanted in only:
         if wanted not in known:
@@ -162,7 +139,7 @@ def reproduce(
     """Do a paper again. A part that fails is named, and does not lose the others.
 
     Args:
-        paper: One of `PAPERS`.
+        paper: One of `SOURCES`.
         effort: How much work to spend.
         only: Ids of the rows wanted; empty means all.
         map_: Where the work is done; by default a process for each processor.
@@ -281,3 +258,50 @@ def order(row_id: str) -> tuple[int, str]:
     """
     place = row_id.partition(".")[2]
     return (int(place), "") if place.isdigit() else (1000, place)
+
+
+def left_out(quick: Sequence[Part], full: Sequence[Part]) -> list[str]:
+    """Return what the parts have less of than they could, a line for each part that has.
+
+    Args:
+        quick: The parts as they are done.
+        full: The same parts without `--quick`.
+    """
+    return [
+        f"{_ids(few)}: {words}"
+        for few, many in zip(quick, full, strict=True)
+        if (words := _less(few.tasks, many.tasks))
+    ]
+
+
+def _ids(part: Part) -> str:
+    shown = ", ".join(part.ids[:IDS_MAX])
+    return f"{shown} and {len(part.ids) - IDS_MAX} more" if len(part.ids) > IDS_MAX else shown
+
+
+def _less(quick: Sequence[Any], full: Sequence[Any]) -> str:
+    parts = []
+    if len(quick) < len(full):
+        parts.append(f"{len(quick):,} of {len(full):,} runs")
+    few, many = _length(quick), _length(full)
+    if few and many and few < 0.99 * many:
+        parts.append(f"each {100.0 * few / many:.2g} % as long")
+    if not parts and list(quick) != list(full):
+        parts.append("a part of each run")
+    return ", ".join(parts)
+
+
+def _length(tasks: Sequence[Any]) -> float | None:
+    """Return how long a task is on the mean, where tasks say it."""
+    lengths = [_of(task) for task in tasks]
+    known = [each for each in lengths if each is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _of(task: Any) -> float | None:
+    for owner in (task, getattr(task, "world", None)):
+        for name in LENGTHS:
+            value = getattr(owner, name, None)
+            if isinstance(value, int | float):
+                return float(value)
+    return None

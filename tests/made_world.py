@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from evenmatch.sim.world_model import directions, kilometres, shipped_model
-from tools.fit_world.regions import AMERICA_SPLIT, REGIONS
+from tools.fit_world.fit import AMERICA_SPLIT, REGIONS
 
 MATCHES = 32_000
 TOWNS = 14

@@ -28,10 +28,9 @@ from papers.galactron.pools import (
     solved,
     started,
 )
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Findings, Part, Row, Table, Verdict
-from papers.shared.sums import seeds
-from papers.shared.tellings import Found, difference, is_above, mean_of, told
+from papers.shared.estimates import Estimate, Found, difference, is_above, mean_of, told
+from papers.shared.findings import Effort, Findings, Part, Row, Table, Verdict
+from papers.shared.sequences import seeds
 from papers.shared.words import figure, table_of_rows
 
 PLAYERS = 102

@@ -13,10 +13,9 @@ import msgspec
 from evenmatch.lab.plots import Line, Plot
 from evenmatch.lab.solution import POINTS
 from papers.galactron.pools import pool_of, solved
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Findings, Part, Row, Table, Verdict
-from papers.shared.sums import seeds
-from papers.shared.tellings import Found, difference, is_above, mean_of, told
+from papers.shared.estimates import Estimate, Found, difference, is_above, mean_of, told
+from papers.shared.findings import Effort, Findings, Part, Row, Table, Verdict
+from papers.shared.sequences import seeds
 from papers.shared.words import figure, of_row
 
 SIZES = (102, 300)

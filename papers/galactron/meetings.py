@@ -12,9 +12,9 @@ from evenmatch.lab.factors import without
 from evenmatch.lab.solution import POINTS
 from evenmatch.solvers.batch.batch import Places
 from papers.galactron.pools import Pool, encounters, named_factors, pool_of, quality_of, solved
-from papers.shared.row import Effort, Findings, Part, Row
-from papers.shared.sums import seeds
-from papers.shared.tellings import Found, difference, is_above, mean_of, told
+from papers.shared.estimates import Found, difference, is_above, mean_of, told
+from papers.shared.findings import Effort, Findings, Part, Row
+from papers.shared.sequences import seeds
 from papers.shared.words import table_of_rows
 
 ROUND = 102

@@ -9,9 +9,9 @@ import msgspec
 from evenmatch.lab.solution import POINTS
 from evenmatch.solvers.bounds.sets import PROVEN, prove
 from papers.galactron.pools import pool_of, solved
-from papers.shared.row import Effort, Findings, Part, Row
-from papers.shared.sums import seeds
-from papers.shared.tellings import Found, is_above, mean_of, told
+from papers.shared.estimates import Found, is_above, mean_of, told
+from papers.shared.findings import Effort, Findings, Part, Row
+from papers.shared.sequences import seeds
 from papers.shared.words import table_of_rows
 
 DESCENTS = {30: 5_000, 60: 15_000, 102: 50_000, 300: 300_000}

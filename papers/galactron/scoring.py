@@ -15,8 +15,8 @@ from evenmatch.lab.study import student_t
 from evenmatch.sim.world import Geography, WorldDraws
 from evenmatch.solvers.batch.options import count_of
 from papers.galactron.pools import EVENING_WORLD, TEAM_SIZE, K, named_factors, quality_of
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Findings, Part, Row, judged
+from papers.shared.estimates import Estimate
+from papers.shared.findings import Effort, Findings, Part, Row, judged
 from papers.shared.words import table_of_rows
 
 CROWD = 200_000

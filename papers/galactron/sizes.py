@@ -24,9 +24,9 @@ from papers.galactron.pools import (
     solved,
     tenth,
 )
-from papers.shared.row import Effort, Findings, Part, Row, Table, Verdict
-from papers.shared.sums import seeds
-from papers.shared.tellings import Found, difference, is_above, mean_of, told
+from papers.shared.estimates import Found, difference, is_above, mean_of, told
+from papers.shared.findings import Effort, Findings, Part, Row, Table, Verdict
+from papers.shared.sequences import seeds
 from papers.shared.words import figure
 
 SIZES = (30, 60, 102, 150, 204, 300, 450, 600)

@@ -15,8 +15,8 @@ from evenmatch.lab.plots import Line, Plot
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.solution import POINTS
 from papers.galactron.pools import DISTANT
-from papers.shared.row import Effort, Findings, Part, Row, Table, judged
-from papers.shared.tellings import Found, difference, is_above, mean_of, told
+from papers.shared.estimates import Found, difference, is_above, mean_of, told
+from papers.shared.findings import Effort, Findings, Part, Row, Table, judged
 from papers.shared.words import figure, table_of_rows
 from papers.shared.worlds import file_name
 

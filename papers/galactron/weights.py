@@ -12,10 +12,9 @@ from evenmatch.lab.search import Budget, parse_method, parse_objective, search
 from evenmatch.lab.solution import POINTS, cost_of
 from evenmatch.solvers.batch.batch import Batch, Places
 from papers.galactron.pools import FACTORS, means_of, named_factors, pool_of, solved, started
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Findings, Part, Row, Table
-from papers.shared.sums import seeds
-from papers.shared.tellings import Found, difference, is_above, mean_of, told
+from papers.shared.estimates import Estimate, Found, difference, is_above, mean_of, told
+from papers.shared.findings import Effort, Findings, Part, Row, Table
+from papers.shared.sequences import seeds
 from papers.shared.words import figure
 
 PLAYERS = 102

@@ -14,8 +14,8 @@ from evenmatch.model.match import Match
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.ratings.rate import rate
 from evenmatch.sim.stream import Arrival
-from papers.shared.measure import ratio
-from papers.shared.row import Effort, Findings, Part, Row, judged
+from papers.shared.estimates import ratio
+from papers.shared.findings import Effort, Findings, Part, Row, judged
 from papers.shared.words import table_of_rows
 
 Comer = tuple[float, str, float]

@@ -21,8 +21,8 @@ from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study import mean_and_width
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.sim.stream import Arrival
-from papers.shared.row import Effort, Findings, Part, Row, Table
-from papers.shared.sums import seeds
+from papers.shared.findings import Effort, Findings, Part, Row, Table
+from papers.shared.sequences import seeds
 from papers.shared.words import figure
 from papers.shared.worlds import file_name
 

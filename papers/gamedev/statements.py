@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from papers.shared.row import Row, Verdict
+from papers.shared.findings import Row, Verdict
 from papers.shared.words import figure
 from papers.statements.saying import Judge, Judged, Saying
 

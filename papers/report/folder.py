@@ -14,20 +14,13 @@ import msgspec
 from evenmatch.errors import ConfigError
 from evenmatch.lab.plots import Plot, as_file, plot_lines
 from evenmatch.lab.report import page
-from papers.report.opening import CHOSEN, blocks
-from papers.reproduction import Reproduction
+from papers.reproduction import Reproduction, source_of
 from papers.shared.words import HEADS, STATEMENT_HEADS, is_text, line_of, told_of
 from papers.statements.judging import line_of as line_of_statement
 from papers.statements.saying import FIGURE_KEYS, Statement
+from papers.statements.source import Opening
 
 TEMPLATE = Path(__file__).with_name("reproduction.html.j2")
-TITLES = {
-    "schlup": "Automatic Game Matching, done again",
-    "gamedev": "Matching players in an online 1vs1 game, done again",
-    "galactron": "The matchmaking of Awesomenauts (Galactron), done again",
-    "wu": "Dynamic Matching With Teams, done again",
-    "xu": "Rule Designs for Optimal Online Game Matchmaking, done again",
-}
 
 
 def write_folder(folder: Path, done: Reproduction, command: str) -> None:
@@ -52,7 +45,7 @@ def write_folder(folder: Path, done: Reproduction, command: str) -> None:
 
 
 def _files(done: Reproduction, command: str) -> Iterator[tuple[str, str]]:
-    statements, plots = done.statements, done.plots
+    source, statements, plots = source_of(done.paper), done.statements, done.plots
     yield "rows.json", json.dumps(done.as_json(), ensure_ascii=False, indent=1) + "\n"
     yield "rows.csv", _csv_of_statements(statements)
     yield "figures.csv", _csv_of_figures(statements)
@@ -64,15 +57,15 @@ def _files(done: Reproduction, command: str) -> Iterator[tuple[str, str]]:
         drawn[plot.name] = {"title": plot.title, "text": plot.text, "svg": svg}
     for name, text in done.findings.scenarios.items():
         yield f"scenarios/{name}", text
-    opening = blocks(done.paper, statements)
+    opening = blocks(source.opening, statements)
     shown = {each.picture for each in opening}
     yield (
         "report.html",
         page(
             TEMPLATE,
-            title=TITLES[done.paper],
+            title=f"{source.title}, done again",
             text=_sentence(done),
-            words=CHOSEN[done.paper].words,
+            words=source.opening.words,
             left_out=done.left_out,
             command=command,
             opening=opening,
@@ -129,3 +122,70 @@ def _csv(lines: Sequence[Sequence[str]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()
+
+
+LINES_MAX = 6
+"""Statements of a kind that the first page names; all are below."""
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A third of the first page.
+
+    Args:
+        title: One word or two.
+        text: A sentence.
+        picture: Name of its plot.
+        lines: A statement, and what there is to say of it.
+        more: How many others there are.
+    """
+
+    title: str
+    text: str
+    picture: str
+    lines: tuple[tuple[str, str], ...]
+    more: int
+
+
+def blocks(opening: Opening, statements: Sequence[Statement]) -> list[Block]:
+    """Return the first page of a paper; what has no statement is left out."""
+    held = [each for each in statements if each.verdict == "holds"]
+    mended = [each for each in statements if each.verdict == "wrong in print"]
+    conditions = [each for each in statements if each.verdict == "holds if"]
+    new = [each for each in statements if each.verdict is None and each.printed is None]
+    others = ("differs", "unresolved", "undefined in the source")
+    asked = [each for each in statements if each.verdict in others]
+    found = [
+        _block("Confirmed", f"{_count(held)} as printed.", opening.confirmed, held),
+        _block(
+            "Mended",
+            f"{_count(mended)} wrong in print, {len(conditions)} in need of a condition.",
+            opening.mended,
+            [*mended, *conditions],
+        ),
+        _block("New", f"{_count(new)} beside the paper's.", opening.new, new),
+        _block(
+            "To ask the authors", f"{_count(asked)}: different here, open, or undefined.", "", asked
+        ),
+    ]
+    return [each for each in found if each.lines]
+
+
+def _count(statements: Sequence[Statement]) -> str:
+    return f"{len(statements)} {'statement' if len(statements) == 1 else 'statements'}"
+
+
+def _block(title: str, text: str, picture: str, statements: Sequence[Statement]) -> Block:
+    # Those that have something to say first; the sort keeps the paper's order otherwise.
+    first = sorted(statements, key=lambda each: not each.why)[:LINES_MAX]
+    lines = tuple((each.statement, _first_words(each.why)) for each in first)
+    return Block(title, text, picture, lines, len(statements) - len(first))
+
+
+def _first_words(why: str) -> str:
+    """Return the first two sentences.
+
+    >>> _first_words("Right: 2 / x. The print has 1. In 3 of 4 settings.")
+    'Right: 2 / x. The print has 1.'
+    """
+    parts = why.split(". ")
+    return why if len(parts) <= 2 else ". ".join(parts[:2]) + "."

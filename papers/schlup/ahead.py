@@ -8,9 +8,9 @@ from functools import partial
 import msgspec
 
 from evenmatch.lab.plots import Line, Plot
-from papers.shared.measure import Measured, Task, mean_of_ratios, measure
-from papers.shared.row import Effort, Findings, Part, Row, Table
-from papers.shared.sums import optima, seeds
+from papers.shared.estimates import mean_of_ratios
+from papers.shared.findings import Effort, Findings, Part, Row, Table
+from papers.shared.sequences import Measured, Task, measure, optima, seeds
 from papers.shared.words import of_row
 from papers.shared.worlds import LENGTH, WAIT_MAX, Rates, World, file_name
 

@@ -7,9 +7,19 @@ from functools import partial
 
 from evenmatch.lab.plots import Line, Plot
 from evenmatch.theory import schlup
-from papers.shared.measure import Estimate, Measured, Task, measure, ratio
-from papers.shared.row import Effort, Findings, Part, Row, Verdict, judged
-from papers.shared.sums import CRITERIA, TIME, cost_per_match, optima, parts_per_match, seeds
+from papers.shared.estimates import Estimate, ratio
+from papers.shared.findings import Effort, Findings, Part, Row, Verdict, judged
+from papers.shared.sequences import (
+    CRITERIA,
+    TIME,
+    Measured,
+    Task,
+    cost_per_match,
+    measure,
+    optima,
+    parts_per_match,
+    seeds,
+)
 from papers.shared.worlds import WAIT_MAX, World, file_name
 
 FIGURES = {"figure2": (10.0, 13.0), "figure3": (1.0,)}

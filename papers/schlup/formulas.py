@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from evenmatch.theory import schlup
-from papers.shared.measure import Estimate, Measured, Task, measure, ratio
-from papers.shared.row import Effort, Findings, Part, Row, Verdict, judged
-from papers.shared.sums import cost_per_match, seeds
+from papers.shared.estimates import Estimate, ratio
+from papers.shared.findings import Effort, Findings, Part, Row, Verdict, judged
+from papers.shared.sequences import Measured, Task, cost_per_match, measure, seeds
 from papers.shared.words import table_of_rows
 from papers.shared.worlds import World, file_name
 

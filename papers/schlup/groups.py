@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any
 
 from evenmatch.theory import schlup
-from papers.shared.measure import Measured, Task, measure
-from papers.shared.row import Effort, Findings, Part, Row, Table, Verdict
-from papers.shared.sums import cost_per_match, parts_per_match, seeds
+from papers.shared.findings import Effort, Findings, Part, Row, Table, Verdict
+from papers.shared.sequences import Measured, Task, cost_per_match, measure, parts_per_match, seeds
 from papers.shared.words import of_row
 from papers.shared.worlds import WAIT_MAX, World, file_name
 

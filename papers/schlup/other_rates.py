@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from papers.shared.measure import Estimate, Measured, ratio_of_ratios
-from papers.shared.row import Row, judged
-from papers.shared.sums import optima
-from papers.shared.tellings import is_above, told
+from papers.shared.estimates import Estimate, is_above, ratio_of_ratios, told
+from papers.shared.findings import Row, judged
+from papers.shared.sequences import Measured, optima
 from papers.shared.worlds import Rates, World
 
 ID = "schlup.section5.3"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from papers.schlup.other_rates import HALVES, PROPORTION, RAISING, SIMILAR, SMALLER
-from papers.shared.row import Row
+from papers.shared.findings import Row
 from papers.shared.words import figure
 from papers.statements.saying import Judge, Judged, Saying
 

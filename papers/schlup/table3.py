@@ -15,9 +15,19 @@ import msgspec
 from evenmatch.theory.floor import least_cost
 from papers.schlup.other_rates import ID as OTHER_RATES
 from papers.schlup.other_rates import other_rates
-from papers.shared.measure import Estimate, Measured, Task, mean_of_ratios, measure, ratio
-from papers.shared.row import Effort, Findings, Part, Row, Table, Verdict
-from papers.shared.sums import CRITERIA, TIME, cost_over_optimum, optima, parts_over_optimum, seeds
+from papers.shared.estimates import Estimate, mean_of_ratios, ratio
+from papers.shared.findings import Effort, Findings, Part, Row, Table, Verdict
+from papers.shared.sequences import (
+    CRITERIA,
+    TIME,
+    Measured,
+    Task,
+    cost_over_optimum,
+    measure,
+    optima,
+    parts_over_optimum,
+    seeds,
+)
 from papers.shared.words import of_row
 from papers.shared.worlds import WAIT_MAX, Rates, World, file_name
 

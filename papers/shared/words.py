@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from evenmatch.lab.figures import shown
-from papers.shared.row import Row, Table, Verdict
+from papers.shared.findings import Row, Table, Verdict
 
 HEADS = ("row", "setting", "printed", "corrected", "exact", "simulated")
 STATEMENT_HEADS = ("row", "statement", "printed", "corrected", "exact", "simulated", "verdict",

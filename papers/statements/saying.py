@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from papers.shared.row import Row, Verdict
+from papers.shared.findings import Row, Verdict
 
 
 class Judged(NamedTuple):

@@ -15,7 +15,7 @@ from evenmatch.errors import ConfigError
 from evenmatch.theory.skill_mdp import Choice, SkillPolicies, skill_mdp
 from evenmatch.theory.skill_pools import Pools, long_run_shares, run_long
 from evenmatch.theory.wu import patient_law, wu
-from papers.shared.row import Findings, Part, Row, Verdict, judged
+from papers.shared.findings import Findings, Part, Row, Verdict, judged
 from papers.shared.words import table_of_rows
 
 TEAMS = (1, 2, 3, 5)

@@ -10,8 +10,8 @@ from typing import Any
 from evenmatch.lab.plots import Line, Plot
 from evenmatch.theory.skill_mdp import skill_mdp
 from evenmatch.theory.wu import odd_share, patient_law, wu
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Findings, Part, Row, Verdict, judged
+from papers.shared.estimates import Estimate
+from papers.shared.findings import Effort, Findings, Part, Row, Verdict, judged
 from papers.shared.words import table_of_rows
 from papers.wu.worlds import Found, World, by_world, mean, play, runs_of, two_skills
 

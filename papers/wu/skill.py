@@ -10,7 +10,7 @@ import numpy as np
 from evenmatch.lab.plots import Line, Plot
 from evenmatch.theory.skill_mdp import SkillPolicies, best_moves, skill_mdp
 from evenmatch.theory.skill_pools import Floats, Ints, Pools, run_long
-from papers.shared.row import Effort, Findings, Part, Row
+from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.wu.worlds import Found, Run, World, by_world, choice, mean, play, runs_of
 

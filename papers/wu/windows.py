@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from evenmatch.lab.plots import Line, Plot
 from evenmatch.theory.recommend_window import recommend_window
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Findings, Part, Row, Verdict
+from papers.shared.estimates import Estimate
+from papers.shared.findings import Effort, Findings, Part, Row, Verdict
 from papers.shared.words import table_of_rows
 from papers.wu.worlds import Found, World, by_world, mean, play, runs_of
 

@@ -15,8 +15,8 @@ import numpy as np
 from evenmatch.config import parse_scenario
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study import mean_and_width
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort
+from papers.shared.estimates import Estimate
+from papers.shared.findings import Effort
 
 PERIODS = 3000
 """Arrivals of a run: a multiple of 2n for every team size here, so that greedy ends with nobody."""

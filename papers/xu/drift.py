@@ -12,8 +12,8 @@ from evenmatch.config import parse_scenario
 from evenmatch.lab.plots import Line, Plot
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study import mean_and_width
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Findings, Part, Row
+from papers.shared.estimates import Estimate
+from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.xu.tell import tell
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.theory.k_player import k_player
-from papers.shared.row import Effort, Findings, Part, Row
+from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.xu.printed import wait_of_k
 from papers.xu.tell import CHANCE, agreement, fractions, rounded, tell

@@ -23,8 +23,8 @@ from evenmatch.lab.simulate import simulate
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.compiled_parties import serve
 from evenmatch.theory.two_v_two_formulas import mean_of_players, variance
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Findings, Part, Row
+from papers.shared.estimates import Estimate
+from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.xu.tell import agreement, fractions, is_near, said, tell
 from papers.xu.trial import BATCHES, Sums, estimate_mean, estimate_var, sums_of

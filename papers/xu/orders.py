@@ -10,8 +10,8 @@ import msgspec
 
 from evenmatch.lab.plots import Line, Plot
 from evenmatch.theory.stability import team_stability
-from papers.shared.measure import Estimate, mean_of_ratios
-from papers.shared.row import Effort, Findings, Part, Row
+from papers.shared.estimates import Estimate, mean_of_ratios
+from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.xu.counts_chain import CountsChain, counts_chain, team_rule
 from papers.xu.tell import agreement, tell

@@ -15,8 +15,8 @@ from evenmatch.config import parse_scenario
 from evenmatch.lab.plots import Line, Plot
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study import student_t
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Findings, Part, Row
+from papers.shared.estimates import Estimate
+from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.xu.packed_arrivals import PackedArrivals
 from papers.xu.points import FIXED, Point

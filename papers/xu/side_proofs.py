@@ -9,7 +9,7 @@ from typing import Any
 from evenmatch.theory.chain import stationary
 from evenmatch.theory.graph import compatibility_graph
 from evenmatch.theory.sides import improvement_slope, sides
-from papers.shared.row import Findings, Row
+from papers.shared.findings import Findings, Row
 from papers.shared.words import table_of_rows
 from papers.xu.printed import series_of_a
 from papers.xu.tell import fractions, tell

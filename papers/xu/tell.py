@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Row, Verdict, judged
+from papers.shared.estimates import Estimate
+from papers.shared.findings import Effort, Row, Verdict, judged
 from papers.xu.trial import THREE_ERRORS
 
 Figure = Fraction | float

@@ -20,7 +20,7 @@ from evenmatch.config import parse_scenario
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study import student_t
 from evenmatch.sim.history import WAITING, History
-from papers.shared.measure import Estimate, mean_of_ratios
+from papers.shared.estimates import Estimate, mean_of_ratios
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

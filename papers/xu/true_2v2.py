@@ -15,8 +15,8 @@ import msgspec
 from evenmatch.lab.plots import Line, Plot
 from evenmatch.theory.sides import sides
 from evenmatch.theory.zones import zones
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Findings, Part, Row, Verdict
+from papers.shared.estimates import Estimate
+from papers.shared.findings import Effort, Findings, Part, Row, Verdict
 from papers.shared.words import table_of_rows
 from papers.xu.tell import tell
 from papers.xu.trial import Observed, Trial, observe

@@ -15,8 +15,8 @@ from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study import mean_and_width
 from evenmatch.sim.history import History
 from evenmatch.theory.sides import sides
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Findings, Part
+from papers.shared.estimates import Estimate
+from papers.shared.findings import Effort, Findings, Part
 from papers.shared.words import table_of_rows
 from papers.xu.tell import agreement, is_near, said, tell
 from papers.xu.worlds import sides_toml

@@ -19,12 +19,13 @@ from evenmatch.policies.registry import parse_policy
 from papers.report.folder import write_folder
 from papers.reproduction import Reproduction, parts_of, reproduce
 from papers.schlup import ahead, curves, formulas, table3
-from papers.shared import runs
-from papers.shared.measure import Task, mean_of_ratios, measure, ratio, ratio_of_ratios
-from papers.shared.row import Effort, Findings, Row, Table, Verdict, judged
+from papers.schlup.statements import SAYINGS
+from papers.shared import sequences
+from papers.shared.estimates import mean_of_ratios, ratio, ratio_of_ratios
+from papers.shared.findings import Effort, Findings, Row, Table, Verdict, judged
+from papers.shared.sequences import Task, measure
 from papers.shared.words import line_of, told_of
 from papers.shared.worlds import World, file_name
-from papers.statements.all import SAYINGS
 from papers.statements.judging import statements_of
 from papers.statements.saying import Statement
 
@@ -124,9 +125,9 @@ def test_compiled_run_costs_what_the_engine_says(
 ) -> None:
     world = World(rate=3.0, count=200)
     given = (world.queue(), parse_policy(spec), *world.draw(5))
-    compiled = runs.play(*given)
-    monkeypatch.setattr(runs, "why_not", lambda *_: "asked to use the engine")
-    engine = runs.play(*given)
+    compiled = sequences.play(*given)
+    monkeypatch.setattr(sequences, "why_not", lambda *_: "asked to use the engine")
+    engine = sequences.play(*given)
     assert np.array_equal(compiled.tickets, engine.tickets)
     assert compiled.costs == pytest.approx(engine.costs)
     assert np.array_equal(compiled.bots, engine.bots)
@@ -187,7 +188,7 @@ def test_ratio_of_ratios_to_constants_scatters_like_a_ratio() -> None:
 def test_first_half_of_matches_is_the_earlier_one() -> None:
     task = Task(world=World(rate=3.0, count=300), seed=1, policies=("greedy",))
     found = measure(task)
-    played = runs.play(task.world.queue(), parse_policy("greedy"), *task.world.draw(1))
+    played = sequences.play(task.world.queue(), parse_policy("greedy"), *task.world.draw(1))
     middle = np.median(played.at)
     assert found.early["greedy"] == pytest.approx(played.costs[played.at < middle].sum())
 
@@ -337,7 +338,7 @@ def test_criteria_cost_of_greedy_is_a_third_of_its_weight(table3_rows: list[Row]
 def section53(rows: Sequence[Row], words: str) -> Statement:
     """Return the statement of section 5.3 that has these words."""
     own = [row for row in rows if row.id == "schlup.section5.3"]
-    (found,) = [each for each in statements_of(SAYINGS["schlup"], own) if words in each.statement]
+    (found,) = [each for each in statements_of(SAYINGS, own) if words in each.statement]
     return found
 
 
@@ -394,7 +395,7 @@ def test_every_row_has_the_promised_keys_and_its_command(table3_rows: list[Row])
 
 def test_table3_is_a_row_for_each_algorithm_that_names_its_reading(table3_rows: list[Row]) -> None:
     own = [row for row in table3_rows if row.id == "schlup.table3"]
-    found = {each.statement: each for each in statements_of(SAYINGS["schlup"], own)}
+    found = {each.statement: each for each in statements_of(SAYINGS, own)}
     printed = [each for each in found.values() if each.printed is not None]
     assert len(printed) == 4
     for each in printed:

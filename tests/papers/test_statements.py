@@ -3,12 +3,10 @@
 import msgspec
 import pytest
 
-from papers.reproduction import PAPERS, parts_of
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Row
-from papers.statements.all import SAYINGS
-from papers.statements.judging import runs_to_decide, statements_of
-from papers.statements.sameness import identical, identical_elsewhere
+from papers.reproduction import SOURCES, parts_of, source_of
+from papers.shared.estimates import Estimate
+from papers.shared.findings import Effort, Row
+from papers.statements.judging import identical, identical_elsewhere, runs_to_decide, statements_of
 from papers.statements.saying import Saying, Statement
 from papers.xu.tell import is_near, said
 
@@ -173,7 +171,9 @@ def test_nearest_is_judged_where_there_is_somebody_to_choose_from(gap: float, ve
         *policy_rows("nearest", f"{WINDOW},every=30", 140.0),
         *policy_rows("nearest", f"{WINDOW},pick=nearest,every=30", gap),
     ]
-    found = next(s for s in statements_of(SAYINGS["gamedev"], rows) if s.id == "gamedev.nearest")
+    found = next(
+        s for s in statements_of(source_of("gamedev").sayings, rows) if s.id == "gamedev.nearest"
+    )
     assert found.verdict == verdict
     if verdict == "holds if":
         assert "Decided at once 2 of 2 figures are identical" in found.why
@@ -183,7 +183,9 @@ def test_nearest_is_judged_where_there_is_somebody_to_choose_from(gap: float, ve
 def test_clock_of_a_second_is_judged_by_what_it_costs(wait: float, verdict: str) -> None:
     rows = [*policy_rows("widening", WINDOW, 139.0)]
     rows += policy_rows("second", f"{WINDOW},every=1", 139.2, wait)
-    found = next(s for s in statements_of(SAYINGS["gamedev"], rows) if s.id == "gamedev.second")
+    found = next(
+        s for s in statements_of(source_of("gamedev").sayings, rows) if s.id == "gamedev.second"
+    )
     assert found.verdict == verdict
 
 
@@ -204,15 +206,15 @@ def test_longest_words_decide_whose_a_figure_is() -> None:
     assert found == {"All.": "other", "Means.": "mean cost", "Mean waits.": "mean wait of A"}
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", SOURCES)
 def test_every_id_of_a_paper_has_a_statement(paper: str) -> None:
     ids = {each for part in parts_of(paper, QUICK) for each in part.ids}
-    assert {each.id for each in SAYINGS[paper]} == ids
+    assert {each.id for each in source_of(paper).sayings} == ids
 
 
 @pytest.mark.parametrize("number", ["7", "9", "10", "11"])
 def test_wrong_formulas_of_xu_are_explained_in_two_sentences(number: str) -> None:
-    (saying,) = [each for each in SAYINGS["xu"] if each.id == f"xu.{number}"]
+    (saying,) = [each for each in source_of("xu").sayings if each.id == f"xu.{number}"]
     right, why = saying.mended.split(". ", 1)
     assert right.startswith("Right: ")
     assert why

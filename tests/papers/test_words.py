@@ -2,11 +2,11 @@
 
 import pytest
 
-from papers import reproduction as paper
 from papers.reproduction import parts_of
 from papers.reproduction import reproduce as do_again
-from papers.shared.row import Effort, Findings, Part, Row
+from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import HEADS, line_of, table_of_rows
+from papers.statements.source import Opening, Source
 from papers.xu.tell import agreement
 
 QUICK = Effort(quick=True, seed=0)
@@ -51,7 +51,8 @@ def test_tables_without_the_rows_that_are_asked_for_are_left_out(monkeypatch) ->
 
         return [Part(("p.one", "p.two"), abs, (), finish)]
 
-    monkeypatch.setitem(paper.PAPERS, "p", parts)
+    source = Source(title="P", sayings=(), parts=parts, opening=Opening("", "", "", ""))
+    monkeypatch.setattr("papers.reproduction.source_of", lambda _: source)
     found = do_again("p", QUICK, ["p.one"], lambda function, items: []).findings
     assert [each.title for each in found.tables] == ["p.one"]
     assert "Of 1 simulated figures" in found.tables[0].text

@@ -9,9 +9,9 @@ import pytest
 from evenmatch.sim.world_model import WorldModel, harmonics, players_in_day, shipped_model
 from tests import made_world
 from tests.shared import beside
-from tools.fit_world import fit as fit_world
+from tools.fit_world.__main__ import main
 from tools.fit_world.fit import fit, fit_day, fit_delay, read, share_errors
-from tools.fit_world.words import lines, quantile_error
+from tools.fit_world.report import lines, quantile_error
 
 SHIPPED = Path(__file__).parents[2] / "src" / "evenmatch" / "data" / "world.json"
 
@@ -45,7 +45,7 @@ def test_fit_is_written_and_told(
     files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "world.json"
-    assert fit_world.main([*files, "--out", str(out)]) == 0
+    assert main([*files, "--out", str(out)]) == 0
     written = msgspec.json.decode(out.read_bytes(), type=WorldModel)
     assert written == fit(read(*files))
     told = capsys.readouterr().out
@@ -57,7 +57,7 @@ def test_report_of_the_fit_draws_five_plots_and_needs_no_network(
     files: list[str], tmp_path: Path
 ) -> None:
     report = tmp_path / "world.html"
-    assert fit_world.main([*files, "--report", str(report)]) == 0
+    assert main([*files, "--report", str(report)]) == 0
     page = report.read_text()
     assert page.count("<svg") == 5
     assert "http://" not in page
@@ -65,7 +65,7 @@ def test_report_of_the_fit_draws_five_plots_and_needs_no_network(
 
 
 def test_file_that_is_missing_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert fit_world.main(["nothing.csv", "cities.csv", "pings.csv"]) == 2
+    assert main(["nothing.csv", "cities.csv", "pings.csv"]) == 2
     assert capsys.readouterr().err.startswith("fit_world: cities.csv: cannot be read")
 
 
@@ -118,7 +118,7 @@ if all(MEASURED):
     # Measured files, which can't ship, beside the repository only: those the world was fitted to.
     def test_what_ships_is_what_the_fit_makes(tmp_path: Path) -> None:
         out = tmp_path / "world.json"
-        assert fit_world.main([*map(str, MEASURED), "--out", str(out)]) == 0
+        assert main([*map(str, MEASURED), "--out", str(out)]) == 0
         assert out.read_text() == SHIPPED.read_text()
 
     def test_fit_is_as_good_as_its_notice_lets_expect() -> None:

@@ -1,24 +1,13 @@
-"""Fit the world model to measured files: `python -m tools.fit_world.fit HOURS CITIES PINGS`.
-
-    python -m tools.fit_world.fit dota2_region_hour.csv.gz cities.csv.gz city_ping.csv.gz \
-        --out world.json --report world.html
-
-HOURS has the columns `region`, `hour_utc`, `matches`; CITIES `city`, `country`, `lat`, `lon`,
-`population`; PINGS `from_city`, `to_city`, `rtt_avg_ms`. It prints the fit and how far it is off.
-What it writes with --out is what `evenmatch/data/world.json` holds.
-"""
+"""The fit of the world model: shares of regions by hour, and delays between cities."""
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
-from evenmatch.errors import ArrivalsError, NotSupported
+from evenmatch.errors import ArrivalsError
 from evenmatch.sim.world_measured import (
     Cities,
     kept,
@@ -37,7 +26,79 @@ from evenmatch.sim.world_model import (
     harmonics,
     kilometres,
 )
-from tools.fit_world.regions import REGIONS, Found, is_of
+
+AMERICA_SPLIT = -100.0
+"""Degrees east; North America's cities west of it belong to us_west."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What a region is made from.
+
+    Args:
+        sources: The measured regions.
+        server: The city nearest to its servers.
+        countries: Where its players live.
+        west: For North America: whether it is the western part, else the eastern.
+    """
+
+    sources: tuple[str, ...]
+    server: str
+    countries: tuple[str, ...]
+    west: bool | None = None
+
+
+NORTH_AMERICA = (
+    "United States", "Canada", "Mexico", "Costa Rica", "Honduras", "Panama", "Puerto Rico",
+)  # fmt: skip
+REGIONS: dict[str, Found] = {
+    "europe_west": Found(
+        ("EUROPE",),
+        "Luxembourg",
+        ("Algeria", "Belgium", "France", "Germany", "Ireland", "Italy", "Luxembourg", "Morocco",
+         "Netherlands", "Portugal", "Spain", "Switzerland", "Tunisia", "United Kingdom"),
+    ),
+    "europe_east": Found(
+        ("AUSTRIA",),
+        "Vienna",
+        ("Albania", "Austria", "Bulgaria", "Czech Republic", "Greece", "Hungary", "Moldova",
+         "Poland", "Romania", "Slovakia", "Slovenia", "Turkey"),
+    ),
+    "europe_north": Found(
+        ("STOCKHOLM",),
+        "Stockholm",
+        ("Denmark", "Finland", "Latvia", "Lithuania", "Norway", "Russia", "Sweden", "Ukraine"),
+    ),
+    "us_east": Found(("US_EAST",), "Richmond", NORTH_AMERICA, west=False),
+    "us_west": Found(("US_WEST",), "Vancouver", NORTH_AMERICA, west=True),
+    "south_america": Found(
+        ("BRAZIL", "CHILE"),
+        "Sao Paulo",
+        ("Brazil", "Chile", "Ecuador", "Peru", "Suriname", "Uruguay", "Venezuela"),
+    ),
+    "middle_east": Found(
+        ("DUBAI",), "Dubai", ("Georgia", "Israel", "Saudi Arabia", "United Arab Emirates")
+    ),
+    "southeast_asia": Found(
+        ("SINGAPORE",),
+        "Singapore",
+        ("Cambodia", "Indonesia", "Malaysia", "Philippines", "Singapore", "Taiwan", "Vietnam"),
+    ),
+    "china": Found(
+        ("PW_TELECOM_SHANGHAI", "PW_TELECOM_ZHEJIANG", "PW_TELECOM_GUANGDONG", "PW_UNICOM"),
+        "Hangzhou",
+        ("China",),
+    ),
+    "japan": Found(("JAPAN",), "Tokyo", ("Japan",)),
+    "oceania": Found(("AUSTRALIA",), "Sydney", ("Australia", "New Zealand")),
+}  # fmt: skip
+
+
+def is_of(found: Found, cities: Cities, at: int) -> bool:
+    """Return whether the city at a place of the list belongs to a region."""
+    if cities.countries[at] not in found.countries:
+        return False
+    return found.west is None or found.west == (cities.spots[at, 1] < AMERICA_SPLIT)
+
 
 FLOOR_SHARE = 0.05
 """Share of the measured pings that are below the straightest path."""
@@ -209,38 +270,3 @@ def _shares(players: Floats) -> Floats:
 def encoded(model: WorldModel) -> bytes:
     """Return the model as the text of a file."""
     return msgspec.json.format(msgspec.json.encode(model), indent=1) + b"\n"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Fit, print, and write what was asked for; the exit code is 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m tools.fit_world.fit", description=DOC)
-    parser.add_argument("hours", help="matches by region and UTC hour, CSV")
-    parser.add_argument("cities", help="cities, CSV")
-    parser.add_argument("pings", help="round trips between cities, CSV")
-    parser.add_argument("--out", type=Path, help="write the parameters here, JSON")
-    parser.add_argument("--report", type=Path, help="write a page with figures and plots here")
-    given = parser.parse_args(arguments)
-    try:
-        measured = read(given.hours, given.cities, given.pings)
-        model = fit(measured)
-        outputs: Mapping[Path | None, bytes] = {given.out: encoded(model)}
-        if given.report is not None:
-            from tools.fit_world.report import render
-
-            outputs = {**outputs, given.report: render(model, measured).encode()}
-        for path, data in outputs.items():
-            if path is not None:
-                path.write_bytes(data)
-    except (ArrivalsError, NotSupported, OSError) as error:
-        print(f"fit_world: {error}", file=sys.stderr)
-        return 2
-    from tools.fit_world.words import lines
-
-    print("\n".join(lines(model, measured)))
-    return 0
-
-
-DOC = "Fit the world model to measured files and say how far it is off."
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -19,9 +19,8 @@ from papers.galactron.pools import (
 )
 from papers.galactron.world_batch import world_batch
 from papers.reproduction import parts_of, reproduce
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Row
-from papers.shared.tellings import difference, is_above, mean_of
+from papers.shared.estimates import Estimate, difference, is_above, mean_of
+from papers.shared.findings import Effort, Row
 
 QUICK = Effort(quick=True, seed=0)
 

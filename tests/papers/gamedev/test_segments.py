@@ -6,8 +6,7 @@ import pytest
 
 from evenmatch.model.ticket import NewTicket, Player
 from evenmatch.sim.stream import Arrival
-from papers.gamedev.recorded import QUEUE
-from papers.gamedev.segments import pieces
+from papers.gamedev.recorded import QUEUE, pieces
 
 RATINGS = (0.0, 10.0, 1.0, 11.0, 0.0, 30.0, 31.0)
 """Two pieces of three, and one that is left out."""

@@ -15,10 +15,10 @@ from evenmatch.lab.study import student_t
 from evenmatch.model.scenario import Scenario
 from evenmatch.theory.wu import odd_share, waiting_law, wu
 from papers.reproduction import parts_of, reproduce
-from papers.shared.row import Effort, Row
-from papers.shared.runs import arrivals_of
+from papers.shared.findings import Effort, Row
+from papers.shared.sequences import arrivals_of
 from papers.wu import costs, worlds
-from papers.wu.parts import scenarios
+from papers.wu.source import scenarios
 from papers.wu.worlds import Found, Run, World, mean, play, two_skills
 from tests.extent import extent, more
 

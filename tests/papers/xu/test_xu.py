@@ -11,14 +11,12 @@ import numpy as np
 import pytest
 
 from papers.reproduction import parts_of, reproduce
-from papers.shared.measure import Estimate
-from papers.shared.row import Effort, Row
+from papers.shared.estimates import Estimate
+from papers.shared.findings import Effort, Row
 from papers.xu import k_players, latency, orders, packing, points, sides, true_2v2, unstable, zones
-from papers.xu.central import chain_of
-from papers.xu.parts import scenarios
-from papers.xu.side_plots import side_plots
 from papers.xu.side_proofs import law_of_chain, side_proofs
-from papers.xu.side_words import side_words
+from papers.xu.sides import side_plots, side_words
+from papers.xu.source import scenarios
 from papers.xu.tell import agreement, tell
 from papers.xu.trial import (
     BATCHES,
@@ -29,10 +27,9 @@ from papers.xu.trial import (
     shares_of_states,
     sums_of,
 )
-from papers.xu.variances import figure5, least_share
+from papers.xu.two_v_two import chain_of, figure5, least_share
 from papers.xu.worlds import parties_toml, players_toml
-from papers.xu.zone_plots import zone_plots
-from papers.xu.zone_words import zone_words
+from papers.xu.zones import zone_plots, zone_words
 from tests.extent import IS_LONG, more
 
 PAPERS = Path(__file__).parents[3] / "scenarios" / "papers"

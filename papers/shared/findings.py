@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -111,6 +111,10 @@ class Findings(msgspec.Struct, frozen=True):
     tables: tuple[Table, ...] = ()
     plots: tuple[Plot, ...] = ()
     scenarios: dict[str, str] = {}
+
+
+RowsByID = Mapping[str, Sequence[Row]]
+"""All figures of a paper, by the ids of their statements."""
 
 
 class Part(msgspec.Struct, frozen=True):
