@@ -1,7 +1,15 @@
-"""Players of the world who wait at one moment, as a batch of tickets: what `solve` reads."""
+"""Players of the world who wait at one moment, as a batch of tickets: what `solve` reads.
+
+    python -m tools.world_tickets
+
+writes `scenarios/evening.json` anew.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +29,10 @@ from evenmatch.lab.batch_arrays import (
 from evenmatch.model.world import World
 from evenmatch.sim.world import Geography
 from papers.galactron.world_batch import world_arrays
+
+OUT = Path(__file__).parents[1] / "scenarios" / "evening.json"
+EVENING = (42, 3, 7)
+"""Players, team size and seed of the file."""
 
 
 def six_criteria(team_size: int) -> list[dict[str, Any]]:
@@ -86,3 +98,19 @@ def _met(data: dict[str, Any], at: int, ids: list[str]) -> dict[str, int]:
         return {}
     met = [other for other in np.flatnonzero(match == match[at]).tolist() if other != at]
     return {ids[other]: -1 if team[other] == team[at] else 1 for other in met}
+
+
+def text_of(batch: Mapping[str, Any]) -> str:
+    """Return a batch as the text of a file: a line for each criterion and for each ticket."""
+    parts = []
+    for key, value in batch.items():
+        if isinstance(value, list):
+            lines = ",\n".join(f"    {json.dumps(each)}" for each in value)
+            parts.append(f'  "{key}": [\n{lines}\n  ]')
+        else:
+            parts.append(f'  "{key}": {json.dumps(value)}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+if __name__ == "__main__":
+    OUT.write_text(text_of(world_tickets(*EVENING)), encoding="utf-8")

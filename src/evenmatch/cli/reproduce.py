@@ -33,6 +33,7 @@ def reproduce(
 ) -> int:
     """Check a paper: compare each of its statements with what is computed and simulated.
 
+    Reproductions come with the repository of evenmatch; an installed package says how to get them.
     Parts that fail are named on standard error; the others are printed, and the exit code is 1.
 
     For example:
