@@ -330,9 +330,10 @@ def _lines(sizes: Sizes) -> Iterator[str]:
     yield from _places(sizes.public_names)
     yield f"class names for more than one thing, all: {len(sizes.names)}"
     yield from _places(sizes.names)
-    yield "files that name a kind of criterion or rule:"
+    yield "files that name a kind of criterion or rule, in the wheel and beside it:"
     for tag, files in sizes.kinds.items():
-        yield f"  {tag}: {len(files)}"
+        shipped = sum(file.startswith("src") for file in files)
+        yield f"  {tag}: {shipped} + {len(files) - shipped}"
 
 
 def _places(names: Mapping[str, list[str]]) -> Iterator[str]:

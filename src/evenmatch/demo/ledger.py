@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from evenmatch.demo.players import SAID, Crowd
+from evenmatch.demo.players import SAID, ConnectedPlayers
 from evenmatch.demo.world import Guest
 from evenmatch.model.ticket import Player
 from evenmatch.sim.answers import ACCEPT, DECLINE, SILENT
@@ -56,7 +56,7 @@ class Checks(msgspec.Struct, frozen=True):
     wait: Spread = Spread(None, None, None)
 
 
-class Figures(msgspec.Struct, frozen=True):
+class DemoFigures(msgspec.Struct, frozen=True):
     """What a run came to; waits in trace seconds, gaps in rating points.
 
     Players, quality and regions are given where players have a region.
@@ -103,7 +103,7 @@ class Figures(msgspec.Struct, frozen=True):
 NONE = Checks()
 
 
-class Ledger:
+class TicketLedger:
     """What the client knows by itself: the tickets acknowledged to it, the matches it read.
 
     Args:
@@ -157,7 +157,7 @@ class Ledger:
         """Return how many acknowledged tickets the feed has shown."""
         return sum(ticket in self.match_count for ticket in self.born)
 
-    def checks(self, crowd: Crowd) -> Checks:
+    def checks(self, crowd: ConnectedPlayers) -> Checks:
         """Return what became of the ready-checks."""
         return Checks(
             proposed=len(crowd.proposed),
@@ -170,10 +170,10 @@ class Ledger:
             wait=spread(list(crowd.asked_after.values())),
         )
 
-    def figures(self, waiting: int, lost: int, checks: Checks = NONE) -> Figures:
+    def figures(self, waiting: int, lost: int, checks: Checks = NONE) -> DemoFigures:
         """Return what the run came to."""
         self.measure()
-        figures = Figures(
+        figures = DemoFigures(
             tickets=len(self.born),
             matched=self.matched,
             waiting=waiting,

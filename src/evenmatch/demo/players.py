@@ -33,7 +33,7 @@ class Party(msgspec.Struct, frozen=True, gc=False):
     place: int
 
 
-class Crowd:
+class ConnectedPlayers:
     """All parties that wait, and what they have heard.
 
     `proposed` and `failed` are matches that were proposed, and proposals that lost somebody;

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from evenmatch.client import AsyncClient, ServerRefused
-from evenmatch.demo.ledger import Figures, Ledger, Spread
-from evenmatch.demo.players import Crowd, Party
-from evenmatch.demo.world import ANSWER_SECONDS, Guest, Plan, Setting, arrivals_at, ticket_of
+from evenmatch.demo.ledger import DemoFigures, Spread, TicketLedger
+from evenmatch.demo.players import ConnectedPlayers, Party
+from evenmatch.demo.world import ANSWER_SECONDS, ArrivalPlan, Guest, Setting, arrivals_at, ticket_of
 from evenmatch.errors import AlreadyWaiting, Cooldown, Forgotten, MatchmakingError, UnknownTicket
 from evenmatch.wire import ItemCreated
 
@@ -34,7 +34,7 @@ ROUND_TRIP_MAX = 2.0
 """Trace seconds up to which a message to the server and back does not matter to a wait."""
 
 
-class Run:
+class DemoRun:
     """One run of the demo against a server that is up.
 
     Args:
@@ -52,11 +52,11 @@ class Run:
         setting: Setting,
         *,
         speed: float,
-        tell: Callable[[Ledger], None],
+        tell: Callable[[TicketLedger], None],
     ) -> None:
         self._client = client
-        self._crowd = Crowd(client, setting.answers, speed)
-        self.ledger = Ledger(client.url, self._crowd.ended)
+        self._crowd = ConnectedPlayers(client, setting.answers, speed)
+        self.ledger = TicketLedger(client.url, self._crowd.ended)
         self._guests = guests
         self._speed = speed
         self._queue = setting.queue
@@ -74,7 +74,7 @@ class Run:
         """Let nobody else come, and check those who did."""
         self._is_stopped = True
 
-    async def play(self, settle_until: float) -> Figures:
+    async def play(self, settle_until: float) -> DemoFigures:
         """Let the guests come, let the queue settle, and check every ticket.
 
         Args:
@@ -161,7 +161,7 @@ class Run:
         self._after = page.next
         return [match.tickets[0] for match in page.matches[:SAMPLE]]
 
-    async def _check(self) -> Figures:
+    async def _check(self) -> DemoFigures:
         """Ask for every acknowledged ticket, then read the feed to its end, and compare."""
         found: dict[str, tuple[str, str | None]] = {}
         left = iter(list(self.ledger.born))
@@ -232,7 +232,7 @@ def note_of(speed: float, round_trip: float | None) -> str | UnsetType:
     )
 
 
-def simulated_wait(setting: Setting, plan: Plan) -> Spread:
+def simulated_wait(setting: Setting, plan: ArrivalPlan) -> Spread:
     """Return the wait in a simulation of the same players and queue; they answer alike."""
     from evenmatch.lab.simulate import simulate
 

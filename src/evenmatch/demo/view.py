@@ -10,12 +10,12 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from evenmatch.demo.ledger import Figures, Ledger, RegionFigures, Spread, spread
+from evenmatch.demo.ledger import DemoFigures, RegionFigures, Spread, TicketLedger, spread
 
 REFRESH = 0.25
 
 
-class View:
+class TerminalView:
     """Shows a run as it goes; outside a terminal it shows nothing.
 
     Args:
@@ -37,7 +37,7 @@ class View:
         self._began = time.monotonic()
         self._shown_at = 0.0
 
-    def __enter__(self) -> View:
+    def __enter__(self) -> TerminalView:
         """Begin to show."""
         if self._is_shown:
             self._live.start()
@@ -53,7 +53,7 @@ class View:
         if self._is_shown:
             self._live.stop()
 
-    def tell(self, ledger: Ledger) -> None:
+    def tell(self, ledger: TicketLedger) -> None:
         """Show what the client knows now, a few times a second at most."""
         now = time.monotonic()
         if not self._is_shown or now - self._shown_at < REFRESH:
@@ -84,7 +84,7 @@ def print_goodbye(console: Console, url: str) -> None:
     )
 
 
-def print_summary(console: Console, figures: Figures) -> None:
+def print_summary(console: Console, figures: DemoFigures) -> None:
     """Print what a run came to."""
     table = _table(figures.matched, figures.waiting, figures.wait, figures.rating_gap)
     if isinstance(figures.simulated, Spread) and figures.simulated.mean is not None:
@@ -118,7 +118,7 @@ def print_summary(console: Console, figures: Figures) -> None:
         console.print(f"Note: {figures.note}.", highlight=False)
 
 
-def _who_came(figures: Figures) -> str:
+def _who_came(figures: DemoFigures) -> str:
     """Return a sentence on the tickets that were taken and those that were not."""
     others = []
     if figures.merged:

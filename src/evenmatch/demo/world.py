@@ -187,7 +187,7 @@ class Guest(msgspec.Struct, frozen=True, gc=False):
     players: tuple[Player, ...]
 
 
-class Plan(msgspec.Struct, frozen=True):
+class ArrivalPlan(msgspec.Struct, frozen=True):
     """What a run plays.
 
     Args:
@@ -222,7 +222,7 @@ class Setting(msgspec.Struct, frozen=True):
     speed: float
     is_recorded: bool = False
 
-    def plan(self, seconds: float | None, speed: float | None, hours: float | None) -> Plan:
+    def plan(self, seconds: float | None, speed: float | None, hours: float | None) -> ArrivalPlan:
         """Return who comes, and how fast.
 
         Args:
@@ -239,13 +239,13 @@ class Setting(msgspec.Struct, frozen=True):
                 raise ConfigError("--hours goes with --world duel; the others have no end")
             pace = speed or self.speed
             feed = (seconds or SECONDS) * FEED_SHARE
-            return Plan(_guests(coming, feed * pace), pace, feed)
+            return ArrivalPlan(_guests(coming, feed * pace), pace, feed)
         every = _guests(coming, math.inf)
         chosen, span = busiest(every, (hours or HOURS) * HOUR)
         feed = math.inf if seconds is None else seconds * FEED_SHARE
         pace = speed or (self.speed if seconds is None else span / feed)
         feed = min(feed, span / pace)
-        return Plan([guest for guest in chosen if guest.at <= feed * pace], pace, feed)
+        return ArrivalPlan([guest for guest in chosen if guest.at <= feed * pace], pace, feed)
 
     def _coming(self) -> Iterator[Arrival]:
         """Yield the arrivals; players bring what the queue asks for, as a game's client does."""

@@ -12,8 +12,8 @@ from rich.console import Console
 from evenmatch.cli.demo import WORLDS
 from evenmatch.config import load_scenario, parse_server
 from evenmatch.demo import server as demo_server
-from evenmatch.demo.ledger import NONE, Figures, Ledger, RegionFigures, Spread, spread
-from evenmatch.demo.players import Crowd, Party, _Ear
+from evenmatch.demo.ledger import NONE, DemoFigures, RegionFigures, Spread, TicketLedger, spread
+from evenmatch.demo.players import ConnectedPlayers, Party, _Ear
 from evenmatch.demo.run import note_of
 from evenmatch.demo.view import print_summary
 from evenmatch.demo.world import SETTINGS, Guest, busiest, ticket_of
@@ -33,8 +33,8 @@ def player(name: str, region: str, rating: float) -> Player:
     return Player(id=name, attributes={"region": region, "rating": rating})
 
 
-def ledger_of(parties: dict[str, tuple[float, tuple[Player, ...]]]) -> Ledger:
-    ledger = Ledger("")
+def ledger_of(parties: dict[str, tuple[float, tuple[Player, ...]]]) -> TicketLedger:
+    ledger = TicketLedger("")
     for ticket, (at, players) in parties.items():
         created = ItemCreated(201, ticket, "waiting", ("q",), at)
         ledger.acknowledge(Guest(at, players), created)
@@ -77,7 +77,9 @@ MINDS = {
 }
 
 
-def crowd_that_heard(*told: TicketState, mind: str, party: tuple[str, ...] = ("ada",)) -> Crowd:
+def crowd_that_heard(
+    *told: TicketState, mind: str, party: tuple[str, ...] = ("ada",)
+) -> ConnectedPlayers:
     """Return a crowd of one ticket, t1, that has accepted m1 if it does such a thing."""
 
     class Server:
@@ -87,8 +89,8 @@ def crowd_that_heard(*told: TicketState, mind: str, party: tuple[str, ...] = ("a
 
         decline = accept
 
-    async def hear() -> Crowd:
-        crowd = Crowd(Server(), MINDS[mind], speed=1.0)  # type: ignore[arg-type]
+    async def hear() -> ConnectedPlayers:
+        crowd = ConnectedPlayers(Server(), MINDS[mind], speed=1.0)  # type: ignore[arg-type]
         ear = _Ear(None)  # type: ignore[arg-type]
         crowd._parties["t1"] = Party(party, 0)
         for state in told:
@@ -283,7 +285,7 @@ def test_match_of_a_ticket_that_nobody_acknowledged_has_no_figures() -> None:
 def test_summary_says_that_teams_are_not_simulated() -> None:
     told = {}
     for quality in (msgspec.UNSET, spread([0.9])):
-        figures = Figures(
+        figures = DemoFigures(
             4, 4, 0, 0, 0, 0, spread([10.0]), spread([5.0]), "here", NONE, quality=quality
         )
         console = Console(width=120, record=True, quiet=False, file=io.StringIO())
