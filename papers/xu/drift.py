@@ -15,7 +15,7 @@ from evenmatch.lab.study import mean_and_width
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
-from papers.xu.tell import tell
+from papers.xu.rows import tell
 
 NAME = "xu-drifting-sides.toml"
 POLICIES = {

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from papers.xu.tell import CHANCE
+from papers.xu.rows import CHANCE
 from papers.xu.worlds import Run, sides_toml, zones_toml
 
 Kind = Literal["sides", "zones"]

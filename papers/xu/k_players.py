@@ -13,7 +13,7 @@ from evenmatch.theory.k_player import k_player
 from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.xu.printed import wait_of_k
-from papers.xu.tell import CHANCE, agreement, fractions, rounded, tell
+from papers.xu.rows import CHANCE, agreement, fractions, rounded, tell
 from papers.xu.trial import Observed, Trial, observe
 from papers.xu.worlds import players_toml
 

@@ -26,7 +26,7 @@ from evenmatch.theory.two_v_two_formulas import mean_of_players, variance
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
-from papers.xu.tell import agreement, fractions, is_near, said, tell
+from papers.xu.rows import agreement, fractions, is_near, said, tell
 from papers.xu.trial import BATCHES, Sums, estimate_mean, estimate_var, sums_of
 from papers.xu.worlds import parties_toml
 

@@ -14,7 +14,7 @@ from papers.shared.estimates import Estimate, mean_of_ratios
 from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.xu.counts_chain import CountsChain, counts_chain, team_rule
-from papers.xu.tell import agreement, tell
+from papers.xu.rows import agreement, tell
 from papers.xu.trial import ALL, Observed, Trial, observe
 from papers.xu.worlds import parties_toml
 

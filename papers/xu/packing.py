@@ -20,7 +20,7 @@ from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.xu.packed_arrivals import PackedArrivals
 from papers.xu.points import FIXED, Point
-from papers.xu.tell import agreement, tell
+from papers.xu.rows import agreement, tell
 
 Floats = NDArray[np.float64]
 

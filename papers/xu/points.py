@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from evenmatch.theory.two_v_two_formulas import Order
-from papers.xu.tell import CHANCE, rounded
+from papers.xu.rows import CHANCE, rounded
 from papers.xu.worlds import Run, parties_toml, two_queues_toml
 
 FIXED = ((1.0, 1.0), (0.2, 0.4), (0.5, 0.25), (0.8, 0.1), (3.0, 1.0))

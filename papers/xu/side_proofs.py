@@ -12,7 +12,7 @@ from evenmatch.theory.sides import improvement_slope, sides
 from papers.shared.findings import Findings, Row
 from papers.shared.words import table_of_rows
 from papers.xu.printed import series_of_a
-from papers.xu.tell import fractions, tell
+from papers.xu.rows import fractions, tell
 
 State = int | str
 EDGES = (("a", "b"), ("a", "flexible"), ("b", "flexible"), ("flexible", "flexible"))

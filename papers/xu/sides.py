@@ -17,8 +17,8 @@ from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.xu.duels import LENGTHS, Duels, duels
 from papers.xu.printed import sides_factor
+from papers.xu.rows import agreement, fractions, rounded, said, tell
 from papers.xu.side_proofs import EDGES, State, law_of_chain, side_proofs
-from papers.xu.tell import agreement, fractions, rounded, said, tell
 from papers.xu.trial import Observed, Trial, observe
 
 B = 0.4

@@ -18,7 +18,7 @@ from evenmatch.theory.zones import zones
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part, Row, Verdict
 from papers.shared.words import table_of_rows
-from papers.xu.tell import tell
+from papers.xu.rows import tell
 from papers.xu.trial import Observed, Trial, observe
 from papers.xu.worlds import sides_2v2_toml, zones_2v2_toml
 

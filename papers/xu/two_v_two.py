@@ -26,7 +26,7 @@ from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import table_of_rows
 from papers.xu.points import LENGTH, Point, points, texts
 from papers.xu.printed import wait_per_party
-from papers.xu.tell import agreement, fractions, said, tell
+from papers.xu.rows import agreement, fractions, said, tell
 from papers.xu.trial import Observed, Trial, observe
 
 STATES = {"0": "0,0", "1": "1,0", "2a": "2,0", "2b": "0,1", "3a": "3,0", "3b": "1,1"}

@@ -18,7 +18,7 @@ from evenmatch.theory.sides import sides
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Findings, Part
 from papers.shared.words import table_of_rows
-from papers.xu.tell import agreement, is_near, said, tell
+from papers.xu.rows import agreement, is_near, said, tell
 from papers.xu.worlds import sides_toml
 
 GROWING = {"7-uneven": (0.6, 0.4, 0.0), "lean": (0.55, 0.35, 0.1)}

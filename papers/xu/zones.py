@@ -20,7 +20,7 @@ from papers.shared.words import table_of_rows
 from papers.xu import printed
 from papers.xu.duels import LENGTHS, Duels, duels
 from papers.xu.printed import zones_factor
-from papers.xu.tell import agreement, fractions, rounded, tell
+from papers.xu.rows import agreement, fractions, rounded, tell
 from papers.xu.trial import Observed, Trial, observe
 
 MOVED = (0.0, 0.05, 0.15, 0.25)

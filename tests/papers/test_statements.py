@@ -8,7 +8,7 @@ from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Row
 from papers.statements.judging import identical, identical_elsewhere, runs_to_decide, statements_of
 from papers.statements.saying import Saying, Statement
-from papers.xu.tell import is_near, said
+from papers.xu.rows import is_near, said
 
 QUICK = Effort(quick=True, seed=0)
 

@@ -7,7 +7,7 @@ from papers.reproduction import reproduce as do_again
 from papers.shared.findings import Effort, Findings, Part, Row
 from papers.shared.words import HEADS, line_of, table_of_rows
 from papers.statements.source import Opening, Source
-from papers.xu.tell import agreement
+from papers.xu.rows import agreement
 
 QUICK = Effort(quick=True, seed=0)
 

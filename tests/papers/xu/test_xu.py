@@ -14,10 +14,10 @@ from papers.reproduction import parts_of, reproduce
 from papers.shared.estimates import Estimate
 from papers.shared.findings import Effort, Row
 from papers.xu import k_players, latency, orders, packing, points, sides, true_2v2, unstable, zones
+from papers.xu.rows import agreement, tell
 from papers.xu.side_proofs import law_of_chain, side_proofs
 from papers.xu.sides import side_plots, side_words
 from papers.xu.source import scenarios
-from papers.xu.tell import agreement, tell
 from papers.xu.trial import (
     BATCHES,
     Trial,
