@@ -11,7 +11,7 @@ work that can be repeated by itself, and comes to rows: figures as printed, exac
 - `shared` has rows and parts as types, settings, sequences of players, and means with intervals;
 - `statements` turns rows into a verdict on each statement, with the reason in words;
 - `report` writes the folder of `--out`, and `command` is what the two commands run;
-- `stream_study` compares two policies on streams of parties at the same mean wait.
+- `studies` has what belongs to no paper: policies on streams, forecasts of rating systems.
 
 This is evidence, not product: papers may import all of evenmatch, no module of evenmatch imports
 papers but the command that runs them, and the wheel does not have them.

@@ -103,7 +103,7 @@ BESIDE: dict[str, frozenset[str]] = {
         "papers.reproduction": "papers.shared papers.statements",
         "papers.report": "papers.shared papers.statements papers.reproduction",
         "papers.command": "papers.shared papers.statements papers.reproduction papers.report",
-        "papers.stream_study": "",
+        "papers.studies": "",
         "papers.__main__": "",
         "tools": "papers",
     }.items()

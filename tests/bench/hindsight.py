@@ -23,7 +23,7 @@ from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.sim.seeds import generator
 from evenmatch.sim.world_arrivals import world_arrivals
-from papers.stream_study import StreamFigures
+from papers.studies.streams import StreamFigures
 from tests.bench.team_streams import Stream, scenario_of, window_of
 
 CAME = "came"

@@ -8,7 +8,7 @@ Nothing is dropped: players who came after the warm-up and early enough before t
 the wait they had when the stream ended if nobody had matched them (`censored`), and such players
 are given.
 
-    python -m papers.stream_study scenarios/world_3v3.toml --seeds 201:211
+    python -m papers.studies.streams scenarios/world_3v3.toml --seeds 201:211
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def seeds_of(text: str) -> range:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare two policies on some streams, and print the differences; 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m papers.stream_study", description=DOC)
+    parser = argparse.ArgumentParser(prog="python -m papers.studies.streams", description=DOC)
     parser.add_argument("scenario", help="a scenario, TOML")
     parser.add_argument("--policy", default="rolling", help="a SPEC")
     parser.add_argument("--against", default="rounds", help="a SPEC of a policy that takes every")
@@ -226,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 flush=True,
             )
     except (MatchmakingError, OSError) as error:
-        print(f"stream_study: {error}", file=sys.stderr)
+        print(f"streams: {error}", file=sys.stderr)
         return 2
     print("\n".join([f"{given.policy} against {given.against}, 95 % intervals:", *lines(found)]))
     return 0

@@ -9,9 +9,17 @@ import pytest
 from evenmatch.config import load_scenario
 from evenmatch.errors import ConfigError
 from evenmatch.model.scenario import Scenario
-from papers.stream_study import Comparison, Window, compare, lines, main, seeds_of, stream_figures
+from papers.studies.streams import (
+    Comparison,
+    Window,
+    compare,
+    lines,
+    main,
+    seeds_of,
+    stream_figures,
+)
 
-BUSY = Path(__file__).parents[2] / "scenarios" / "world_3v3_busy.toml"
+BUSY = Path(__file__).parents[3] / "scenarios" / "world_3v3_busy.toml"
 SHORT = Window(warmup=60.0, cooldown=90.0)
 
 

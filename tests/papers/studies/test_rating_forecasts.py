@@ -8,7 +8,7 @@ import pytest
 from evenmatch.errors import ConfigError
 from evenmatch.ratings.base import logistic, newcomers
 from evenmatch.ratings.elo import Elo
-from evenmatch.ratings.prediction import (
+from papers.studies.rating_forecasts import (
     accuracy,
     calibration_error,
     fit_slope,
