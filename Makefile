@@ -44,7 +44,7 @@ test-full: $(STAMP_DEV) ## run what takes long and what tries many cases, with a
 lint: $(STAMP_DEV) ## check style, formatting and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy --strict src/evenmatch
+	@$(BIN)/mypy --strict src/evenmatch papers tools
 
 docs: $(STAMP_DEV) ## write the generated pages of docs/
 	@$(BIN)/python docs/build.py $(ARGS)
@@ -74,7 +74,7 @@ fuzz: $(STAMP_DEV) ## send 20,000 requests made from the OpenAPI document: make 
 	@EVENMATCH_FUZZ=$(or $(EXAMPLES),500) $(BIN)/python -m pytest tests/fuzz -q -s $(ARGS)
 
 bounds: $(STAMP_DEV) ## run the tests of solvers and policies with every index of the kernels checked
-	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest tests/unit/solvers tests/unit/policies tests/unit/lab tests/property $(ARGS)
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest tests/unit/solvers tests/unit/policies tests/unit/lab tests/papers tests/property $(ARGS)
 
 load: $(STAMP_DEV) ## put a real server under load: make load ARGS="--rate 300 --minutes 30 --json out.json"
 	@$(BIN)/python -m tests.load $(ARGS)

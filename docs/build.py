@@ -129,8 +129,9 @@ def _required(doc: dict[str, Any], section: str, name: str) -> str:
 
 def policy_figures() -> dict[str, str]:
     """Return the figure of each policy as an SVG file, by the file's name."""
+    from policy_plots import plot_policy, points_of
+
     from evenmatch.lab.plots import as_file
-    from evenmatch.lab.policy_plots import plot_policy, points_of
 
     points = points_of({name: SHOWN.get(name, name) for name in POLICIES})
     return {f"policies/{name}.svg": as_file(plot_policy(name, points)) for name in POLICIES}

@@ -13,8 +13,7 @@ import numpy as np
 from results import FILE
 
 from evenmatch.config import parse_scenario
-from evenmatch.lab.plots import as_file, plot_lines
-from evenmatch.lab.reproduce.row import Line, Plot
+from evenmatch.lab.plots import Line, Plot, as_file, plot_lines
 from evenmatch.lab.simulate import simulate
 from evenmatch.lab.study import student_t
 from evenmatch.theory.sides import sides

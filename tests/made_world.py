@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from evenmatch.lab.fit_regions import AMERICA_SPLIT, REGIONS
 from evenmatch.sim.world_model import directions, kilometres, shipped_model
+from tools.fit_world.fit import AMERICA_SPLIT, REGIONS
 
 MATCHES = 32_000
 TOWNS = 14

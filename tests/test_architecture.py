@@ -14,9 +14,11 @@ from typing import NamedTuple
 import pytest
 
 import evenmatch
+from papers.reproduction import SOURCES
+from tools import sizes
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE = ROOT / "src" / "evenmatch"
+PACKAGES = {"evenmatch": ROOT / "src", "papers": ROOT, "tools": ROOT}
 
 MODULE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
@@ -80,11 +82,34 @@ TABLE: dict[str, Row] = {
     ),
     "testing": row("model cost policies engine journals", "msgspec numpy hypothesis"),
 }
+TABLE["demo"] = row(
+    "model cost config sim lab wire wire_live wire_matches client", "msgspec numpy rich"
+)
 TABLE["cli"] = Row(
     frozenset(TABLE),
     frozenset({"cyclopts", "rich"}).union(*(each.third_party for each in TABLE.values())),
 )
 TABLE["__main__"] = row("cli")
+
+# Packages beside evenmatch, which the wheel does not have: what each part may import of them. Each
+# may import all of evenmatch. Nothing of evenmatch imports them, but the command that runs papers
+# finds it by name.
+BESIDE: dict[str, frozenset[str]] = {
+    name: frozenset(parts.split())
+    for name, parts in {
+        "papers.shared": "",
+        "papers.statements": "papers.shared",
+        **{f"papers.{source}": "papers.shared papers.statements" for source in SOURCES},
+        "papers.reproduction": "papers.shared papers.statements",
+        "papers.report": "papers.shared papers.statements papers.reproduction",
+        "papers.command": "papers.shared papers.statements papers.reproduction papers.report",
+        "papers.studies": "",
+        "papers.__main__": "",
+        "tools": "papers",
+    }.items()
+}
+BESIDE_THIRD_PARTY = frozenset(["jinja2", "matplotlib", "msgspec", "numpy", "rich", "scipy"])
+FINDS_PAPERS = "evenmatch.cli.reproduce"
 
 PURE = frozenset({"model", "cost", "solvers", "policies", "engine", "ratings"})
 # The one decorator of compiled kernels keeps a cache of what it compiled.
@@ -132,6 +157,11 @@ class Module(NamedTuple):
         parts = self.name.split(".")
         return parts[1] if len(parts) > 1 else ""
 
+    @property
+    def is_beside(self) -> bool:
+        """Whether the wheel does not have it."""
+        return self.name.split(".")[0] != "evenmatch"
+
 
 class Problem(NamedTuple):
     path: str
@@ -148,12 +178,13 @@ def parse(name: str, text: str, path: str = "example.py", is_package: bool = Fal
 
 def read_modules() -> list[Module]:
     modules = []
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = ["evenmatch", *path.relative_to(SOURCE).with_suffix("").parts]
-        is_package = parts[-1] == "__init__"
-        name = ".".join(parts[:-1] if is_package else parts)
-        text = path.read_text(encoding="utf-8")
-        modules.append(parse(name, text, str(path.relative_to(ROOT)), is_package))
+    for package, folder in PACKAGES.items():
+        for path in sorted((folder / package).rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            is_package = parts[-1] == "__init__"
+            name = ".".join(parts[:-1] if is_package else parts)
+            text = path.read_text(encoding="utf-8")
+            modules.append(parse(name, text, str(path.relative_to(ROOT)), is_package))
     return modules
 
 
@@ -187,8 +218,8 @@ def part_imported(name: str) -> str | None:
 
 
 def import_problems(module: Module) -> Iterator[Problem]:
-    if module.name == "evenmatch":
-        return  # loads public names lazily; tests/test_exports.py looks after it
+    if module.is_beside or module.name == "evenmatch":
+        return  # the top loads public names lazily; tests/test_exports.py looks after it
     allowed = TABLE.get(module.layer)
     if allowed is None:
         yield Problem(module.path, 1, f"{module.layer!r} has no row in the import table")
@@ -204,8 +235,40 @@ def import_problems(module: Module) -> Iterator[Problem]:
             yield Problem(module.path, line, f"{module.layer} may not import the package {top}")
 
 
+def beside_problems(module: Module) -> Iterator[Problem]:
+    """Find what a part of papers or tools may not import."""
+    if not module.is_beside:
+        return
+    top, _, rest = module.name.partition(".")
+    part = top if top in BESIDE or not rest else f"{top}.{rest.partition('.')[0]}"
+    if part not in BESIDE and rest:
+        yield Problem(module.path, 1, f"{part} has no row in the table of what is beside evenmatch")
+        return
+    for line, name in imported_names(module):
+        start = name.split(".")[0]
+        if start in PACKAGES and start != "evenmatch":
+            if not any(f"{name}.".startswith(f"{each}.") for each in {*BESIDE.get(part, ()), part}):
+                yield Problem(module.path, line, f"{part} may not import {name}")
+        elif start not in sys.stdlib_module_names | BESIDE_THIRD_PARTY | {"evenmatch"}:
+            yield Problem(module.path, line, f"{part} may not import the package {start}")
+
+
+def naming_problems(module: Module) -> Iterator[Problem]:
+    """Find what evenmatch loads by name, though the wheel does not have it."""
+    if module.is_beside or module.name == FINDS_PAPERS:
+        return
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+            ("import_module", "find_spec")
+        ):
+            texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            for text in (str(each).split(".")[0] for each in texts):
+                if text in PACKAGES and text != "evenmatch":
+                    yield Problem(module.path, node.lineno, f"{FINDS_PAPERS} alone finds {text}")
+
+
 def is_pure(module: Module) -> bool:
-    return module.layer in PURE and module.name not in PURITY_EXEMPT
+    return not module.is_beside and module.layer in PURE and module.name not in PURITY_EXEMPT
 
 
 def impure_import_problems(module: Module) -> Iterator[Problem]:
@@ -247,8 +310,14 @@ def _random_problem(module: Module, line: int, name: str, *, has_seed: bool) -> 
 
 
 def init_problems(module: Module) -> Iterator[Problem]:
-    if module.is_package and module.name not in PUBLIC_PACKAGES and module.text.strip():
-        yield Problem(module.path, 1, "the __init__ of a subpackage is empty")
+    """Find packages that hold code, and those beside evenmatch that do not say what they hold."""
+    if not module.is_package or module.name in PUBLIC_PACKAGES:
+        return
+    has_docstring = ast.get_docstring(module.tree) is not None
+    if len(module.tree.body) > has_docstring:
+        yield Problem(module.path, 1, "the __init__ of a subpackage holds its docstring alone")
+    if module.is_beside and not has_docstring:
+        yield Problem(module.path, 1, "a package says what lives in it")
 
 
 def size_problems(module: Module) -> Iterator[Problem]:
@@ -275,6 +344,8 @@ def todo_problems(module: Module) -> Iterator[Problem]:
 
 CHECKS: list[Callable[[Module], Iterator[Problem]]] = [
     import_problems,
+    beside_problems,
+    naming_problems,
     impure_import_problems,
     impure_call_problems,
     init_problems,
@@ -292,6 +363,12 @@ def modules() -> list[Module]:
 def test_source_has_no(check: Callable[[Module], Iterator[Problem]], modules: list[Module]) -> None:
     problems = [str(problem) for module in modules for problem in check(module)]
     assert not problems, "\n" + "\n".join(problems)
+
+
+def test_papers_and_tools_import_each_other_in_no_circle() -> None:
+    sources = [each for top in ("papers", "tools") for each in sizes.read(ROOT, Path(top), Path())]
+    assert len(sources) > 60
+    assert sizes.circles(sizes.imports(sources, {})) == []
 
 
 def test_import_table_has_no_cycle() -> None:
@@ -334,6 +411,32 @@ def test_checks_find(name: str, text: str, rule: str) -> None:
     assert len(problems) == 1
     assert rule in problems[0]
     assert problems[0].startswith("example.py:")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        ("evenmatch.lab.a", "from papers.shared import words", "may not import the package papers"),
+        ("evenmatch.lab.a", "import_module('papers.command')", "evenmatch.cli.reproduce alone"),
+        ("evenmatch.cli.a", "importlib.util.find_spec('tools')", "evenmatch.cli.reproduce alone"),
+        ("papers.xu.a", "from papers.wu import chain", "papers.xu may not import papers.wu.chain"),
+        ("papers.shared.a", "import papers.reproduction", "papers.shared may not import papers.r"),
+        ("papers.xu.a", "from tools import sizes", "papers.xu may not import tools.sizes"),
+        ("papers.stray", "from papers.xu import sides", "papers.stray has no row in the table"),
+        ("tools.a", "import networkx", "tools may not import the package networkx"),
+        ("papers.wu.a", "x = 1\n" * 601, "this one has 601"),
+    ],
+)
+def test_checks_find_beside_evenmatch(name: str, text: str, rule: str) -> None:
+    module = parse(name, text)
+    (problem,) = [problem for check in CHECKS for problem in check(module)]
+    assert rule in problem.rule
+
+
+def test_package_beside_evenmatch_that_does_not_say_what_it_holds_is_found() -> None:
+    module = parse("papers.new", "", is_package=True)
+    (problem,) = init_problems(module)
+    assert problem.rule == "a package says what lives in it"
 
 
 @pytest.mark.parametrize(

@@ -58,12 +58,14 @@ def test_formula_names_what_computes_it_and_what_shows_it(formula: Formula) -> N
     assert functions
     for name in functions:
         module, _, function = name.rpartition(".")
-        assert callable(getattr(import_module(f"evenmatch.{module}"), function)), name
-    tests = re.findall(r"`((?:\w+/)?test_\w+\.py)::(\w+)`", formula.shown_by)
+        whole = module if module.startswith("papers.") else f"evenmatch.{module}"
+        assert callable(getattr(import_module(whole), function)), name
+    tests = re.findall(r"`((?:\w+/)*test_\w+\.py)::(\w+)`", formula.shown_by)
     assert tests
     for file, test in tests:
         path = file if "/" in file else f"theory/{file}"
-        text = (ROOT / "tests" / "unit" / path).read_text(encoding="utf-8")
+        folder = ROOT / "tests" / ("" if path.startswith("papers/") else "unit")
+        text = (folder / path).read_text(encoding="utf-8")
         assert re.search(rf"^def {test}\(", text, re.M), test
 
 

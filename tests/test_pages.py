@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from evenmatch.cli.main import main
-from evenmatch.lab.reproduce.paper import PAPERS
-from evenmatch.lab.reproduce.statements.all import SAYINGS
+from papers.reproduction import SOURCES, source_of
 
 ROOT = Path(__file__).parent.parent
 STATUS = ROOT / "docs" / "status.md"
@@ -119,7 +118,7 @@ def test_command_of_a_sentence_works(
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(each, marks=pytest.mark.xdist_group(each)) for each in sorted(PAPERS)],
+    params=[pytest.param(each, marks=pytest.mark.xdist_group(each)) for each in sorted(SOURCES)],
 )
 def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return the paper, its rows and its folder, done again with --quick."""
@@ -131,7 +130,7 @@ def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def test_every_figure_belongs_to_a_statement_of_its_paper(done: Any) -> None:
     paper, rows, _ = done
-    said = {(each.id, each.says) for each in SAYINGS[paper]}
+    said = {(each.id, each.says) for each in source_of(paper).sayings}
     assert {(row["id"], row["statement"]) for row in rows} == said
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from evenmatch.cli.main import main
-from evenmatch.lab.reproduce.paper import PAPERS, parts_of
-from evenmatch.lab.reproduce.row import Effort
 from evenmatch.policies.registry import parse_policy
+from papers.reproduction import SOURCES, parts_of
+from papers.shared.findings import Effort
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "papers.md"
@@ -37,7 +37,7 @@ def test_every_row_is_built_or_says_why_not() -> None:
         assert is_built or built.startswith("Not built: "), about
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", SOURCES)
 def test_every_id_of_a_reproduction_has_a_row(paper: str) -> None:
     ids = {each for part in parts_of(paper, QUICK) for each in part.ids}
     named = set(re.findall(rf"--only ({paper}\.[\w.]+)", PAGE.read_text(encoding="utf-8")))

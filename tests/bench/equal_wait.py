@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from evenmatch.lab.stream_study import StreamFigures
+from papers.studies.streams import StreamFigures
 
 NEAR = 0.12
 """How far from the wanted wait the best run may be, as the logarithm of their ratio."""

@@ -19,11 +19,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from evenmatch.cost.objective import Objective, weights_of
-from evenmatch.lab.stream_study import StreamFigures
 from evenmatch.model.queue import Criterion, Queue, Scale
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.sim.seeds import generator
 from evenmatch.sim.world_arrivals import world_arrivals
+from papers.studies.streams import StreamFigures
 from tests.bench.team_streams import Stream, scenario_of, window_of
 
 CAME = "came"

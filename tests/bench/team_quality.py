@@ -40,7 +40,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from evenmatch.lab.stream_study import interval
+from papers.studies.streams import interval
 from tests.bench.processes import ROOT
 from tests.bench.team_streams import RATES, SCENES, WAITS
 

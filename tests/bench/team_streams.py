@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from evenmatch.config import load_scenario
 from evenmatch.errors import ConfigError
-from evenmatch.lab.stream_study import StreamFigures, Window, stream_figures
 from evenmatch.model.scenario import Answers, Scenario
 from evenmatch.policies.registry import parse_policy
 from evenmatch.sim.stream import Arrival
 from evenmatch.sim.world_arrivals import world_arrivals
+from papers.studies.streams import StreamFigures, Window, stream_figures
 from tests.bench.processes import ROOT
 
 SCENES = ("hero_5v5", "world_5v5", "world_3v3")

@@ -11,8 +11,8 @@ import msgspec
 
 import evenmatch
 from evenmatch.errors import ConfigError
-from evenmatch.lab.stream_study import StreamFigures
 from evenmatch.sim.history import History
+from papers.studies.streams import StreamFigures
 from tests.bench.equal_wait import AtWait, at_wait
 from tests.bench.hindsight import plan_of
 from tests.bench.team_quality import Task, wait_of

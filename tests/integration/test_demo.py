@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from evenmatch.cli.demo_run import Run
-from evenmatch.cli.demo_world import SETTINGS, Guest, arrivals_at
 from evenmatch.cli.main import main
 from evenmatch.client import ServerRefused
+from evenmatch.demo.run import DemoRun
+from evenmatch.demo.world import SETTINGS, Guest, arrivals_at
 from evenmatch.lab.simulate import simulate
 from evenmatch.wire import Problem, TicketState
 from evenmatch.wire_matches import FeedPage
@@ -200,7 +200,7 @@ class Forgetful:
 
 def test_acknowledged_ticket_that_the_server_denies_is_lost() -> None:
     client, duel = Forgetful(), SETTINGS["duel"]
-    run = Run(client, [], duel, speed=1.0, tell=lambda ledger: None)  # type: ignore[arg-type]
+    run = DemoRun(client, [], duel, speed=1.0, tell=lambda ledger: None)  # type: ignore[arg-type]
     run.ledger.born = {"t1": 0.0, "t2": 0.0}
     run.ledger.match_count.update(["t1", "t2"])
     assert asyncio.run(run.play(0.0)).lost == 1

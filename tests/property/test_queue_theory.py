@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from evenmatch.config import parse_scenario
-from evenmatch.lab.reproduce.xu import worlds
 from evenmatch.lab.simulate import simulate
 from evenmatch.sim.metrics import waits_of
 from evenmatch.theory.graph import compatibility_graph
 from evenmatch.theory.sides import sides
 from evenmatch.theory.zones import zones
+from papers.xu import worlds
 from tests.extent import extent, more, only
 
 pytestmark = more

@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from evenmatch.lab.stream_study import StreamFigures
+from papers.studies.streams import StreamFigures
 from tests.bench.__main__ import is_command
 from tests.bench.equal_wait import AtWait, at_wait
 from tests.bench.hindsight import Planner, tickets_of

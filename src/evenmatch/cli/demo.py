@@ -104,21 +104,21 @@ def _show(
     import msgspec
     from rich.console import Console
 
-    from evenmatch.cli.demo_ledger import Figures, Ledger
-    from evenmatch.cli.demo_run import Run, simulated_wait
-    from evenmatch.cli.demo_server import ended_by_signals, server, stopped_by_ctrl_c
-    from evenmatch.cli.demo_view import View, print_address, print_goodbye, print_summary
-    from evenmatch.cli.demo_world import SETTINGS
     from evenmatch.client import AsyncClient
+    from evenmatch.demo.ledger import DemoFigures, TicketLedger
+    from evenmatch.demo.run import DemoRun, simulated_wait
+    from evenmatch.demo.server import ended_by_signals, server, stopped_by_ctrl_c
+    from evenmatch.demo.view import TerminalView, print_address, print_goodbye, print_summary
+    from evenmatch.demo.world import SETTINGS
 
     began = time.monotonic()
     setting = SETTINGS[world]
     plan = setting.plan(seconds, speed, hours)
     checking = len(plan.guests) / CHECKS_PER_SECOND
 
-    async def play(url: str, view: View, settle_until: float) -> tuple[Figures, bool]:
+    async def play(url: str, view: TerminalView, settle_until: float) -> tuple[DemoFigures, bool]:
         async with AsyncClient(url) as client:
-            run = Run(client, plan.guests, setting, speed=plan.speed, tell=view.tell)
+            run = DemoRun(client, plan.guests, setting, speed=plan.speed, tell=view.tell)
             with stopped_by_ctrl_c(run.stop):
                 return await run.play(settle_until), run.is_stopped
 
@@ -129,8 +129,8 @@ def _show(
             ends_at = time.monotonic() + plan.seconds + SETTLE_SECONDS + checking
         else:
             ends_at = max(began, time.monotonic() - START_SECONDS) + seconds
-        with View(console, ends_at - time.monotonic(), setting.title) as shown:
-            shown.tell(Ledger(url))
+        with TerminalView(console, ends_at - time.monotonic(), setting.title) as shown:
+            shown.tell(TicketLedger(url))
             figures, is_stopped = asyncio.run(play(url, shown, ends_at - checking))
         if setting.is_recorded and not is_stopped:
             figures = msgspec.structs.replace(figures, simulated=simulated_wait(setting, plan))
@@ -140,7 +140,7 @@ def _show(
             print_summary(console, figures)
         if seconds is None and console.is_terminal and not (is_json or is_stopped):
             print_goodbye(console, url)
-            with View(Console(quiet=True), plan.seconds, "") as hidden:
+            with TerminalView(Console(quiet=True), plan.seconds, "") as hidden:
                 while not is_stopped:
                     _, is_stopped = asyncio.run(play(url, hidden, time.monotonic()))
     return 1 if figures.lost or figures.duplicated else 0

@@ -1,24 +1,24 @@
-"""`evenmatch reproduce`: do a paper again, statement by statement."""
+"""`evenmatch reproduce`: do a paper again, statement by statement.
+
+Reproductions are the package `papers`, beside `src` in the repository; the wheel does not have it.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from types import ModuleType
+from typing import Annotated
 
 from cyclopts import Parameter
 
+import evenmatch
 from evenmatch.cli.options import Whole
-from evenmatch.cli.output import console, print_json
-from evenmatch.cli.progress import progress
-from evenmatch.errors import ConfigError, NotSupported
-from evenmatch.lab.reproduce.paper import Failure, Reproduction
-from evenmatch.lab.reproduce.row import Effort, Table
-from evenmatch.lab.reproduce.statements.judging import lines_of, verdict_of
+from evenmatch.errors import NotSupported
 
-SEED_MAX = 2**62
+CHECKOUT = Path(evenmatch.__file__).parents[2]
+"""The repository, if this is the package in its `src`."""
 
 
 def reproduce(
@@ -33,6 +33,7 @@ def reproduce(
 ) -> int:
     """Check a paper: compare each of its statements with what is computed and simulated.
 
+    Reproductions come with the repository of evenmatch; an installed package says how to get them.
     Parts that fail are named on standard error; the others are printed, and the exit code is 1.
 
     For example:
@@ -52,104 +53,21 @@ def reproduce(
         seed: Sequence i is drawn from seed + i.
         only: Id of rows, such as schlup.table3; the others are left out. May be repeated.
     """
-    if find_spec("numba") is None:
-        raise NotSupported("reproduce needs more packages: pip install 'evenmatch[solve]'")
-    if not 0 <= seed <= SEED_MAX:
-        raise ConfigError(f"--seed must be from 0 to {SEED_MAX}, got {seed}")
-    if out is not None:
-        _check_folder(out)
-    done = _work(paper, Effort(quick, seed), only)
-    if out is not None:
-        from evenmatch.lab.reproduce.folder import write_folder
-
-        write_folder(out, done, _command(paper, done.effort, only))
-    if json:
-        print_json(done.as_json())
-    else:
-        _print(done, only, out)
-    return _tell_failures(done.failures)
+    return int(_papers().run(paper, quick=quick, seed=seed, only=only, out=out, json=json))
 
 
-def _tell_failures(failures: Sequence[Failure]) -> int:
-    """Say which rows are missing and why; return the exit code."""
-    for each in failures:
-        print(each.trace, end="", file=sys.stderr)
-        print(f"evenmatch: {', '.join(each.ids)} failed: {each.error}", file=sys.stderr)
-    return 1 if failures else 0
+def _papers() -> ModuleType:
+    """Return what runs reproductions; only those beside this very source fit it.
 
-
-def _check_folder(out: Path) -> None:
-    """Refuse what cannot be written, before the long work rather than after it."""
-    from evenmatch.lab.report import check_installed
-
-    check_installed("--out")
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"--out: {out} is a file; name a folder")
-    if not out.absolute().parent.is_dir():
-        raise ConfigError(f"--out: {out} cannot be made: the folder above it does not exist")
-
-
-def _work(paper: str, effort: Effort, only: Sequence[str]) -> Reproduction:
-    from evenmatch.lab.reproduce.paper import parts_of, reproduce, task_count
-    from evenmatch.lab.study import map_all
-
-    total = task_count(parts_of(paper, effort, only))
-    with progress(f"reproducing {paper}", total) as on_done:
-
-        def map_(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-            return map_all(function, items, on_done)
-
-        return reproduce(paper, effort, only, map_)
-
-
-def _command(paper: str, effort: Effort, only: Sequence[str]) -> str:
-    words = ["evenmatch reproduce", paper, *(f"--only {each}" for each in only)]
-    return " ".join([*words, *(["--quick"] if effort.quick else []), f"--seed {effort.seed}"])
-
-
-def _print(done: Reproduction, only: Sequence[str], out: Path | None) -> None:
-    from evenmatch.lab.reproduce.words import HEADS, told_of
-
-    screen = console()
-    for place, each in enumerate(done.statements):
-        if place:
-            screen.print()
-        screen.print(f"{each.id}  {verdict_of(each)}", style="bold", soft_wrap=True)
-        for line in lines_of(each):
-            screen.print(f"  {line}", soft_wrap=True)
-    for each_table in done.findings.tables:
-        # Rows of figures are many; a folder has them all.
-        if only or each_table.heads != HEADS:
-            _print_table(each_table)
-    screen.print(f"\n{told_of(each.verdict for each in done.statements)}", soft_wrap=True)
-    for line in done.left_out:
-        screen.print(f"--quick: {line}", style="dim", soft_wrap=True)
-    if out is not None:
-        screen.print(f"\n{_written(done, out)}", soft_wrap=True)
-
-
-def _print_table(found: Table) -> None:
-    from rich.table import Table as Shown
-
-    from evenmatch.lab.reproduce.words import is_text
-
-    screen = console()
-    screen.print(f"\n{found.title}", style="bold", soft_wrap=True)
-    screen.print(found.text, style="dim", soft_wrap=True)
-    table = Shown(box=None, pad_edge=False)
-    for place, head in enumerate(found.heads):
-        # The last is at the right whatever it holds, so that no line ends in spaces.
-        is_left = head != found.heads[-1] and is_text(place, found.heads)
-        table.add_column(head, justify="left" if is_left else "right", overflow="fold")
-    for line in found.lines:
-        table.add_row(*line)
-    screen.print(table)
-
-
-def _written(done: Reproduction, out: Path) -> str:
-    """Return what the folder holds; not every part of a paper has figures or scenarios."""
-    found = done.findings
-    folders = (("figures", done.plots), ("scenarios", found.scenarios))
-    beside = " and ".join(f"{name}/" for name, files in folders if files)
-    told = f"all rows: {out / 'report.html'}, with rows.csv, rows.json and figures.csv beside it"
-    return f"{told}, and {beside}" if beside else told
+    Raises:
+        NotSupported: This is no checkout.
+    """
+    if not (CHECKOUT / "papers" / "command.py").is_file():
+        raise NotSupported(
+            "reproductions are not installed with evenmatch: get its repository, and in it run "
+            "pip install -e '.[all]', then evenmatch reproduce"
+        )
+    if str(CHECKOUT) not in sys.path:
+        # First, so that nothing that is installed takes its place; processes that help inherit it.
+        sys.path.insert(0, str(CHECKOUT))
+    return import_module("papers.command")

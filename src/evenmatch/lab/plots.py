@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,8 +17,6 @@ from evenmatch.sim.metrics import waits_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from evenmatch.lab.reproduce.row import Plot
 
 Floats = NDArray[np.float64]
 
@@ -52,6 +51,48 @@ UNENDED = (
     (EXPIRED, "x", "expired"),
     (CANCELLED, ".", "cancelled"),
 )
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of a plot.
+
+    Args:
+        name: What the legend calls it.
+        xs: Ascending.
+        ys: One for each x.
+        widths: Half-widths of the confidence intervals; empty means none are known.
+        is_theory: Whether it comes from a formula; it is drawn without marks.
+    """
+
+    name: str
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    widths: tuple[float, ...] = ()
+    is_theory: bool = False
+
+
+class Plot(msgspec.Struct, frozen=True):
+    """A figure: its lines and what the axes mean.
+
+    Args:
+        name: File name without ending.
+        title: A few words.
+        text: What is seen in it, in sentences.
+        x: What the horizontal axis shows.
+        y: What the vertical axis shows.
+        lines: What is drawn.
+        is_log: Whether the horizontal axis shows powers of ten.
+        from_zero: Whether the vertical axis begins at 0.
+    """
+
+    name: str
+    title: str
+    text: str
+    x: str
+    y: str
+    lines: tuple[Line, ...]
+    is_log: bool = False
+    from_zero: bool = True
 
 
 class Series:

@@ -9,13 +9,7 @@ from typing import Any
 
 from evenmatch.errors import NotSupported
 from evenmatch.lab.distinct import Repeated, best_of, footnote
-from evenmatch.lab.figures import (
-    figure,
-    figures_of,
-    group_tables,
-    shown,
-    with_width,
-)
+from evenmatch.lab.figures import figure, figures_of, group_tables, shown, with_width
 from evenmatch.lab.simulate import Run
 from evenmatch.sim.metrics import Summary
 
@@ -56,11 +50,12 @@ def render(
     )
 
 
-def page(template: str, **values: Any) -> str:
+def page(template: str | Path, **values: Any) -> str:
     """Return a page of our own as HTML that loads nothing from anywhere.
 
     Args:
-        template: One of the templates beside this module.
+        template: One of the templates beside this module, or the path of another one; the style of
+            all pages, `page.css`, is beside this module.
         values: What it shows; all text is escaped unless the template says otherwise.
 
     Raises:
@@ -69,13 +64,14 @@ def page(template: str, **values: Any) -> str:
     check_installed()
     import jinja2
 
+    here = Path(__file__).parent
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        loader=jinja2.FileSystemLoader([(here / template).parent, here]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(template).render(**values)
+    return environment.get_template(Path(template).name).render(**values)
 
 
 def check_installed(option: str = "--report") -> None:

@@ -1,11 +1,12 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from evenmatch.cli.main import BAD_INPUT, main
-from evenmatch.lab.reproduce import paper
-from evenmatch.lab.reproduce.row import Findings, Part
+from papers.reproduction import source_of
+from papers.shared.findings import Effort, Findings, Part
 
 
 def test_json_is_one_object_with_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,8 +90,13 @@ def test_part_that_fails_is_named_and_loses_no_other(
 
     broken = Part(("gamedev.broken",), fails, ["a task"], lambda _: Findings())
     unfinished = Part(("gamedev.unfinished",), str, ["a task"], fails)
-    real = paper.PAPERS["gamedev"]
-    monkeypatch.setitem(paper.PAPERS, "gamedev", lambda effort: [broken, *real(effort), unfinished])
+    real = source_of("gamedev")
+
+    def parts(effort: Effort) -> list[Part]:
+        return [broken, *real.parts(effort), unfinished]
+
+    source = msgspec.structs.replace(real, parts=parts)
+    monkeypatch.setattr("papers.reproduction.source_of", lambda _: source)
     monkeypatch.setattr("evenmatch.lab.study.os.cpu_count", lambda: 1)
     options = ["--only", "gamedev.points", "--only", "gamedev.broken"]
     options += ["--only", "gamedev.unfinished", "--quick", "--json", "--out", str(tmp_path)]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from evenmatch.lab.world_tickets import six_criteria
+from tools.world_tickets import six_criteria
 
 SKILL = {"kind": "imbalance", "attribute": "skill", "scale": {"min": 0.0, "max": 3000.0}}
 SPREAD = {"kind": "spread", "attribute": "skill", "scale": {"min": 0.0, "max": 3000.0}}

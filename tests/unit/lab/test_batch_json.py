@@ -1,6 +1,5 @@
 """Batches of tickets: what they say, and sentences for what they get wrong."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from evenmatch.lab.batch_arrays import Given
 from evenmatch.lab.batch_arrays import batch_of as batch_of_arrays
 from evenmatch.lab.batch_json import batch_of_tickets, read_tickets
 from evenmatch.lab.solution import cost_of
-from evenmatch.lab.world_tickets import world_tickets
 from evenmatch.model.ticket import Ticket
 from tests.unit.lab.batches import SKILL, SPREAD, arrays, batch_of, exported, player, singles
+from tools import world_tickets
 
 EVENING = Path(__file__).parents[3] / "scenarios" / "evening.json"
 
@@ -35,7 +34,9 @@ def test_export_of_arrays_is_judged_as_the_arrays_are(players: int, team_size: i
 
 
 def test_shipped_batch_is_what_the_world_gives() -> None:
-    assert json.loads(EVENING.read_text(encoding="utf-8")) == world_tickets(42, 3, 7)
+    assert EVENING.read_text(encoding="utf-8") == world_tickets.text_of(
+        world_tickets.world_tickets(*world_tickets.EVENING)
+    )
 
 
 def seated(given: Given, teams: list[list[int]]) -> list[list[Ticket]]:

@@ -12,7 +12,8 @@ import pytest
 
 from evenmatch.ratings.base import Ratings, newcomers
 from evenmatch.ratings.elo import Elo
-from evenmatch.ratings.prediction import (
+from evenmatch.ratings.registry import parse_system
+from papers.studies.rating_forecasts import (
     Duels,
     accuracy,
     calibration_error,
@@ -23,7 +24,6 @@ from evenmatch.ratings.prediction import (
     recalibrate,
     seen_by_favourite,
 )
-from evenmatch.ratings.registry import parse_system
 from tests.shared import shipped
 
 EARLIER = 0.7

@@ -1,0 +1,228 @@
+"""Policies on the same sequences of players: what matches cost, and the optimum beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.lab.optimum import optimum
+from evenmatch.lab.simulate import simulate
+from evenmatch.model.queue import Queue
+from evenmatch.model.scenario import Scenario
+from evenmatch.model.ticket import NewTicket, Player
+from evenmatch.policies.base import Policy
+from evenmatch.policies.registry import parse_policy
+from evenmatch.sim import compiled
+from evenmatch.sim.compilable import why_not
+from evenmatch.sim.stream import Arrival
+from papers.shared.estimates import Estimate, ratio
+from papers.shared.findings import Effort
+from papers.shared.worlds import WAIT_MAX, World
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of a run.
+
+    Args:
+        tickets: Indices of the arrivals of each match, shape (matches, k); -1 for a bot.
+        at: When each match was made, seconds.
+        bots: Of each match.
+        costs: Of each match.
+        criteria: The part of each match's cost that is not waiting.
+    """
+
+    tickets: Ints
+    at: Floats
+    bots: Ints
+    costs: Floats
+    criteria: Floats
+
+
+def arrivals_of(queue: Queue, times: Floats, values: Floats) -> list[Arrival]:
+    """Return single players with the values of the queue's criteria.
+
+    Args:
+        queue: Its criteria name the attributes.
+        times: Ascending, seconds, shape (n,).
+        values: Shape (criteria, n).
+    """
+    names = [criterion.attribute for criterion in queue.criteria]
+    rows = zip(times.tolist(), values.T.tolist(), strict=True)
+    return [
+        Arrival(
+            at, NewTicket((Player(str(i), attributes=dict(zip(names, of_one, strict=True))),),
+                          id=str(i)),
+        )
+        for i, (at, of_one) in enumerate(rows)
+    ]  # fmt: skip
+
+
+def play(queue: Queue, policy: Policy, times: Floats, values: Floats, *, seed: int = 0) -> Played:
+    """Run a policy on one sequence, in compiled code where it has compiled steps.
+
+    Args:
+        queue: Where all players wait.
+        policy: What decides.
+        times: Ascending, seconds, shape (n,).
+        values: Of the queue's criteria, in their order, shape (criteria, n).
+        seed: Of the policy's own chance.
+    """
+    if not why_not(queue, policy):
+        found = compiled.play(queue, policy, times, values)
+        return Played(found.tickets, found.at, found.bots, found.costs, found.criteria)
+    run = simulate(
+        Scenario((queue,)), arrivals=arrivals_of(queue, times, values), policy=policy, seed=seed
+    )
+    matches = run.history.matches
+    tickets: Ints = np.full((len(matches), queue.format.k), -1, dtype=np.int64)
+    for row, match in enumerate(matches):
+        tickets[row, : len(match.tickets)] = [int(name) for name in match.tickets]
+    at = np.asarray([match.at for match in matches]) + run.history.offset
+    bots: Ints = np.asarray([match.bots for match in matches], dtype=np.int64)
+    costs = np.asarray([match.cost for match in matches])
+    waits = np.where(tickets < 0, 0.0, at[:, None] - times[tickets]).sum(axis=1)
+    waits += bots * (queue.wait_max or 0.0)
+    return Played(tickets, at, bots, costs, costs - queue.price * waits)
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """One sequence, and what plays on it.
+
+    Args:
+        world: How it is drawn.
+        seed: Which one.
+        policies: SPECs.
+        wants_optimum: Whether the least cost in hindsight is asked for; of duels only.
+        tick: Seconds of a clock on which alone is decided; 0 decides at once.
+        is_steady: Whether to count only the matches made before the last arrival, which the end
+            of the sequence cannot have changed; formulas know no end.
+    """
+
+    world: World
+    seed: int
+    policies: tuple[str, ...]
+    wants_optimum: bool = False
+    tick: float = 0.0
+    is_steady: bool = False
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """What came of a task.
+
+    Args:
+        costs: Of all matches, by policy.
+        criteria: The part of the costs that is not waiting, by policy.
+        early: What the first half of the matches cost, by policy.
+        matches: How many, by policy.
+        with_bots: How many of them have a bot, by policy.
+        mixed: How many of them have a bot or players of several brackets, by policy; 0 for
+            policies without brackets.
+        optimum: The least cost possible; None if it was not asked for.
+    """
+
+    costs: dict[str, float]
+    criteria: dict[str, float]
+    early: dict[str, float]
+    matches: dict[str, int]
+    with_bots: dict[str, int]
+    mixed: dict[str, int]
+    optimum: float | None
+
+
+def measure(task: Task) -> Measured:
+    """Play one sequence under each policy.
+
+    On a clock every arrival is seen at the next tick; its wait counts from when it came.
+    """
+    queue = task.world.queue()
+    times, values = task.world.draw(task.seed)
+    seen = np.ceil(times / task.tick) * task.tick if task.tick else times
+    unseen = float((seen - times).sum()) / WAIT_MAX
+    measured = Measured({}, {}, {}, {}, {}, {}, None)
+    for spec in task.policies:
+        policy = parse_policy(spec)
+        outcome = play(queue, policy, seen, values)
+        counted = outcome.at < times[-1] if task.is_steady else np.ones(len(outcome.at), bool)
+        has_bot = outcome.bots > 0
+        measured.costs[spec] = float(outcome.costs[counted].sum()) + unseen
+        measured.criteria[spec] = float(outcome.criteria[counted].sum())
+        measured.early[spec] = _of_first_half(outcome, counted)
+        measured.matches[spec] = int(counted.sum())
+        measured.with_bots[spec] = int((has_bot & counted).sum())
+        is_mixed = has_bot | _spans_brackets(outcome.tickets, values, policy)
+        measured.mixed[spec] = int((is_mixed & counted).sum())
+    if not task.wants_optimum:
+        return measured
+    best = optimum((queue,), arrivals_of(queue, times, values))
+    return msgspec.structs.replace(measured, optimum=best.cost)
+
+
+def _of_first_half(outcome: Played, counted: NDArray[np.bool_]) -> float:
+    """Return what the earlier half of the counted matches cost; of an odd number the smaller."""
+    at, costs = outcome.at[counted], outcome.costs[counted]
+    return float(costs[np.argsort(at, kind="stable")[: len(at) // 2]].sum())
+
+
+def _spans_brackets(
+    tickets: NDArray[np.int64], values: Floats, policy: Policy
+) -> NDArray[np.bool_]:
+    """Return whether the players of each match stand in several brackets of `multi_queue`."""
+    brackets = getattr(policy, "brackets", None)
+    if not brackets:
+        return np.zeros(len(tickets), dtype=bool)
+    counts = np.broadcast_to(np.asarray(brackets), (len(values),))[:, None]
+    cells = np.minimum(np.floor(values * counts), counts - 1)
+    # A bot stands where the first player does.
+    of_players = cells[:, np.where(tickets >= 0, tickets, tickets[:, :1])]
+    spans: NDArray[np.bool_] = (of_players != of_players[:, :, :1]).any(axis=(0, 2))
+    return spans
+
+
+CRITERIA, TIME = "criteria cost", "time cost"
+"""The two parts of a cost, as rows name them."""
+
+
+def cost_per_match(measured: Sequence[Measured], policy: str) -> Estimate:
+    """Return what a match costs under a policy."""
+    return ratio([m.costs[policy] for m in measured], [m.matches[policy] for m in measured])
+
+
+def parts_per_match(measured: Sequence[Measured], policy: str) -> dict[str, Estimate]:
+    """Return the criteria cost and the time cost of a match, by their names in a row."""
+    matches = [m.matches[policy] for m in measured]
+    criteria = [m.criteria[policy] for m in measured]
+    time = [m.costs[policy] - m.criteria[policy] for m in measured]
+    return {CRITERIA: ratio(criteria, matches), TIME: ratio(time, matches)}
+
+
+def cost_over_optimum(measured: Sequence[Measured], policy: str) -> Estimate:
+    """Return what a policy costs, times the optimum in hindsight."""
+    return ratio([m.costs[policy] for m in measured], optima(measured))
+
+
+def parts_over_optimum(measured: Sequence[Measured], policy: str) -> dict[str, Estimate]:
+    """Return the criteria cost and the time cost of a policy, times the optimum in hindsight."""
+    best = optima(measured)
+    time = [m.costs[policy] - m.criteria[policy] for m in measured]
+    criteria = [m.criteria[policy] for m in measured]
+    return {CRITERIA: ratio(criteria, best), TIME: ratio(time, best)}
+
+
+def optima(measured: Sequence[Measured]) -> list[float]:
+    """Return the optimum of each sequence."""
+    found = [each.optimum for each in measured]
+    assert None not in found, "the task asked for the optimum"
+    return [each for each in found if each is not None]
+
+
+def seeds(effort: Effort, *, quick: int, full: int) -> range:
+    """Return the seeds of the sequences."""
+    return range(effort.seed, effort.seed + (quick if effort.quick else full))

@@ -1,0 +1,136 @@
+"""Rows and estimates as people read them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from evenmatch.lab.figures import shown
+from papers.shared.findings import Row, Table, Verdict
+
+HEADS = ("row", "setting", "printed", "corrected", "exact", "simulated")
+STATEMENT_HEADS = ("row", "statement", "printed", "corrected", "exact", "simulated", "verdict",
+                   "why")  # fmt: skip
+TEXTS = frozenset({"setting", "statement", "verdict", "why"})
+"""Columns of words beside the first of each table; all others are of numbers."""
+VERDICTS: dict[Verdict, tuple[str, str]] = {
+    "holds": ("holds", "hold"),
+    "holds if": ("holds under a condition", "hold under a condition"),
+    "differs": ("differs", "differ"),
+    "wrong in print": ("is wrong in print", "are wrong in print"),
+    "unresolved": ("is unresolved", "are unresolved"),
+    "undefined in the source": ("is undefined in the source", "are undefined in the source"),
+}
+"""What is told of one statement, and of many."""
+MANY_STEPS = re.compile(r"((?:[^,+\s]+\+){2})(?:[^,+\s]+\+){5,}")
+"""The start of a list in a SPEC, and all between it and the last member."""
+SAME = 1e-9
+"""Relative difference below which two computed figures are one."""
+DIGITS_MAX = 17
+OWN_WORDS = "what"
+"""The parameter that says by itself what a row is about."""
+
+
+def figure(value: float | None, half_width: float | None = None, digits: int = 3) -> str:
+    """Return an estimate as people read it.
+
+    >>> figure(1.34049, 0.0042)
+    '1.340 ± 0.004'
+    """
+    if value is None:
+        return "-"
+    if not half_width:
+        return f"{value:.{digits}f}"
+    return f"{value:.{digits}f} ± {half_width:.{digits}f}"
+
+
+def is_text(place: int, heads: Sequence[str]) -> bool:
+    """Return whether a column is of words, which stand at the left and may be wrapped."""
+    return place == 0 or heads[place] in TEXTS
+
+
+def of_row(row: Row) -> str:
+    """Return what was simulated, as people read it."""
+    return figure(row.simulated, row.half_width)
+
+
+def line_of(row: Row) -> tuple[str, ...]:
+    """Return a row as people read it, one text for each of `HEADS`."""
+    simulated = figure(row.simulated, row.half_width, _digits(row.simulated or 0.0))
+    return (row.id, setting_of(row), *_known(row), simulated)
+
+
+def _known(row: Row) -> tuple[str, str, str]:
+    """Return printed, corrected and exact figures.
+
+    Printed and exact ones that are not the same have as many digits as it takes to see that.
+    """
+    printed, corrected, exact = (shown(each) for each in (row.printed, row.corrected, row.exact))
+    if row.printed is None or row.exact is None or exact != printed:
+        return printed, corrected, exact
+    if not math.isclose(row.exact, row.printed, rel_tol=SAME, abs_tol=SAME):
+        for digits in range(5, DIGITS_MAX):
+            printed, exact = f"{row.printed:.{digits}g}", f"{row.exact:.{digits}g}"
+            if printed != exact:
+                break
+    return printed, corrected, exact
+
+
+def setting_of(row: Row) -> str:
+    """Return the setting of a figure in a line."""
+    return setting_in_words(row.params)
+
+
+def at_setting(row: Row) -> str:
+    """Return a setting without the words that say what the figure is."""
+    rest = {key: value for key, value in row.params.items() if key != OWN_WORDS}
+    return setting_in_words(rest) or setting_of(row)
+
+
+def _digits(value: float) -> int:
+    """Return how many digits behind the point tell something."""
+    if abs(value) >= 100.0:
+        return 1
+    return 7 if 0.0 < abs(value) < 1e-3 else 4
+
+
+def setting_in_words(params: Mapping[str, object]) -> str:
+    """Return parameters in a line.
+
+    >>> setting_in_words(
+    ...     {"policy": "closest_random:every=120", "what": "mean wait of equal players"}
+    ... )
+    'policy closest_random:every=120, mean wait of equal players'
+    """
+    return ", ".join(
+        _value(value) if key == OWN_WORDS else f"{key} {_value(value)}"
+        for key, value in params.items()
+    )
+
+
+def _value(value: object) -> str:
+    """Return a parameter; a long list keeps both its ends, and what comes after it."""
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return MANY_STEPS.sub(r"\1...+", text)
+
+
+def told_of(verdicts: Iterable[Verdict | None]) -> str:
+    """Return how many statements have which verdict, as a sentence.
+
+    >>> told_of(["wrong in print", "holds", None])
+    '1 statement holds, 1 is wrong in print.'
+    """
+    counts = Counter(each for each in verdicts if each is not None)
+    parts: list[str] = []
+    for verdict in (each for each in VERDICTS if counts[each]):
+        count, (one, many) = counts[verdict], VERDICTS[verdict]
+        noun = "" if parts else " statement" if count == 1 else " statements"
+        parts.append(f"{count:,}{noun} {one if count == 1 else many}")
+    return f"{', '.join(parts) or 'Nothing of it is printed'}."
+
+
+def table_of_rows(title: str, text: str, rows: Sequence[Row]) -> Table:
+    """Return rows one below the other."""
+    return Table(title, text, HEADS, tuple(map(line_of, rows)))
