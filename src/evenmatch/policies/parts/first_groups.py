@@ -199,6 +199,8 @@ class GreedyMatcher(NoJobs):
         if not self._is_settled(owner) and not self._look(owner, now, fired):
             return False
         if not self._timers.is_due(owner, now, fired):
+            # Somebody has come at an instant that had been fired: it is due when it fires again.
+            self._timers.put_back(owner)
             del self._owners[heapq.heappop(due).owner]
             return True
         ticket = self._pool[owner]
