@@ -1,6 +1,8 @@
 """`greedy` in turns: what one call leaves is done by a later one, whatever comes between."""
 
 import math
+import random
+from itertools import pairwise
 
 import pytest
 
@@ -9,6 +11,7 @@ from evenmatch.model.rating import Rating
 from evenmatch.model.ticket import Player, Ticket
 from evenmatch.policies.base import Matcher
 from evenmatch.policies.greedy import EVALUATIONS_MIN, Greedy
+from evenmatch.policies.parts.turns import PATIENCE, PAUSE
 
 GROWING = Rule("spread", "rating", 1.0, expand=Expansion(rate=1.0, max=50.0))
 DUELS = Queue("main", Format((1, 1)), (), (GROWING,), policy="greedy")
@@ -51,3 +54,59 @@ def test_who_comes_when_an_instant_has_been_fired_makes_nobody_wait_for_ever(
             wake_at = decision.wake_at
     assert len(made) == PAIRS
     assert LEGAL_AT <= min(made) <= max(made) < LEGAL_AT + 1.0
+
+
+class Played:
+    """A matcher of five against five that is asked whenever it wants to be."""
+
+    def __init__(self) -> None:
+        growing = Rule("spread", "rating", 10.0, expand=Expansion(rate=1.0))
+        queue = Queue("main", Format((5, 5)), (), (growing,), policy="greedy")
+        self.matcher = Greedy().matcher(queue, seed=1)
+        self.wake_at = math.inf
+        self.made: dict[str, float] = {}
+        self.woken: list[float] = []
+
+    def decide(self, at: float, *, fired: bool) -> None:
+        decision = self.matcher.decide(at, fired)
+        self.made.update({each: at for match in decision.matches for each in match.tickets})
+        self.wake_at = decision.wake_at
+
+    def advance(self, until: float) -> None:
+        while self.wake_at < until:
+            self.woken.append(self.wake_at)
+            self.decide(self.wake_at, fired=True)
+
+    def crowd(self, first: int, since: float, until: float) -> None:
+        """Let a hundred a second come whose search is dear and in vain."""
+        rng, most = random.Random(7), int((until - since) * 100)
+        for number in range(most):
+            at = since + number / 100
+            self.advance(at)
+            self.matcher.enter(ticket_of(first + number, rng.gauss(1500.0, 300.0), at), at)
+            self.decide(at, fired=False)
+
+
+def test_dear_newcomers_put_off_no_match_whose_instant_is_known() -> None:
+    played = Played()
+    for sequence in range(1, 11):
+        played.matcher.enter(ticket_of(sequence, 1e6 + 2.0 * sequence, 0.0), 0.0)
+    played.decide(0.0, fired=False)
+    assert played.wake_at == 8.0
+
+    played.crowd(11, 0.0, 7.5)
+    played.advance(60.0)
+
+    assert [played.made[f"t{sequence}"] for sequence in range(1, 11)] == [played.made["t1"]] * 10
+    assert 8.0 <= played.made["t1"] < 8.1
+
+
+def test_what_can_wait_has_a_turn_now_and_then_whatever_comes() -> None:
+    played = Played()
+
+    played.crowd(1, 0.0, 6.0)
+    played.advance(6.0 + 2 * PATIENCE)
+
+    gaps = [later - earlier for earlier, later in pairwise([*played.woken, played.woken[-1]])]
+    assert max(gaps) <= PATIENCE + 2 * PAUSE
+    assert played.woken[-1] > 6.0 + PATIENCE / 2

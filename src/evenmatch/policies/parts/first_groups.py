@@ -132,9 +132,10 @@ class GreedyMatcher(NoJobs):
         # A search that had given up may find what is legal already.
         while is_done and (self._has_doubts() or self._timers.next() < until):
             is_done = self._work(now, fired, groups)
-        can_wait = not self._due and self._timers.next() >= until
-        resume_at = self._turns.end(is_done, can_wait)
-        return Decision(tuple(groups), self._timers.next() if is_done else resume_at)
+        next_at = self._timers.next()
+        is_due = bool(self._due) or next_at < until
+        resume_at = self._turns.end(is_done, -math.inf if is_due else next_at)
+        return Decision(tuple(groups), next_at if is_done else resume_at)
 
     def accepts(self, tickets: Sequence[Ticket], now: float) -> bool:
         """Return whether a policy takes a legal group."""
@@ -317,7 +318,7 @@ class GreedyMatcher(NoJobs):
     def _seek(self) -> bool:
         """Find the timers of those who complete no match now; return whether this turn sufficed."""
         while self._unsought:
-            if not self._turns.may_search:
+            if not self._turns.begin_search():
                 return False
             sequence = next(iter(self._unsought))
             if not self._settle(sequence):
@@ -356,7 +357,7 @@ class GreedyMatcher(NoJobs):
         while (first := self._timers.first()) is not None:
             if self._is_settled(first[1]):
                 return True
-            if not self._turns.may_search or not self._settle(first[1]):
+            if not self._turns.begin_search() or not self._settle(first[1]):
                 return False
         return True
 
