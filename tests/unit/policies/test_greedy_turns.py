@@ -110,3 +110,25 @@ def test_what_can_wait_has_a_turn_now_and_then_whatever_comes() -> None:
     gaps = [later - earlier for earlier, later in pairwise([*played.woken, played.woken[-1]])]
     assert max(gaps) <= PATIENCE + 2 * PAUSE
     assert played.woken[-1] > 6.0 + PATIENCE / 2
+
+
+@pytest.mark.parametrize("decides_between", [False, True])
+def test_player_who_comes_back_changed_is_not_played_with_as_before(decides_between: bool) -> None:
+    matcher = Greedy().matcher(DUELS, seed=1)
+    matcher.enter(ticket_of(1, 0.0, 0.0), 0.0)
+    matcher.enter(ticket_of(2, LEGAL_AT + GROWING.limit, 0.0), 0.0)
+    assert matcher.decide(0.0).wake_at == LEGAL_AT
+
+    matcher.leave("t1", 1.0)
+    if decides_between:
+        matcher.decide(1.0)
+    matcher.enter(ticket_of(1, -9.0, 0.0), 1.0)
+    wake_at = matcher.decide(1.0).wake_at
+
+    assert wake_at <= LEGAL_AT + 9.0
+    while wake_at < LEGAL_AT + 9.0:
+        decision = matcher.decide(wake_at, fired=True)
+        assert decision.matches == ()
+        assert decision.wake_at > wake_at
+        wake_at = decision.wake_at
+    assert len(matcher.decide(wake_at, fired=True).matches) == 1

@@ -77,8 +77,9 @@ class GreedyMatcher(NoJobs):
         self._due: list[Due] = []
         self._owners: dict[int, None] = {}
         # By ticket the group of its timer, () if none; a timer without it, or whose group is no
-        # longer whole, may be too early, never too late.
-        self._groups: dict[int, tuple[int, ...]] = {}
+        # longer whole, may be too early, never too late. One who comes back changed keeps the
+        # sequence, so groups hold the tickets themselves.
+        self._groups: dict[int, tuple[Ticket, ...]] = {}
         # Groups that are first in order, not only soonest: by ticket the limit they were found by.
         self._first: dict[int, tuple[Limit | None, int]] = {}
         # Tickets that came back: their own timers stand for groups with younger ones, too.
@@ -213,7 +214,7 @@ class GreedyMatcher(NoJobs):
                 group = self._stored(owner) if found is None else found.tickets
                 heapq.heapreplace(due, Due(group[-1].sequence, owner, tuple(group)))
             return is_over
-        group = [each for each in first.group if each.sequence in self._pool]
+        group = [each for each in first.group if self._waits(each)]
         if not group or len(group) < len(first.group):
             is_over, group = self._first_group(ticket, now, fired)
             if not is_over:
@@ -344,10 +345,10 @@ class GreedyMatcher(NoJobs):
     def _set_timer(self, ticket: Ticket, group: Group | None) -> tuple[float, float]:
         """Set a ticket's timer; return its instant, and when all of the group had come."""
         at, born = math.inf, ticket.enqueued_at
-        members: tuple[int, ...] = ()
+        members: tuple[Ticket, ...] = ()
         if group is not None:
             at, born = group.ready_at, max(born, group.tickets[-1].enqueued_at)
-            members = tuple([each.sequence for each in group.tickets])
+            members = tuple(group.tickets)
         self._groups[ticket.sequence] = members
         self._timers.put(ticket.sequence, at, (), born)
         return at, born
@@ -385,10 +386,13 @@ class GreedyMatcher(NoJobs):
 
     def _is_settled(self, sequence: int) -> bool:
         group = self._groups.get(sequence)
-        return group is not None and all(each in self._pool for each in group)
+        return group is not None and all(self._waits(each) for each in group)
+
+    def _waits(self, ticket: Ticket) -> bool:
+        return self._pool.get(ticket.sequence) is ticket
 
     def _stored(self, sequence: int) -> list[Ticket]:
-        return [self._pool[each] for each in self._groups[sequence]]
+        return list(self._groups[sequence])
 
     def _candidates(self, ticket: Ticket, is_back: bool, effort: Effort) -> list[Ticket]:
         """Return the others whom a match without rules may need, by age: the oldest of a kind."""
