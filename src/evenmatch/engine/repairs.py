@@ -304,7 +304,7 @@ class Repairs:
         if seated:
             known = self._stayers.get(proposal.match.id)
             # Tickets compare by identity first, so this is quick where nobody has changed.
-            if known is not None and known[0] == seated and known[1].pool is pool:
+            if known is not None and known[0] == seated and known[1].hold_for(pool):
                 stayers = known[1]
             else:
                 stayers = Stayers(pool, seated)

@@ -54,7 +54,7 @@ class Stayers:
 
     def __init__(self, pool: Pool, tickets: Sequence[Ticket]) -> None:
         columns, seats = pool.columns, pool.columns.seats
-        self.pool = pool
+        self._pool, self._seats = pool, seats
         self.pairs: Floats = np.array([pool.pairs.row(ticket) for ticket in tickets]).T
         self.extents = pool.least.joined(np.array([pool.least.row(ticket) for ticket in tickets]).T)
         self.regions = [columns.regions.row(ticket) for ticket in tickets]
@@ -64,9 +64,13 @@ class Stayers:
         for kind in others:
             self._taken = seats.after(self._taken, kind)
 
+    def hold_for(self, pool: Pool) -> bool:
+        """Return whether they were made for a pool as it is, kinds of seats included."""
+        return self._pool is pool and self._seats is pool.columns.seats
+
     def leave_seats(self, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which tickets find seats beside them, by their sizes, sides and roles."""
-        seats = self.pool.columns.seats
+        seats = self._seats
         found, which = np.unique(kinds, return_inverse=True)
         fits = [bool(self._taken and seats.after(self._taken, kind)) for kind in found.tolist()]
         return np.array(fits, dtype=np.bool_)[which]

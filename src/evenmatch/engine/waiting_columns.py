@@ -70,11 +70,10 @@ class WaitingColumns:
         self._pairs, self._least = pairs, least
         self.regions = RegionTable(objective.rules)
         self.compared = _compared(objective.queue)
-        form = objective.queue.format
-        self._roles: Roles = form.roles
-        self.seats: Seats = seats_of(
-            objective.queue, frozenset(form.sides).difference(form.insisted)
-        )
+        self._queue = objective.queue
+        self._roles: Roles = self._queue.format.roles
+        # Another object once kinds are numbered anew: what was told by the old ones is void then.
+        self.seats = self._new_seats()
         self._rows: dict[str, int] = {}
         self._held: list[Ticket] = []
         ends = np.cumsum([pairs.columns, least.columns, len(self.compared), 1, 1, 1])
@@ -100,8 +99,8 @@ class WaitingColumns:
         tickets = list(islice(waiting.values(), LOOK_AT_MOST))
         # Lists compare by identity first, so this is quick where nobody came or went.
         if self._last is None or self._last.tickets != tickets:
-            self._last = self.of(tickets)
             self._compact(waiting)
+            self._last = self.of(tickets)
         return self._last
 
     def add(self, ticket: Ticket, waiting: Mapping[str, Ticket]) -> None:
@@ -137,6 +136,10 @@ class WaitingColumns:
         """Return the mean over some tickets of each of the numbers in `Columns.values`."""
         count = len(tickets)
         return [sum([_mean(each, name) for each in tickets]) / count for name in self.compared]
+
+    def _new_seats(self) -> Seats:
+        form = self._queue.format
+        return seats_of(self._queue, frozenset(form.sides).difference(form.insisted))
 
     def _row(self, ticket: Ticket) -> int:
         row = self._rows.get(ticket.id)
@@ -185,7 +188,7 @@ class WaitingColumns:
         self._held = [self._held[row] for row in stay]
         self._rows = {ticket.id: row for row, ticket in enumerate(self._held)}
         if len(self.seats.sizes) > KINDS_MOST:
-            self.seats.forget()
+            self.seats, self._last = self._new_seats(), None
             for row, ticket in enumerate(self._held):
                 self._numbers[row, -1] = self.seats.kind_of(ticket)
 

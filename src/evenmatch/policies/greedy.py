@@ -55,7 +55,8 @@ class Greedy(msgspec.Struct, frozen=True, kw_only=True):
         `evaluations_max`, such as a crowd that enters at one instant, goes on `turns.PAUSE` later,
         longest waiting first. Where all have to meet at one place, a newcomer that completes no
         match now waits for the dear search for the instant at which it will; such searches keep to
-        `turns.TURNS_A_SECOND` calls a second, so that a crowd never fills a server's time.
+        `turns.TURNS_A_SECOND` calls a second, so that a crowd never fills a server's time; where
+        newcomers take all of that, one such search in `turns.PATIENCE` is made all the same.
     """
 
     fills = False

@@ -3,14 +3,19 @@
 import random
 
 import numpy as np
+import pytest
 from msgspec.structs import replace
 
 from evenmatch.cost.least_cost import LeastCost
 from evenmatch.cost.objective import Objective
 from evenmatch.cost.pair_table import PairTable
+from evenmatch.engine import waiting_columns
+from evenmatch.engine.pool import Pool
+from evenmatch.engine.replacements import Stayers
 from evenmatch.engine.waiting_columns import FEW, LOOK_AT_MOST, Columns, WaitingColumns
 from evenmatch.model.queue import Criterion, Format, Queue, Rule, Scale
 from evenmatch.model.ticket import Player, Ticket
+from evenmatch.policies.registry import parse_policy
 
 NEAR = Criterion("spread", "rating", scale=Scale("linear", 0.0, 1_000.0))
 GAP = Rule("spread", "level", 50.0)
@@ -104,3 +109,33 @@ def test_forget_those_who_left_though_nobody_looks_again() -> None:
         columns.add(ticket, waiting)
         assert len(columns._held) <= 2 * len(waiting) + FEW
     check(columns.oldest(waiting), list(waiting.values()), pairs, least)
+
+
+def test_kinds_that_are_numbered_anew_leave_no_old_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_columns, "KINDS_MOST", 1)
+    chance = random.Random(3)
+    columns, _, _ = made()
+    waiting: dict[str, Ticket] = {}
+    seats, renewed = columns.seats, 0
+    for number in range(600):
+        ticket = new(chance, number)
+        waiting[ticket.id] = ticket
+        if number % 3:
+            columns.add(ticket, waiting)
+        if len(waiting) > 20:
+            del waiting[chance.choice(list(waiting))]
+        found = columns.oldest(waiting)
+        assert found.kinds.tolist() == [columns.seats.kind_of(each) for each in waiting.values()]
+        renewed += columns.seats is not seats
+        seats = columns.seats
+    assert renewed > 2
+
+
+def test_those_who_stay_are_asked_anew_when_kinds_are_numbered_anew() -> None:
+    pool = Pool(QUEUE, parse_policy("greedy"), seed=1)
+    chance = random.Random(4)
+    stayers = Stayers(pool, [new(chance, 1)])
+    assert stayers.hold_for(pool)
+    pool.columns.seats = pool.columns._new_seats()
+    assert not stayers.hold_for(pool)
+    assert not stayers.hold_for(Pool(QUEUE, parse_policy("greedy"), seed=1))

@@ -77,8 +77,9 @@ class GreedyMatcher(NoJobs):
         self._due: list[Due] = []
         self._owners: dict[int, None] = {}
         # By ticket the group of its timer, () if none; a timer without it, or whose group is no
-        # longer whole, may be too early, never too late.
-        self._groups: dict[int, tuple[int, ...]] = {}
+        # longer whole, may be too early, never too late. One who comes back changed keeps the
+        # sequence, so groups hold the tickets themselves.
+        self._groups: dict[int, tuple[Ticket, ...]] = {}
         # Groups that are first in order, not only soonest: by ticket the limit they were found by.
         self._first: dict[int, tuple[Limit | None, int]] = {}
         # Tickets that came back: their own timers stand for groups with younger ones, too.
@@ -132,9 +133,10 @@ class GreedyMatcher(NoJobs):
         # A search that had given up may find what is legal already.
         while is_done and (self._has_doubts() or self._timers.next() < until):
             is_done = self._work(now, fired, groups)
-        can_wait = not self._due and self._timers.next() >= until
-        resume_at = self._turns.end(is_done, can_wait)
-        return Decision(tuple(groups), self._timers.next() if is_done else resume_at)
+        next_at = self._timers.next()
+        is_due = bool(self._due) or next_at < until
+        resume_at = self._turns.end(is_done, -math.inf if is_due else next_at)
+        return Decision(tuple(groups), next_at if is_done else resume_at)
 
     def accepts(self, tickets: Sequence[Ticket], now: float) -> bool:
         """Return whether a policy takes a legal group."""
@@ -199,6 +201,8 @@ class GreedyMatcher(NoJobs):
         if not self._is_settled(owner) and not self._look(owner, now, fired):
             return False
         if not self._timers.is_due(owner, now, fired):
+            # Somebody has come at an instant that had been fired: it is due when it fires again.
+            self._timers.put_back(owner)
             del self._owners[heapq.heappop(due).owner]
             return True
         ticket = self._pool[owner]
@@ -210,7 +214,7 @@ class GreedyMatcher(NoJobs):
                 group = self._stored(owner) if found is None else found.tickets
                 heapq.heapreplace(due, Due(group[-1].sequence, owner, tuple(group)))
             return is_over
-        group = [each for each in first.group if each.sequence in self._pool]
+        group = [each for each in first.group if self._waits(each)]
         if not group or len(group) < len(first.group):
             is_over, group = self._first_group(ticket, now, fired)
             if not is_over:
@@ -315,7 +319,7 @@ class GreedyMatcher(NoJobs):
     def _seek(self) -> bool:
         """Find the timers of those who complete no match now; return whether this turn sufficed."""
         while self._unsought:
-            if not self._turns.may_search:
+            if not self._turns.begin_search():
                 return False
             sequence = next(iter(self._unsought))
             if not self._settle(sequence):
@@ -341,10 +345,10 @@ class GreedyMatcher(NoJobs):
     def _set_timer(self, ticket: Ticket, group: Group | None) -> tuple[float, float]:
         """Set a ticket's timer; return its instant, and when all of the group had come."""
         at, born = math.inf, ticket.enqueued_at
-        members: tuple[int, ...] = ()
+        members: tuple[Ticket, ...] = ()
         if group is not None:
             at, born = group.ready_at, max(born, group.tickets[-1].enqueued_at)
-            members = tuple([each.sequence for each in group.tickets])
+            members = tuple(group.tickets)
         self._groups[ticket.sequence] = members
         self._timers.put(ticket.sequence, at, (), born)
         return at, born
@@ -354,7 +358,7 @@ class GreedyMatcher(NoJobs):
         while (first := self._timers.first()) is not None:
             if self._is_settled(first[1]):
                 return True
-            if not self._turns.may_search or not self._settle(first[1]):
+            if not self._turns.begin_search() or not self._settle(first[1]):
                 return False
         return True
 
@@ -382,10 +386,13 @@ class GreedyMatcher(NoJobs):
 
     def _is_settled(self, sequence: int) -> bool:
         group = self._groups.get(sequence)
-        return group is not None and all(each in self._pool for each in group)
+        return group is not None and all(self._waits(each) for each in group)
+
+    def _waits(self, ticket: Ticket) -> bool:
+        return self._pool.get(ticket.sequence) is ticket
 
     def _stored(self, sequence: int) -> list[Ticket]:
-        return [self._pool[each] for each in self._groups[sequence]]
+        return list(self._groups[sequence])
 
     def _candidates(self, ticket: Ticket, is_back: bool, effort: Effort) -> list[Ticket]:
         """Return the others whom a match without rules may need, by age: the oldest of a kind."""

@@ -128,6 +128,11 @@ class Timers:
                 due[heapq.heappop(heap)[1]] = None
         return sorted(due)
 
+    def put_back(self, sequence: int) -> None:
+        """Let a timer that was taken out come again at its instant."""
+        timer = self._timers[sequence]
+        self.put(sequence, timer.at, timer.needs, timer.enqueued_at)
+
     def is_due(self, sequence: int, now: float, fired: bool) -> bool:
         """Return whether a ticket's timer, as it is set now, has come; see `pop_due`."""
         timer = self._timers[sequence]

@@ -4,7 +4,7 @@ A search is a generator that yields when this turn's effort is used up. Where fe
 each other at the next instant of the time grid, since they soon come to an end. Else what cannot
 wait goes on `PAUSE` later, so that a server's loop has time for all else between two turns, and
 what can wait is done only while all that was done keeps to a number of evaluations a second of
-engine time.
+engine time, or once in `PATIENCE`, however much there is to do.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ TURNS_A_SECOND = 20
 """What may be done a second in the long run, in calls that do as much as one call may."""
 SAVED_SECONDS = 0.125
 """Seconds for which a matcher that did less may save up."""
+PATIENCE = 1.0
+"""Seconds after which one search that can wait has its turn, whatever was done before."""
 
 
 class Turns:
@@ -44,6 +46,9 @@ class Turns:
         # When there is time again for what can wait, and what was noted before.
         self._free_at = -math.inf
         self._noted = 0
+        # Since when what can wait has had no turn.
+        self._waits_from = -math.inf
+        self._has_searched = False
         self._now, self._fired, self._are_few = -math.inf, False, True
         self.left = 0
         self.evaluations = 0
@@ -72,21 +77,30 @@ class Turns:
         resume_at = self._resume_at
         if not self._has_news and (now < resume_at or (now == resume_at and not fired)):
             return resume_at
-        self._has_news, self._now, self._fired = False, now, fired
+        self._has_news, self._has_searched, self._now, self._fired = False, False, now, fired
         self._are_few, self.left = waiting <= FEW, self._most
         return None
 
-    @property
-    def may_search(self) -> bool:
-        """Return whether there is time in this turn for a whole search that can wait."""
-        if self._are_few:
-            return self.left > 0
+    def begin_search(self) -> bool:
+        """Return whether there is time in this turn for a whole search that can wait; note it."""
+        is_time = self.left > 0 if self._are_few else self._has_time()
+        self._has_searched |= is_time
+        return is_time
+
+    def _has_time(self) -> bool:
         return self._freed_at() <= self._now and self.left >= self._total
 
-    def end(self, is_done: bool, can_wait: bool) -> float:
-        """Return when to go on after a turn; inf if nothing is left."""
+    def end(self, is_done: bool, next_at: float) -> float:
+        """Return when to go on after a turn; inf if nothing is left.
+
+        Args:
+            is_done: Whether this turn sufficed.
+            next_at: When the next of what cannot wait is due; -inf if some is due already.
+        """
+        if is_done or self._has_searched or self._waits_from == -math.inf:
+            self._waits_from = self._now
         self._free_at, self._noted = self._freed_at(), self.evaluations
-        self._resume_at = -math.inf
+        before, self._resume_at = self._resume_at, -math.inf
         if is_done:
             return math.inf
         if self._are_few:
@@ -94,15 +108,17 @@ class Turns:
             if self._fired:
                 self._resume_at = max(math.nextafter(self._now, math.inf), self._now + 1.0 / TICKS)
             return self._resume_at
-        self._resume_at = self._now + PAUSE
-        if can_wait:
-            self._resume_at = max(self._resume_at, round_up(self._free_at))
+        self._resume_at = max(self._now + PAUSE, min(round_up(self._free_at), next_at))
+        if self._now < before:
+            # Else those who come one soon after the other would put it off for ever.
+            self._resume_at = min(self._resume_at, before)
         return self._resume_at
 
     def _freed_at(self) -> float:
         """Return when there is time for what can wait, after all that was done so far."""
         seconds = (self.evaluations - self._noted) / (self._most * TURNS_A_SECOND)
-        return max(self._free_at, self._now - SAVED_SECONDS) + seconds
+        freed_at = max(self._free_at, self._now - SAVED_SECONDS) + seconds
+        return min(freed_at, max(self._now, self._waits_from + PATIENCE))
 
     def run(self, key: Hashable, make: Callable[[Effort], Search]) -> tuple[bool, Group | None]:
         """Begin a search or go on with it; return whether it is over, and what it has found.
