@@ -310,6 +310,8 @@ def _joined(text: str) -> str:
 def _paragraph(text: str) -> str:
     if all(line.startswith("    ") for line in text.splitlines()):
         return f"```text\n{inspect.cleandoc(text)}\n```"
+    if text.startswith("- "):
+        return "\n".join(map(_joined, re.split(r"\n(?=- )", text)))
     return f"```pycon\n{text.strip()}\n```" if text.startswith(">>>") else _joined(text)
 
 

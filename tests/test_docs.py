@@ -227,6 +227,11 @@ def test_markdown_has_one_sentence_a_line(page: Path) -> None:
         assert not TWO_SENTENCES.search(plain), line
 
 
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_items_of_a_generated_list_have_lines_of_their_own(page: Path) -> None:
+    assert not re.findall(r"[.:;] - `\w+`: ", page.read_text(encoding="utf-8"))
+
+
 def test_tutorial_shows_the_file_that_the_bots_come_with() -> None:
     page = (ROOT / "docs" / "tutorial-hero.md").read_text(encoding="utf-8")
     config = (ROOT / "examples" / "hero" / "hero.toml").read_text(encoding="utf-8")

@@ -80,8 +80,12 @@ def back_up(data: Path, out: Path, say: Say) -> Copied:
     make_directory(out)
     part = out / PART
     try:
-        _copy(source, part, say)
-        shards = _judge(part, say)
+        try:
+            _copy(source, part, say)
+            shards = _judge(part, say)
+        except JournalCorrupt as error:
+            # It is seen in the copy, which is not kept: what is damaged is the original.
+            raise JournalCorrupt(str(error).replace(str(part), str(source))) from error
         # After the journal: each of them was written before the journal heard of it.
         beside = _copy_beside(data, out, say)
         keyed: Literal[True] | msgspec.UnsetType = msgspec.UNSET

@@ -31,7 +31,7 @@ class AdaptiveSides(msgspec.Struct, frozen=True, kw_only=True):
     chosen for a queue in service are not counted: who waits there is who wants a crowded side.
 
     A side whose spare falls below `reserve` is closed: whoever asks for it, those who wait
-    included, is matched as if he were flexible. It is open again from a spare of `reopen` on.
+    included, is matched as if they were flexible. It is open again from a spare of `reopen` on.
     Tickets are matched like `greedy` does it, and a wish for an open side is always kept. Even a
     closed side is given to those who ask for it where the match allows it, for the queue says that
     sides are wishes: `side_choice = "prefer"`. The summary counts the others as `off_side`.

@@ -29,7 +29,7 @@ CANDIDATES_MAX = 1_000_000
 
 
 class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
-    """Every `every` seconds, let the longest waiting draw an opponent, the nearest most likely.
+    """Every `every` seconds, draw an opponent for each ticket, the nearest most likely.
 
     In each round the tickets choose by age. A ticket's m candidates are those still free whose
     rating is at most `limit` points away; sorted by difference, the i-th is drawn with
@@ -37,9 +37,9 @@ class ClosestRandom(msgspec.Struct, frozen=True, kw_only=True):
     without giving anybody the same opponent again and again. Whoever has no candidate waits for
     the next round. Rounds are counted from the first entry.
 
-    For few players who shall not always meet the same one, and who accept a fixed wait: two equal
-    players who could play at once wait half a round on average. A ticket nobody is within `limit`
-    of waits on; the queue's `wait_max` ends that.
+    For small populations that should not always meet the same opponents, and accept a fixed wait:
+    two equal players who could play at once wait half a round on average. A ticket with nobody
+    within `limit` keeps waiting, until the queue's `wait_max` ends that.
 
     When to use:
         One against one among few players who shall not meet the same opponent each time, and

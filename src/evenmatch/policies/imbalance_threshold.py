@@ -26,8 +26,8 @@ class ImbalanceThreshold(msgspec.Struct, frozen=True, kw_only=True):
     used, for the queue's `wait_price`, the criterion's weight and the rate of the last 50 tickets:
     so in a duel the limit halves when four times as many players come. It is renewed every 16
     arrivals; the first players play as soon as they can. In a duel on skill of an even density it
-    comes to .8 sqrt(wait_price / (weight / 2 * rate * density)). Who cancels counts there as if he
-    had stayed.
+    comes to .8 sqrt(wait_price / (weight / 2 * rate * density)). Players who cancel count there as
+    if they had stayed.
 
     The limit does not grow with anybody's wait: who is hard to match waits for the deadline.
 

@@ -42,7 +42,7 @@ class MultiQueue(SteppedPolicy, frozen=True, kw_only=True):
     Without `brackets` the best number of brackets is set by the rate of the last 50 arrivals and
     what waiting costs: r = (2 a W / (k D (k + 1) wait_price)) ^ (1/(D + 1)) rounded to the better
     neighbour, W the sum of weights. It is reconsidered at each arrival and changes when others
-    are expected to cost at least 2 % less; then everyone moves to his new cell, and cells that
+    are expected to cost at least 2 % less; then all tickets move to their new cells, and cells that
     are full play at once, that of the longest waiting first.
 
     When to use:

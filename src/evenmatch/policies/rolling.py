@@ -39,7 +39,7 @@ BEFORE_DEADLINE = 0.9
 
 
 class Rolling(msgspec.Struct, frozen=True, kw_only=True):
-    """Search for the best division of all who wait again and again, and start what is ripe of it.
+    """Search again and again for the best division of all who wait; start what is good enough.
 
     Searches are jobs on threads, one at a time; when somebody comes or leaves, the next one begins.
     A match starts once its quality is enough for how long its players have waited. What is enough

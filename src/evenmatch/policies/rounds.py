@@ -51,7 +51,7 @@ class Promise(msgspec.Struct, frozen=True):
 
 
 class Rounds(msgspec.Struct, frozen=True, kw_only=True):
-    """Match everybody who waits at once, at fixed moments or when enough have come.
+    """Match all waiting players together, at fixed moments or when enough have come.
 
     With `every` rounds begin so many seconds after the first entry, and again and again: everybody
     can be told to the second when. With `players` a round begins when so many players wait, and

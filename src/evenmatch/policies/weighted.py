@@ -34,7 +34,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Weighted(msgspec.Struct, frozen=True, kw_only=True):
-    """Draw an opponent with a weight for likeness, times one for his wait, times one for novelty.
+    """Draw an opponent at random, weighted by likeness, by their wait and by novelty.
 
     The weight is exp(-(gap / sigma)^2 / 2) * (1 + wait * s) * (1 + n) / (1 + recency), where s is
     how long the opponent has waited, in seconds up to an hour, and n the matches, at most

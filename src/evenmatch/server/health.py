@@ -26,6 +26,8 @@ READ_SECONDS = 5.0
 """A request has so long to arrive."""
 HEAD_MAX = 8_192
 """Bytes of a request."""
+CONNECTIONS_MAX = 64
+"""Connections that are open at once; the descriptors of the process are for players."""
 CLOSE_SECONDS = 2.0
 """For so long the end of the thread is awaited."""
 
@@ -46,6 +48,7 @@ class Health:
         self._late = late
         self._loop = asyncio.new_event_loop()
         self._over = asyncio.Event()
+        self._open = 0
         self._thread = threading.Thread(target=self._run, name="health", daemon=True)
 
     def begin(self) -> None:
@@ -64,10 +67,17 @@ class Health:
 
     async def _serve(self) -> None:
         server = await asyncio.start_server(self._answer, sock=self._listening, limit=HEAD_MAX)
-        async with server:
+        try:
             await self._over.wait()
+        finally:
+            # Who has not asked yet is not waited for: the runner cancels what is left.
+            server.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._open >= CONNECTIONS_MAX:
+            writer.close()
+            return
+        self._open += 1
         try:
             async with asyncio.timeout(READ_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -76,6 +86,7 @@ class Health:
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
         finally:
+            self._open -= 1
             writer.close()
 
 
@@ -90,7 +101,7 @@ def answer_to(head: bytes, late: float) -> bytes:
     path = rest.partition(b" ")[0].partition(b"?")[0]
     if path != b"/healthz" or method not in (b"GET", b"HEAD"):
         status = "404 Not Found"
-        body = encode({"code": "not_found", "message": "here is GET /healthz only"})
+        body = encode({"error": "not_found", "message": "here is GET /healthz only"})
     elif late >= STUCK_SECONDS:
         status = "503 Service Unavailable"
         body = encode({"status": "stuck", "reason": f"nobody was served for {late:.0f} s"})

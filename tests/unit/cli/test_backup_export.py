@@ -272,3 +272,14 @@ def test_backup_needs_two_directories(capsys: pytest.CaptureFixture[str], tmp_pa
     assert "--check takes the place of DATA and OUT" in capsys.readouterr().err
     assert main(["backup", str(tmp_path), str(tmp_path / "out")]) == 2
     assert "there is no journal at" in capsys.readouterr().err
+
+
+def test_backup_of_what_is_not_a_journal_names_the_original(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    data.mkdir()
+    (data / "journal.db").write_text("junk")
+    assert main(["backup", str(data), str(out)]) == 1
+    assert f"{data / 'journal.db'} is not a journal" in capsys.readouterr().err
+    assert not out.exists()

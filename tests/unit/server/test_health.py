@@ -1,5 +1,6 @@
 """The thread that says whether the process lives while the event loop does something else."""
 
+import json
 import socket
 import threading
 import urllib.error
@@ -9,7 +10,13 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from evenmatch.server.health import HEAD_MAX, STUCK_SECONDS, answer_to, health_at
+from evenmatch.server.health import (
+    CONNECTIONS_MAX,
+    HEAD_MAX,
+    STUCK_SECONDS,
+    answer_to,
+    health_at,
+)
 from evenmatch.server.serving import listen
 
 
@@ -53,6 +60,36 @@ def test_endless_request_is_cut() -> None:
     # It may be cut before it has sent all.
     with answering(0.0) as port, suppress(ConnectionError):
         assert asked(port, b"x" * (4 * HEAD_MAX)) == b""
+
+
+def test_connections_that_ask_nothing_take_no_more_descriptors_than_declared() -> None:
+    with answering(0.0) as port:
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(CONNECTIONS_MAX + 8)]
+        # One that is not closed at once would be given up after five seconds.
+        for each in idle:
+            each.settimeout(2.0)
+        cut = 0
+        for each in idle[CONNECTIONS_MAX:]:
+            cut += each.recv(1) == b""
+        for each in idle:
+            each.close()
+    assert cut == 8
+
+
+def test_whoever_has_not_asked_does_not_hold_up_the_end() -> None:
+    with answering(0.0) as port:
+        idle = socket.create_connection(("127.0.0.1", port))
+        idle.sendall(b"GET /hea")
+        # Its connection is taken before this one's.
+        asked(port, b"GET /healthz HTTP/1.1\r\n\r\n")
+    left = [each for each in threading.enumerate() if each.name == "health"]
+    idle.close()
+    assert not left
+
+
+def test_refusal_has_the_form_of_all_errors() -> None:
+    body = answer_to(b"PUT /v1/config HTTP/1.1\r\n\r\n", 0.0).partition(b"\r\n\r\n")[2]
+    assert json.loads(body) == {"error": "not_found", "message": "here is GET /healthz only"}
 
 
 @pytest.mark.parametrize(

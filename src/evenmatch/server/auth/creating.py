@@ -30,7 +30,7 @@ Created = CreateTicket | tuple[CreateTicket | Refusal, ...]
 
 
 def check_may_create(principal: Principal) -> None:
-    """Refuse a caller who may not create tickets, before his body is read.
+    """Refuse a caller who may not create tickets, before their body is read.
 
     Raises:
         Unauthenticated: He has shown no credential.
@@ -49,11 +49,11 @@ def lacks(principal: Principal, rights: frozenset[str]) -> Forbidden:
 
 
 def allowed(principal: Principal, created: Created, engine: Engine, accounts: Accounts) -> Created:
-    """Return what a caller creates, completed from his token's claims.
+    """Return what a caller creates, completed from their token's claims.
 
     Args:
         principal: The caller.
-        created: What he sent.
+        created: What they sent.
         engine: Knows the queues.
         accounts: Knows what clients may say, and what is better known.
 
@@ -153,7 +153,7 @@ def renewable(principal: Principal, update: UpdateTicket, accounts: Accounts) ->
 
     Args:
         principal: The caller.
-        update: What he sent.
+        update: What they sent.
         accounts: Knows what clients may say, and what is better known.
 
     Raises:
@@ -184,7 +184,7 @@ def remember(
 
     Args:
         principal: The caller.
-        update: What he sent.
+        update: What they sent.
         ticket: The ticket as it waited before.
         accounts: Where it is noted.
     """

@@ -61,12 +61,12 @@ class Guard:
         """Let a caller through who may.
 
         Raises:
-            Unauthenticated: He must show a key or a token first.
-            Forbidden: He may not do this.
+            Unauthenticated: They must show a key or a token first.
+            Forbidden: They may not do this.
             UnknownTicket: It is not their ticket.
             UnknownMatch: It is not their match.
             JournalUnavailable: Nobody knows whose it is now.
-            TooManyRequests: He has too many streams and long polls open.
+            TooManyRequests: They have too many streams and long polls open.
         """
         method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
         line, principal = line_of(method, self._pattern), principal_of(scope)

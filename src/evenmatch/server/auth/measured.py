@@ -1,9 +1,9 @@
 """What the game's own servers have measured of players, such as latencies by region.
 
 A player's client may claim what it likes about its connection. Where a service has sent a map of
-the same name for the player, by changing his ticket, its entries win over the client's: when he
-changes the ticket, and in his next tickets. This is kept in memory, for as long as it is worth
-something.
+the same name for the player, by changing their ticket, its entries win over the client's: when the
+client changes the ticket, and in their next tickets. This is kept in memory, for as long as it is
+worth something.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def principal_of(scope: Scope) -> Principal:
 def check_ticket(principal: Principal, engine: Engine, ticket_id: str) -> None:
     """Refuse a ticket that is not the caller's, as if it had never been.
 
-    One that is not there is refused too: ids can be foretold, and while the rest of his request
+    One that is not there is refused too: ids can be foretold, and while the rest of their request
     comes in, it may become the ticket of somebody else.
 
     Raises:

@@ -33,7 +33,7 @@ class Vouched(msgspec.Struct, frozen=True):
     """What a player's token says about them, signed by the game.
 
     Args:
-        rating: His rating; None leaves it to the server.
+        rating: Their rating; None leaves it to the server.
         household: A key that accounts of one household share.
         party: The players they may bring along.
         attributes: Facts that go before what their own client says; a map, such as latencies by
