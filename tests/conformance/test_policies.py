@@ -1,7 +1,9 @@
 """The policy kit on every policy of the package, and on functions as users write them.
 
 Each policy is checked on one random script: with its defaults on every queue but the dear ones,
-with other parameters on a third of them, and policies that search on two. `make test-long` checks
+with other parameters on a third of them, and policies that search on two. What is played with
+hundreds of tickets, its pace and its evaluations, is checked on one queue in four of them, for each
+policy on others. `make test-long` checks
 every policy on every queue: with its defaults on six scripts, with other parameters on three. What
 users get, twelve, takes three times as long:
 
@@ -17,11 +19,13 @@ import evenmatch.testing
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Policy, evaluations_allowed, policy
+from evenmatch.policies.base import Policy, evaluations_allowed, has_jobs, policy
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.registry import POLICIES, parse_policy
 from evenmatch.testing import check_policy, rule
 from evenmatch.testing.evaluation_promise import check_evaluations
+from evenmatch.testing.job_promises import JOB_PROMISES
+from evenmatch.testing.memory_promises import MEMORY_PROMISES
 from evenmatch.testing.play import Case
 from evenmatch.testing.policies import SEEDS, _refusal
 from evenmatch.testing.policy_promises import PROMISES, _mirrored
@@ -113,6 +117,8 @@ DEAR = {
     "weighted:every=5": ("stepped", "paired", "sided", "kept"),
 }
 """Where a policy has so many tickets or searches so much that a check takes seconds."""
+CROWDS_EVERY = 4
+"""Of the queues of a policy, each so many-th is checked with crowds, which take most of the time."""
 
 
 def queues_of(spec: str) -> list[Queue]:
@@ -130,8 +136,21 @@ def queues_of(spec: str) -> list[Queue]:
 def test_policy_keeps_every_promise_on_one_script(spec: str) -> None:
     chosen = queues_of(spec)
     assert chosen
-    for queue in chosen:
-        check_policy(spec, queue=queue, seeds=range(1))
+    crowded = SPECS.index(spec) % min(len(chosen), CROWDS_EVERY)
+    for at, queue in enumerate(chosen):
+        if at % CROWDS_EVERY == crowded:
+            check_policy(spec, queue=queue, seeds=range(1))
+        else:
+            check_small(Case(parse_policy(spec), spec, queue, 0))
+
+
+def check_small(case: Case) -> None:
+    """Check every promise but those that are played with crowds."""
+    for check in (*PROMISES.values(), *MEMORY_PROMISES.values()):
+        check(case)
+    if has_jobs(case.policy):
+        for check in JOB_PROMISES.values():
+            check(case)
 
 
 @pytest.mark.long
