@@ -1,5 +1,6 @@
 """Options that all tests share, and the line on what a run left out."""
 
+import gc
 import signal
 from typing import Any
 
@@ -20,6 +21,8 @@ settings.load_profile("long" if IS_LONG else "short")
 
 
 def pytest_configure() -> None:
+    # What is collected stays to the end: looking through it again and again finds nothing.
+    gc.disable()
     # What nohup or a shell's & told this process to ignore, the processes that tests start would
     # ignore too. A handler that does nothing is the same for this one and is not passed on.
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
@@ -48,6 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item, "fixturenames", ()
         ):
             item.add_marker("more")
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

@@ -24,10 +24,10 @@ IN_TIME = 1.0
 """Seconds that probes give by default; on an idle machine it is some ten milliseconds."""
 
 
-def health(folder: Path, seconds: float) -> list[Row]:
+def health(folder: Path, seconds: float, policies: tuple[str, ...] = POLICIES) -> list[Row]:
     """Ask both ports while decisions take .3 s and 3 s."""
     rows: list[Row] = []
-    for policy in POLICIES:
+    for policy in policies:
         port = free_port()
         server = Server(
             folder / policy, CONFIG.format(policy=policy), options=("--health-port", str(port))

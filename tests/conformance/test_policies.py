@@ -118,7 +118,7 @@ DEAR = {
 }
 """Where a policy has so many tickets or searches so much that a check takes seconds."""
 CROWDS_EVERY = 4
-"""Of the queues of a policy, each so many-th is checked with crowds, which take most of the time."""
+"""Of the queues of a policy, each so many-th is checked with crowds: they take most of the time."""
 
 
 def queues_of(spec: str) -> list[Queue]:

@@ -61,7 +61,8 @@ QUEUES = [
 
 @pytest.mark.parametrize(("spec", "queue"), list(zip(SPECS[::-1], QUEUES[1:4], strict=True)))
 def test_team_policy_keeps_all_promises_on_one_queue(spec: str, queue: Queue) -> None:
-    check_policy(spec, queue=queue, seeds=range(1))
+    # As much is searched as takes seconds; the long tier searches more on every queue.
+    check_policy(spec.replace("effort=50", "effort=10"), queue=queue, seeds=range(1))
 
 
 @pytest.mark.long

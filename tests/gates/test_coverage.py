@@ -1,11 +1,13 @@
 """What tests reach of the core does not fall."""
 
+import pytest
+
 from tests.gates.covering import CORE, File, Report, Totals, asked, fallen, measured, percentages
 
 
 def test_figures_are_of_the_whole_core() -> None:
     given = asked()
-    assert tuple(given.percent) == CORE
+    assert tuple(given.percent) == tuple(given.percent_long) == CORE
     assert all(percent > 40.0 for percent in given.percent.values())
 
 
@@ -22,4 +24,10 @@ def test_a_fall_of_more_than_half_a_point_is_told() -> None:
 
 def test_tests_reach_as_much_of_the_core_as_before() -> None:
     given = asked()
-    assert fallen(given.percent, measured(given)) == []
+    assert fallen(given.percent, measured(given, is_long=False)) == []
+
+
+@pytest.mark.long
+def test_all_quick_tests_reach_as_much_of_the_core_as_before() -> None:
+    given = asked()
+    assert fallen(given.percent_long, measured(given, is_long=True)) == []

@@ -114,6 +114,7 @@ def test_cold_server_becomes_ready(tmp_path: Path) -> None:
     assert set(codes) == {503, 200}
 
 
+@pytest.mark.long
 def test_successor_compiles_before_it_waits_for_the_directory(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     with cold_server(tmp_path, "--data", data, "--wait") as (server, url):

@@ -41,23 +41,17 @@ def test_world_that_made_the_files_is_found_again(files: list[str]) -> None:
         assert np.divide(one.spread, other.spread) == pytest.approx(np.ones(2), abs=0.4)
 
 
-def test_fit_is_written_and_told(
+def test_fit_is_written_and_told_and_drawn_in_five_plots_that_need_no_network(
     files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "world.json"
-    assert main([*files, "--out", str(out)]) == 0
+    report = tmp_path / "world.html"
+    assert main([*files, "--out", str(out), "--report", str(report)]) == 0
     written = msgspec.json.decode(out.read_bytes(), type=WorldModel)
     assert written == fit(read(*files))
     told = capsys.readouterr().out
     assert "europe_west" in told
     assert "Springfield, Alexandria" in told
-
-
-def test_report_of_the_fit_draws_five_plots_and_needs_no_network(
-    files: list[str], tmp_path: Path
-) -> None:
-    report = tmp_path / "world.html"
-    assert main([*files, "--report", str(report)]) == 0
     page = report.read_text()
     assert page.count("<svg") == 5
     assert "http://" not in page

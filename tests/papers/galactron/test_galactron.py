@@ -146,6 +146,14 @@ def test_quick_streams_meet_the_same_players_under_every_policy() -> None:
     assert {rate for rate, _ in tomls} == {20, 200}
 
 
+def test_rounds_begin_at_fixed_moments() -> None:
+    begun = streams._instants(streams.Stream(20, 0, 0, "rounds:every=120,parts=1", 1500.0))
+    assert len(begun) > 5
+    rounds = [(at - begun[0]) / 120.0 for at in begun]
+    assert rounds == pytest.approx([float(round(each)) for each in rounds], abs=1e-6)
+
+
+@pytest.mark.long
 def test_rounds_begin_at_the_moments_that_were_told() -> None:
     # Matches of a round start one after the other, a millionth of a second apart.
     found = streams.moments(0)

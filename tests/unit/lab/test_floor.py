@@ -22,6 +22,7 @@ distribution = "uniform"
 """
 
 
+@pytest.mark.long
 def test_floor_of_a_plain_scenario_is_that_of_the_theory() -> None:
     found = floor_of(parse_scenario(PLAIN))
     # `theory floor rate=3 weight=2 wait_max=5`; its own tests tell how it was checked.

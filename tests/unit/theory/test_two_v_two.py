@@ -23,6 +23,7 @@ from evenmatch.theory.two_v_two_formulas import (
 )
 from evenmatch.theory.two_v_two_printed import PRINTED
 from tests.draws import chance, rates
+from tests.extent import extent, more
 
 TABLE = [  # solo rate, party rate, order, E solo, E party, E player, Var printed, Var
     (1, 1, "fifo", "7/8", "5/16", "1/2", 0.39583, "5/8"),
@@ -248,6 +249,7 @@ figure is outside 3 standard errors of 25 blocks once in 160 times, so the defau
 EVENMATCH_SEED tries others."""
 
 
+@more
 @pytest.mark.parametrize(
     ("order", "played"),
     [
@@ -260,7 +262,7 @@ EVENMATCH_SEED tries others."""
 )
 def test_simulated_waits_are_inside_three_standard_errors(order, played) -> None:
     rng = chance(f"simulated two_v_two {order}", default=5)
-    for _ in range(3):
+    for _ in range(extent(1, 3)):
         solo = round(float(rng.uniform(0.2, 0.8)), 2)
         party = (1 - solo) / 2
         expected = two_v_two(solo_rate=solo, party_rate=party, order=order)
