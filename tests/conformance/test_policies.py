@@ -19,18 +19,17 @@ import evenmatch.testing
 from evenmatch.errors import ConfigError
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
-from evenmatch.policies.base import Policy, evaluations_allowed, has_jobs, policy
+from evenmatch.policies.base import Policy, evaluations_allowed, policy
 from evenmatch.policies.greedy import Greedy
 from evenmatch.policies.registry import POLICIES, parse_policy
 from evenmatch.testing import check_policy, rule
 from evenmatch.testing.evaluation_promise import check_evaluations
-from evenmatch.testing.job_promises import JOB_PROMISES
-from evenmatch.testing.memory_promises import MEMORY_PROMISES
 from evenmatch.testing.play import Case
 from evenmatch.testing.policies import SEEDS, _refusal
 from evenmatch.testing.policy_promises import PROMISES, _mirrored
 from evenmatch.testing.scripts import QUEUES
 from tests.extent import kept
+from tests.small_kit import check_small
 
 IS_LONG = os.environ.get("EVENMATCH_MACHINE") == "long"
 SPECS = [
@@ -142,15 +141,6 @@ def test_policy_keeps_every_promise_on_one_script(spec: str) -> None:
             check_policy(spec, queue=queue, seeds=range(1))
         else:
             check_small(Case(parse_policy(spec), spec, queue, 0))
-
-
-def check_small(case: Case) -> None:
-    """Check every promise but those that are played with crowds."""
-    for check in (*PROMISES.values(), *MEMORY_PROMISES.values()):
-        check(case)
-    if has_jobs(case.policy):
-        for check in JOB_PROMISES.values():
-            check(case)
 
 
 @pytest.mark.long

@@ -3,7 +3,10 @@
 import pytest
 
 from evenmatch.model.queue import Criterion, Expansion, Format, Queue, Rule, Scale
+from evenmatch.policies.registry import parse_policy
 from evenmatch.testing import check_policy
+from evenmatch.testing.play import Case
+from tests.small_kit import check_small
 
 SPECS = ["rolling:effort=50", "rounds:every=8,effort=20", "threshold:effort=50"]
 LEVEL = Criterion("mean_gap", "rating", scale=Scale(min=500.0, max=1500.0))
@@ -59,10 +62,17 @@ QUEUES = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "queue"), list(zip(SPECS[::-1], QUEUES[1:4], strict=True)))
+CAST, HOMES, HUNTED = QUEUES[1:4]
+
+
+@pytest.mark.parametrize(("spec", "queue"), [(SPECS[1], CAST), (SPECS[2], HOMES)])
 def test_team_policy_keeps_all_promises_on_one_queue(spec: str, queue: Queue) -> None:
-    # As much is searched as takes seconds; the long tier searches more on every queue.
-    check_policy(spec.replace("effort=50", "effort=10"), queue=queue, seeds=range(1))
+    check_policy(spec, queue=queue, seeds=range(1))
+
+
+@pytest.mark.parametrize(("spec", "queue"), [(SPECS[0], HUNTED)])
+def test_team_policy_keeps_the_promises_without_crowds(spec: str, queue: Queue) -> None:
+    check_small(Case(parse_policy(spec), spec, queue, 0))
 
 
 @pytest.mark.long
