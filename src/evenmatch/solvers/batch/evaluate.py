@@ -30,7 +30,7 @@ from evenmatch.solvers.batch.pairs import (
     E_REACHES,
     M_APART,
 )
-from evenmatch.solvers.batch.rules import broken_rules, first_region, other_terms
+from evenmatch.solvers.batch.rules import broken_rules, other_terms, place_cost
 from evenmatch.solvers.batch.scene import (
     GAP_CELLS,
     GAP_COLUMN,
@@ -42,7 +42,6 @@ from evenmatch.solvers.batch.scene import (
     HAS_WORTH,
     ILLEGAL,
     IS_PLAIN,
-    JOINT,
     PARITY,
     POWER,
     SCENE,
@@ -175,7 +174,9 @@ def _plain_cost(scene: Scene, board: Board, row: int) -> float:
 
 @kernel(f"float64({SCENE}, {BOARD}, int64, float64, boolean)", allocates=False)
 def divided_cost(scene: Scene, board: Board, row: int, parity: float, in_place: bool) -> float:
-    """Return the cost of the division in `order`, hosts left out; rules broken go to `found`.
+    """Return the cost of the division in `order`, hosts and region left out.
+
+    How many rules it breaks goes to `found`, those on regions left out.
 
     Args:
         scene: The batch.
@@ -191,12 +192,11 @@ def divided_cost(scene: Scene, board: Board, row: int, parity: float, in_place: 
     else:
         cost += pairs_cost(scene, board, row)
     cost += terms_cost(scene, seat, row, order) + other_terms(scene, board, row)
-    region, mean = first_region(scene, board, row)
-    cost += scene[16][JOINT] * mean + room_cost(scene, seat, row)
+    cost += room_cost(scene, seat, row)
     roles = roles_cost(scene, seat, row, order, states)
     unseated = roles // UNSEATED
     rank = rank_gap(scene, seat, row, roles - unseated * UNSEATED)
-    found[1] += broken_rules(scene, board, row, region, rank)
+    found[1] += broken_rules(scene, board, row, rank)
     found[1] += int(unseated)
     return cost + roles - unseated * UNSEATED
 
@@ -208,6 +208,7 @@ def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
     option_teams, order, found = scene[20], board[4], board[6]
     key = board[7][row]
     best, fewest, chosen = np.inf, 1 << 30, -1
+    place, far = place_cost(scene, board, row)
     for option in range(option_first[key], option_first[key + 1]):
         if option_parity[option] >= NEVER:
             continue
@@ -220,8 +221,8 @@ def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
         cost = divided_cost(scene, board, row, float(option_parity[option]), False)
         if found[1] < fewest or (found[1] == fewest and cost < best):
             best, fewest, chosen = cost, found[1], option - option_first[key]
-    found[0], found[1] = chosen, fewest
-    return best if chosen >= 0 else IMPOSSIBLE
+    found[0], found[1] = chosen, fewest + far
+    return best + place if chosen >= 0 else IMPOSSIBLE
 
 
 @kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
@@ -233,7 +234,10 @@ def _general_cost(scene: Scene, board: Board, row: int) -> float:
     for p in range(seat.shape[1]):
         order[0, p] = p if seat[row, p] >= 0 else -1
     parity = parity_gap(scene, board, row) if numbers[PARITY] != 0.0 else 0.0
-    return divided_cost(scene, board, row, parity, True)
+    place, far = place_cost(scene, board, row)
+    cost = divided_cost(scene, board, row, parity, True) + place
+    board[6][1] += far
+    return cost
 
 
 @kernel(f"boolean({SCENE}, {BOARD}, int64)", allocates=False)
@@ -247,7 +251,8 @@ def _is_late(scene: Scene, board: Board, row: int) -> bool:
         team = option_teams[option, p]
         order[0, order[2, team]] = p
         order[2, team] += 1
-    return bool(broken_rules(scene, board, row, -1, 0.0) > 0)
+    _, far = place_cost(scene, board, row)
+    return bool(far + broken_rules(scene, board, row, 0.0) > 0)
 
 
 @kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
