@@ -175,26 +175,32 @@ def _too_far(scene: Scene, board: Board, row: int, venue: int, limit: float) -> 
     return fewest
 
 
-@kernel(f"Tuple((float64, int64))({_ROW})", allocates=False)
-def place_cost(scene: Scene, board: Board, row: int) -> tuple[float, int]:
-    """Return the weighted cost of a match's region, and by how much it breaks rules on regions.
-
-    Both are the same however a match is divided.
-    """
-    terms, rules, numbers = scene[6], scene[11], scene[16]
-    cost, broken = 0.0, 0
+@kernel(f"float64({_ROW})", allocates=False)
+def place_cost(scene: Scene, board: Board, row: int) -> float:
+    """Return the weighted cost of a match's region; it is the same however that is divided."""
+    terms, numbers = scene[6], scene[16]
+    cost = 0.0
     if numbers[HAS_REGION] == 0.0:
-        return cost, broken
+        return cost
     if numbers[JOINT] != 0.0:
         cost += numbers[JOINT] * _region_cost(scene, board, row, 0)
     for d in range(terms.shape[0]):
         if terms[d, KIND] == REGION_GAP:
             cost += terms[d, WEIGHT] * _region_cost(scene, board, row, int(terms[d, COLUMN]))
+    return cost
+
+
+@kernel(f"int64({_ROW})", allocates=False)
+def far_players(scene: Scene, board: Board, row: int) -> int:
+    """Return by how much a match breaks rules on regions, however it is divided."""
+    rules, broken = scene[11], 0
+    if scene[16][HAS_REGION] == 0.0:
+        return 0
     for q in range(rules.shape[0]):
         if rules[q, 0] == REGION_GAP:
             limit = _accepted(scene, board, row, q)
             broken += _too_far(scene, board, row, int(rules[q, 1]), limit)
-    return cost, broken
+    return broken
 
 
 @kernel(f"int64({_ROW}, int64)", allocates=False)
@@ -335,7 +341,7 @@ def _broken(
 def broken_rules(scene: Scene, board: Board, row: int, rank: float) -> int:
     """Return how many rules the division in `order` breaks: limits of gaps, words, sides.
 
-    Rules on regions are left out: see `place_cost`.
+    Rules on regions are left out: see `far_players`.
 
     Args:
         scene: The batch.
