@@ -172,12 +172,12 @@ def test_objective_columns_and_venue_know_the_region_by_its_definition(
                     seating = objective.judge(teams, early)
                     total = 1.0 - (seating.quality or 0.0)
                     if NEAR in criteria:
-                        assert objective.factors(teams, at=max(now, at))[0] == pytest.approx(
+                        assert objective.factors(teams, region=place[0])[0] == pytest.approx(
                             place[2], abs=1e-9
                         )
                         spread = objective.factors(teams)[1]
                         assert total == pytest.approx((place[2] + spread) / 2.0, abs=1e-9)
-                assert objective.factors(teams)[0] <= objective.factors(teams, at=now)[0]
+                assert objective.factors(teams)[0] <= objective.factors(teams, region=place[0])[0]
     assert never > 20 or rules is ENDLESS
     assert changed > 20 or rules in (FIXED, STEPS)
     assert changed == 0 or rules is not FIXED

@@ -85,6 +85,11 @@ class Comparison(ABC):
         del at
         return self.cost(teams)
 
+    def cost_in(self, teams: Seats, region: str | None) -> float:
+        """Return q_d of a match that is played in a region; None: the best that ever opens."""
+        del region
+        return self.cost(teams)
+
     def cost_table(
         self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
     ) -> Floats:
@@ -131,9 +136,9 @@ class Comparison(ABC):
         del teams, roles
         return ()
 
-    def raw_gaps_at(self, teams: Seats, roles: Assigned, at: float) -> tuple[float, ...]:
-        """Return `raw_gaps` of a match that was made at an instant, see `cost_at`."""
-        del at
+    def raw_gaps_in(self, teams: Seats, roles: Assigned, region: str | None) -> tuple[float, ...]:
+        """Return `raw_gaps` of a match that is played in a region; None: the best that opens."""
+        del region
         return self.raw_gaps(teams, roles)
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:

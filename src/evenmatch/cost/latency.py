@@ -305,8 +305,11 @@ class Latency(Comparison):
 
     def cost_at(self, teams: Seats, at: float) -> float:
         """Return the mean cost of a match that is made at an instant."""
-        ms = self._ms(teams, at)
-        return math.fsum(self.costs_of(ms)) / len(ms) if ms else 0.0
+        return self._mean_cost(self._ms(teams, at))
+
+    def cost_in(self, teams: Seats, region: str | None) -> float:
+        """Return the mean cost of a match that is played in a region."""
+        return self._mean_cost(self._ms_in(teams, region))
 
     def cost_table(
         self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
@@ -331,12 +334,12 @@ class Latency(Comparison):
 
     def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
         """Return the mean and the largest ping, of the pairs that count or to the joint region."""
-        return self.raw_gaps_at(teams, roles, math.inf)
+        return self.raw_gaps_in(teams, roles, None)
 
-    def raw_gaps_at(self, teams: Seats, roles: Assigned, at: float) -> tuple[float, ...]:
-        """Return `raw_gaps` of a match that was made at an instant."""
+    def raw_gaps_in(self, teams: Seats, roles: Assigned, region: str | None) -> tuple[float, ...]:
+        """Return `raw_gaps` of a match that is played in a region."""
         del roles
-        ms = self._ms(teams, at)
+        ms = self._ms_in(teams, region)
         return (math.fsum(ms) / len(ms), max(ms)) if ms else (math.nan, math.nan)
 
     def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
@@ -370,6 +373,16 @@ class Latency(Comparison):
         return 2.0 * max(
             max(known_of(t, p, name).values(), default=0.0) for t in tickets for p in t.players
         )
+
+    def _mean_cost(self, ms: Sequence[float]) -> float:
+        return math.fsum(self.costs_of(ms)) / len(ms) if ms else 0.0
+
+    def _ms_in(self, teams: Seats, region: str | None) -> list[float]:
+        if self.pairs == "region" and region is not None:
+            for each in self._asked.of(teams):
+                if each.name == region:
+                    return each.ms
+        return self._ms(teams, math.inf)
 
     def _ms(self, teams: Seats, at: float) -> list[float]:
         return self._to_region(teams, at) if self.pairs == "region" else self._between(teams)

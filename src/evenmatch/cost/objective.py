@@ -177,17 +177,19 @@ class Objective:
         """
         return self._evaluate(teams, 0, now)
 
-    def factors(self, teams: Seats, bots: int = 0, *, at: float = math.inf) -> tuple[float, ...]:
+    def factors(
+        self, teams: Seats, bots: int = 0, *, region: str | None = None
+    ) -> tuple[float, ...]:
         """Return the cost q_d of each criterion in the queue's order; waits are not in it.
 
         Args:
             teams: Tickets by team, `Seating.teams` or any other division.
             bots: Seats that computer players fill; with any, every criterion costs 1.
-            at: When the match is made.
+            region: Where the match is played; None: in the best region that ever opens.
         """
         if bots:
             return (1.0,) * len(self._terms)
-        return tuple([compared.cost_at(teams, at) for compared, _, _ in self._terms])
+        return tuple([compared.cost_in(teams, region) for compared, _, _ in self._terms])
 
     def cost(self, seating: Seating, bots: int, at: float) -> float:
         """Return the whole cost of a match made at the instant `at`."""

@@ -321,7 +321,7 @@ def test_match_waits_for_no_cheaper_region_and_gets_it_once_it_is_open() -> None
         seating = objective.judge(teams, now)
         assert (seating.ready_at, seating.criteria_cost) == (0.0, pytest.approx(cost))
         assert objective.venues.of(teams, max(now, 0.0)).region == region
-        assert objective.factors(teams, at=max(now, 0.0)) == (pytest.approx(cost),)
+        assert objective.factors(teams, region=region) == (pytest.approx(cost),)
     assert eu < us
     for now in (110.0, math.inf):
         assert objective.judge(teams, now).criteria_cost == pytest.approx(eu)
