@@ -196,7 +196,7 @@ def divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
     return cost + roles - unseated * UNSEATED
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
 def _seated_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of a match whose players sit team by team, hosts left out.
 
@@ -254,7 +254,7 @@ def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
     return best + place_cost(scene, board, row) if chosen >= 0 else IMPOSSIBLE
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
 def _general_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of a match that the plain evaluation does not know, hosts left out."""
     if scene[18].shape[0] > 1:

@@ -157,7 +157,7 @@ def _region_cost(scene: Scene, board: Board, row: int, venue: int) -> float:
     return mean if mean < np.inf else 1.0
 
 
-@kernel(f"int64({_ROW}, int64, float64)", allocates=False)
+@kernel(f"int64({_ROW}, int64, float64)", inline=True, allocates=False)
 def _too_far(scene: Scene, board: Board, row: int, venue: int, limit: float) -> int:
     """Return how many players of a match would have to go to make some region near enough."""
     seat, latencies, attribute = board[0], scene[25][0], scene[25][2][venue]
@@ -190,7 +190,7 @@ def place_cost(scene: Scene, board: Board, row: int) -> float:
     return cost
 
 
-@kernel(f"int64({_ROW})", allocates=False)
+@kernel(f"int64({_ROW})", inline=True, allocates=False)
 def far_players(scene: Scene, board: Board, row: int) -> int:
     """Return by how much a match breaks rules on regions, however it is divided."""
     rules, broken = scene[11], 0
