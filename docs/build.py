@@ -638,8 +638,8 @@ _OWN_WORDS: dict[str, dict[str, str]] = {
         "scale": "From values or gaps to [0, 1]; only where numbers are compared.",
         "measure": "For `imbalance`: compare the teams' `mean` or `sum`.",
         "pairs": "For `latency`: `enemies` (default), `teammates` or `all` pairs of players, or "
-        "`region`: all play in the region of least mean cost among those that rules ever open to "
-        "each of them.",
+        "`region`: all play in the region of least mean cost among those that rules allow when the "
+        "match is made.",
         "best": "For `latency`: milliseconds that cost nothing (default 25).",
         "worst": "For `latency`: milliseconds that cost 1 (default 400); in between the logarithm "
         "counts.",

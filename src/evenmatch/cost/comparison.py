@@ -7,6 +7,7 @@ property test holds the two together. Objective and rules ask nothing but what s
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -75,6 +76,20 @@ class Comparison(ABC):
         """
         return self.gap(teams)
 
+    def cost_at(self, teams: Seats, at: float) -> float:
+        """Return q_d of a match that is made at an instant, from which on rules allow it.
+
+        Never less than `cost`, which is what it costs long after. They differ only where waiting
+        opens something better: a region.
+        """
+        del at
+        return self.cost(teams)
+
+    def cost_in(self, teams: Seats, region: str | None) -> float:
+        """Return q_d of a match that is played in a region; None: the best that ever opens."""
+        del region
+        return self.cost(teams)
+
     def cost_table(
         self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
     ) -> Floats:
@@ -91,9 +106,9 @@ class Comparison(ABC):
         del layout
         return np.full(len(orders), self.cost((tickets,)))
 
-    def cost_of_duel(self, one: Ticket, two: Ticket) -> float:
-        """Return `cost` of one solo ticket against another; some kinds know a shorter way."""
-        return self.cost(((one,), (two,)))
+    def cost_of_duel(self, one: Ticket, two: Ticket, at: float = math.inf) -> float:
+        """Return `cost_at` of one solo ticket against another; some kinds know a shorter way."""
+        return self.cost_at(((one,), (two,)), at)
 
     @abstractmethod
     def gap(self, teams: Seats) -> float:
@@ -120,6 +135,11 @@ class Comparison(ABC):
         """
         del teams, roles
         return ()
+
+    def raw_gaps_in(self, teams: Seats, roles: Assigned, region: str | None) -> tuple[float, ...]:
+        """Return `raw_gaps` of a match that is played in a region; None: the best that opens."""
+        del region
+        return self.raw_gaps(teams, roles)
 
     def pair_gap(self, one: Ticket, two: Ticket) -> float:
         """Return a gap that no match with both tickets is below; 0 where nothing is known.

@@ -45,19 +45,22 @@ class Gaps:
                 names += [own[at] for at in new]
         self.names = tuple(names)
 
-    def of(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
+    def of(
+        self, teams: Seats, roles: Assigned = None, *, region: str | None = None
+    ) -> tuple[float, ...]:
         """Return a number for each name; NaN where it is not known.
 
         Args:
             teams: Tickets by team, of a match without bots.
             roles: What the players were given to play; None asks for the best way.
+            region: Where the match is played; None: in the best region that ever opens.
 
         Complexity:
             O(k^2) where pairs count.
         """
         found: list[float] = []
         for compared, places in self._asked:
-            numbers = compared.raw_gaps(teams, roles)
+            numbers = compared.raw_gaps_in(teams, roles, region)
             found += [numbers[at] for at in places]
         return tuple([number if math.isfinite(number) else math.nan for number in found])
 

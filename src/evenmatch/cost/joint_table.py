@@ -26,8 +26,6 @@ from evenmatch.model.ticket import Ticket, attribute_of
 
 PLACES_MAX = 64
 """Places of a rule that have a column of their own."""
-WEIGHT_SLACK = 1e-9
-"""Places whose sums differ by less are left to the rule itself."""
 SHARED = 32
 """Columns for all other places: each has the least of those that share it."""
 
@@ -66,33 +64,6 @@ class JointTable:
         for each in self._extents:
             own += each.pair(ticket)
         return [np.array(own), *[each.row(ticket) for each in self.places]]
-
-    def weights(self, ticket: Ticket) -> Floats | None:
-        """Return what each place costs the players of a ticket, for `ready_where_best`."""
-        return self.places[0].weights(ticket) if self.places else None
-
-    def ready_where_best(self, row: Row, weights: Sequence[Floats]) -> float:
-        """Return from when on a set may meet at the place that is best for it all in all.
-
-        Args:
-            row: Of the set.
-            weights: Of its tickets.
-
-        Returns:
-            inf where no place is ever open to all of them, -inf where columns do not tell which
-            place it is.
-        """
-        total = np.add.reduce([own[: len(weights[0])] for own in weights])
-        place = int(total.argmin())
-        first, rule = float(total[place]), self.places[0]
-        if not rule.is_weighed:
-            return -math.inf
-        if first == math.inf:
-            return math.inf
-        total[place] = math.inf
-        if not total.min() - first > WEIGHT_SLACK * (1.0 + first):
-            return -math.inf
-        return float(self.ready_at(row, place))
 
     def ready_at(self, joined: Sequence[Floats], place: int | None = None) -> Floats:
         """Return from when on sets may play; never later than `Rules.ready_at`.
@@ -147,26 +118,6 @@ class Places:
         """Return how many columns there are."""
         known = len(self._columns)
         return known if known < PLACES_MAX else PLACES_MAX + SHARED
-
-    @property
-    def is_weighed(self) -> bool:
-        """Return whether columns tell at which place a set meets: that which costs it least."""
-        return not self._is_word and len(self._columns) < PLACES_MAX
-
-    def weights(self, ticket: Ticket) -> Floats:
-        """Return the sum over the players of each place's cost; inf where it is closed to one."""
-        total: Floats = np.zeros(PLACES_MAX)
-        comparison = self._limit.comparison
-        if not isinstance(comparison, Latency):
-            return total
-        for player in ticket.players:
-            own: Floats = np.full(PLACES_MAX, math.inf)
-            for place, ms in known_of(ticket, player, self._limit.rule.attribute).items():
-                column = self._columns.get(place)
-                if column is not None:
-                    own[column] = comparison.weight_of(ms)
-            total += own
-        return total
 
     def waits(self, gaps: Floats) -> Floats:
         """Return the waits that gaps need; any shape."""

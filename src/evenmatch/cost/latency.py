@@ -7,11 +7,10 @@ Where neither did, it is the way over the best common place: the minimum of a_r 
 common place cannot be joined.
 
 Where games run on dedicated servers (`pairs = "region"`), no ping between players matters: all play
-in one region, and what counts is everybody's latency to that one. It is the one that costs least
-among those in which everybody may ever play: where rules on latencies to regions never widen as far
-as a player's latency to a region, it counts as if the player did not know it. So neither region nor
-cost depends on the instant, and a match that rules allow somewhere is not refused because another
-region would be better for most.
+in one region, and what counts is everybody's latency to that one. Rules allow a match as soon as
+they allow it in some region, and it is played in the one that costs least among those that they
+allow at that instant. So a match may cost less later, and never more: what it costs long after,
+where every region is open that ever opens, is a bound.
 
 Source:
     Galactron, the ping with enemies: teammates are left out on purpose. Milliseconds count
@@ -21,14 +20,15 @@ Source:
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, repeat
+from typing import NamedTuple
 
 import numpy as np
 
 from evenmatch.cost.comparison import Assigned, Comparison, Gap, Seats
-from evenmatch.cost.expansion import widest
+from evenmatch.cost.expansion import inverse, widest
 from evenmatch.cost.relation import (
     are_surely,
     is_by_team,
@@ -133,32 +133,108 @@ def ping_table(tickets: Sequence[Ticket], attribute: str) -> Floats:
     return pings
 
 
-def joint_region(
-    known: Sequence[Known], weigh: Comparison | None, *, furthest: float = math.inf
-) -> str | None:
-    """Return the region for all players at once, or None where they have none in common.
+class RegionLimits:
+    """From when on the rules of a queue let a match be played in a region.
+
+    Args:
+        queue: Gives the rules.
+        attribute: Of which latencies.
+
+    Attributes:
+        furthest: The largest latency with which they ever let anybody play in a region. A rule that
+            one player may accept for all bounds it too: nobody accepts what no wait allows.
+    """
+
+    def __init__(self, queue: Queue, attribute: str) -> None:
+        rules = [
+            rule
+            for rule in queue.rules
+            if rule.kind == "latency" and rule.attribute == attribute and pairs_of(rule) == "region"
+        ]
+        self._waits = [(inverse(rule.limit, rule.expand), rule.accept == "both") for rule in rules]
+        widths = [widest(rule.limit, rule.expand) for rule in rules]
+        self.furthest = min(widths, default=math.inf)
+
+    def opens_at(self, most: float, youngest: float, oldest: float) -> float:
+        """Return from when on a match may be played in a region; inf if never.
+
+        Args:
+            most: The largest latency of its players.
+            youngest: When the last of its tickets entered.
+            oldest: When the first of them did.
+        """
+        at = youngest
+        for when, must_all in self._waits:
+            at = max(at, (youngest if must_all else oldest) + when(most))
+        return at
+
+
+class Region(NamedTuple):
+    """A region that all players of a match know.
+
+    Args:
+        name: Its name.
+        ms: The latency of each player, team by team.
+        most: The largest of them.
+    """
+
+    name: str
+    ms: list[float]
+    most: float
+
+
+def common_regions(known: Sequence[Known]) -> list[Region]:
+    """Return the regions that all players know, by name.
 
     Args:
         known: The latencies of each player, regions only.
-        weigh: The criterion whose mean cost decides; None: the mean of milliseconds. Of equal
-            regions the one with less latency in all, then for the worst off, then the first by
-            name is taken.
-        furthest: The largest latency with which anybody ever plays in a region, see `furthest_of`.
 
     Complexity:
         O(k * regions).
     """
-    common = set(known[0]).intersection(*known[1:])
-    best, is_bounded = None, furthest < math.inf
-    for region in sorted(common):
-        ms = [each[region] for each in known]
-        if is_bounded and max(ms) > furthest:
-            continue
-        total = math.fsum(weigh.costs_of(ms) if isinstance(weigh, Latency) else ms)
+    found = []
+    for name in sorted(set(known[0]).intersection(*known[1:])):
+        ms = [each[name] for each in known]
+        found.append(Region(name, ms, max(ms)))
+    return found
+
+
+def cheapest(regions: Iterable[Region], weigh: Comparison | None) -> Region | None:
+    """Return the region for all players at once, or None where there is none.
+
+    Args:
+        regions: Those that are open to all of them, by name.
+        weigh: The criterion whose mean cost decides; None: the mean of milliseconds. Of equal
+            regions the one with less latency in all, then for the worst off, then the first by
+            name is taken.
+
+    Complexity:
+        O(k * regions).
+    """
+    best: tuple[float, float, float] | None = None
+    chosen = None
+    for region in regions:
+        total = math.fsum(weigh.costs_of(region.ms) if isinstance(weigh, Latency) else region.ms)
         if best is None or total <= best[0]:
-            found = (total, math.fsum(ms), max(ms), region)
-            best = found if best is None else min(best, found)
-    return None if best is None else best[3]
+            key = (total, math.fsum(region.ms), region.most)
+            if best is None or key < best:
+                best, chosen = key, region
+    return chosen
+
+
+def open_regions(
+    regions: Sequence[Region], limits: RegionLimits, teams: Seats, at: float
+) -> list[Region]:
+    """Return the regions in which rules let a match be played at an instant.
+
+    Where they allow none yet, it is all that they ever will: the least that the match may cost.
+    """
+    born = [ticket.enqueued_at for team in teams for ticket in team]
+    youngest, oldest = max(born), min(born)
+    ever = [(limits.opens_at(each.most, youngest, oldest), each) for each in regions]
+    return [each for opens, each in ever if opens <= at and opens < math.inf] or [
+        each for opens, each in ever if opens < math.inf
+    ]
 
 
 def regions_of(known: Known, people: Collection[str]) -> Known:
@@ -169,27 +245,24 @@ def regions_of(known: Known, people: Collection[str]) -> Known:
 class _LastAsked:
     """The division that was asked about last: a rule and a criterion ask one after the other."""
 
-    def __init__(self, attribute: str, furthest: float) -> None:
-        self._attribute, self._furthest = attribute, furthest
-        self._last: tuple[Seats, list[float]] = ((), [])
+    def __init__(self, attribute: str) -> None:
+        self._attribute = attribute
+        self._last: tuple[Seats, list[Region]] = ((), [])
 
-    def of(self, teams: Seats, weigh: Comparison | None) -> list[float]:
-        """Return each player's latency to the joint region; inf where there is none."""
+    def of(self, teams: Seats) -> list[Region]:
+        """Return the regions that all players of a match know."""
         asked, found = self._last
         if asked is teams and type(teams) is tuple and all(type(t) is tuple for t in teams):
             return found
-        known = regions_known(teams, self._attribute)
-        region = joint_region(known, weigh, furthest=self._furthest)
-        found = [math.inf if region is None else each[region] for each in known]
+        found = common_regions(regions_known(teams, self._attribute))
         self._last = teams, found
         return found
 
 
 @lru_cache(maxsize=256)
-def _last_asked(attribute: str, furthest: float, bounds: tuple[float, float] | None) -> _LastAsked:
-    """Return what comparisons share that choose the same region."""
-    del bounds
-    return _LastAsked(attribute, furthest)
+def _last_asked(attribute: str) -> _LastAsked:
+    """Return what comparisons share that ask about the same regions."""
+    return _LastAsked(attribute)
 
 
 class Latency(Comparison):
@@ -202,22 +275,14 @@ class Latency(Comparison):
         self.pairs = pairs_within(given, queue.format)
         self.is_by_team = is_by_team(self.pairs)
         self._weigh = self if isinstance(given, Criterion) else region_criterion(queue)
-        self.furthest = furthest_of(queue, given.attribute)
-        self._asked = _last_asked(
-            given.attribute, self.furthest, self._weigh and self._weigh.bounds
-        )
+        self._limits = RegionLimits(queue, given.attribute)
+        self.furthest = self._limits.furthest
+        self._asked = _last_asked(given.attribute)
 
     @staticmethod
     def problem(value: Value | None) -> str | None:
         """Return what is wrong with a player's latencies."""
         return latency_problem(value)
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Return the latency that costs nothing, and that from which on nothing is worse."""
-        criterion = self.given
-        assert isinstance(criterion, Criterion)
-        return criterion.best, criterion.worst
 
     def cost_of(self, ms: float) -> float:
         """Return what a latency costs on the criterion's scale."""
@@ -231,16 +296,20 @@ class Latency(Comparison):
         assert isinstance(criterion, Criterion)
         return map(cost_of_ms, ms, repeat(criterion.best), repeat(criterion.worst))
 
-    def weight_of(self, ms: float) -> float:
-        """Return what a latency counts where the joint region is chosen; inf if it never may be."""
-        if ms > self.furthest:
-            return math.inf
-        return ms if self._weigh is None else self._weigh.cost_of(ms)
-
     def cost(self, teams: Seats) -> float:
-        """Return the mean cost over the pairs, or over the players for a joint region."""
-        ms = self._ms(teams)
-        return math.fsum(self.costs_of(ms)) / len(ms) if ms else 0.0
+        """Return the mean cost over the pairs, or over the players for a joint region.
+
+        The region is the best that ever opens: `cost_at` never costs less.
+        """
+        return self.cost_at(teams, math.inf)
+
+    def cost_at(self, teams: Seats, at: float) -> float:
+        """Return the mean cost of a match that is made at an instant."""
+        return self._mean_cost(self._ms(teams, at))
+
+    def cost_in(self, teams: Seats, region: str | None) -> float:
+        """Return the mean cost of a match that is played in a region."""
+        return self._mean_cost(self._ms_in(teams, region))
 
     def cost_table(
         self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]
@@ -255,13 +324,22 @@ class Latency(Comparison):
         return mean_over_pairs(costs, orders, layout, self.pairs)
 
     def gap(self, teams: Seats) -> float:
-        """Return the largest ping of the pairs, or the largest latency to the joint region."""
-        return max(self._ms(teams), default=0.0)
+        """Return the largest ping of the pairs, or the largest latency to a region.
+
+        Of regions it is the one where that is least: it is open before all others.
+        """
+        if self.pairs == "region":
+            return min([each.most for each in self._asked.of(teams)], default=math.inf)
+        return max(self._between(teams), default=0.0)
 
     def raw_gaps(self, teams: Seats, roles: Assigned = None) -> tuple[float, ...]:
         """Return the mean and the largest ping, of the pairs that count or to the joint region."""
+        return self.raw_gaps_in(teams, roles, None)
+
+    def raw_gaps_in(self, teams: Seats, roles: Assigned, region: str | None) -> tuple[float, ...]:
+        """Return `raw_gaps` of a match that is played in a region."""
         del roles
-        ms = self._ms(teams)
+        ms = self._ms_in(teams, region)
         return (math.fsum(ms) / len(ms), max(ms)) if ms else (math.nan, math.nan)
 
     def gap_table(self, tickets: Sequence[Ticket], orders: Orders, layout: Sequence[int]) -> Floats:
@@ -274,13 +352,11 @@ class Latency(Comparison):
         """Return the largest ping of two parties that surely count.
 
         Another player may move the joint region, but never to one that suits the two better than
-        their own best. That is also what a duel would need which no region ever suits.
+        their own best.
         """
         form, name = self.queue.format, self.given.attribute
         if form.is_duel:
-            gap = self.gap(((one,), (two,)))
-            if gap < math.inf or self.furthest == math.inf or self.pairs != "region":
-                return gap
+            return self.gap(((one,), (two,)))
         if self.pairs == "region":
             first, second = worst_of(one, name), worst_of(two, name)
             ways = [max(ms, second[place]) for place, ms in first.items() if place in second]
@@ -298,8 +374,18 @@ class Latency(Comparison):
             max(known_of(t, p, name).values(), default=0.0) for t in tickets for p in t.players
         )
 
-    def _ms(self, teams: Seats) -> list[float]:
-        return self._to_region(teams) if self.pairs == "region" else self._between(teams)
+    def _mean_cost(self, ms: Sequence[float]) -> float:
+        return math.fsum(self.costs_of(ms)) / len(ms) if ms else 0.0
+
+    def _ms_in(self, teams: Seats, region: str | None) -> list[float]:
+        if self.pairs == "region" and region is not None:
+            for each in self._asked.of(teams):
+                if each.name == region:
+                    return each.ms
+        return self._ms(teams, math.inf)
+
+    def _ms(self, teams: Seats, at: float) -> list[float]:
+        return self._to_region(teams, at) if self.pairs == "region" else self._between(teams)
 
     def _between(self, teams: Seats) -> list[float]:
         name = self.given.attribute
@@ -308,9 +394,13 @@ class Latency(Comparison):
             for (_, t, one), (_, u, two) in related(teams, self.pairs)
         ]
 
-    def _to_region(self, teams: Seats) -> list[float]:
+    def _to_region(self, teams: Seats, at: float) -> list[float]:
         """Return each player's latency to the joint region; inf where there is none."""
-        return self._asked.of(teams, self._weigh)
+        regions = open_regions(self._asked.of(teams), self._limits, teams, at)
+        found = cheapest(regions, self._weigh)
+        if found is None:
+            return [math.inf] * sum([len(ticket.players) for team in teams for ticket in team])
+        return found.ms
 
 
 def regions_known(teams: Seats, attribute: str) -> list[Known]:
@@ -330,19 +420,6 @@ def are_measured(teams: Seats, attribute: str) -> bool:
         two.id in known_of(t, one, attribute) or one.id in known_of(u, two, attribute)
         for (_, t, one), (_, u, two) in related(teams, "all")
     )
-
-
-def furthest_of(queue: Queue, attribute: str) -> float:
-    """Return the largest latency with which the rules of a queue ever let anybody play in a region.
-
-    A rule that one player may accept for all bounds it too: nobody accepts what no wait allows.
-    """
-    limits = [
-        widest(rule.limit, rule.expand)
-        for rule in queue.rules
-        if rule.kind == "latency" and rule.attribute == attribute and pairs_of(rule) == "region"
-    ]
-    return min(limits, default=math.inf)
 
 
 def region_criterion(queue: Queue) -> Latency | None:

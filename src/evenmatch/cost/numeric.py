@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -58,8 +59,9 @@ class Numeric(Comparison):
         column = scaled_column(self._criterion, self.queue.name, tickets)
         return table(self._criterion, column[orders], layout)
 
-    def cost_of_duel(self, one: Ticket, two: Ticket) -> float:
+    def cost_of_duel(self, one: Ticket, two: Ticket, at: float = math.inf) -> float:
         """Return `cost` of two solo tickets: between two, every gap is the plain difference."""
+        del at
         criterion = self._criterion
         scale, attribute = criterion.scale, criterion.attribute
         if scale.kind == "percentile" or criterion.step:

@@ -44,7 +44,7 @@ class Seating(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         teams: Tickets by team.
-        criteria_cost: sum_d f_d q_d.
+        criteria_cost: sum_d f_d q_d, if the match is made as soon as it was asked for and legal.
         quality: In [0, 1]; None if no criterion is scaled to [0, 1].
         ready_at: Instant from which every rule holds for every ticket.
         roles: Each player's role by team, party by party; None where the queue has no roles.
@@ -114,7 +114,8 @@ class Objective:
         Args:
             tickets: By (enqueued_at, sequence).
             bots: Seats that computer players fill.
-            now: A division that is legal now is preferred to a better one that is not yet.
+            now: A division that is legal now is preferred to a better one that is not yet. What
+                waiting opens by then counts, see `Comparison.cost_at`.
 
         Returns:
             The best division found, or None if the tickets do not fill a match.
@@ -125,17 +126,17 @@ class Objective:
             descent from an even division by swaps of two parties.
         """
         if self._is_plain_duel and len(tickets) == 2 and not bots:
-            return self._seat_duel(tickets[0], tickets[1])
+            return self._seat_duel(tickets[0], tickets[1], now)
         if self._one_each:
             form = self.queue.format
             if not form.k_min <= len(tickets) + bots <= form.k:
                 return None
             alone = [(ticket,) for ticket in tickets]
-            return self._evaluate((*alone, *((),) * (form.k - len(alone))), bots)
+            return self._evaluate((*alone, *((),) * (form.k - len(alone))), bots, now)
         if self._by_team and not bots:
             return self._best(tickets, now)
         teams = self._divider.first(tickets, bots)
-        return None if teams is None else self._evaluate(teams, bots)
+        return None if teams is None else self._evaluate(teams, bots, now)
 
     def legal_at(self, tickets: Sequence[Ticket]) -> float:
         """Return from when on some division of the tickets is legal; inf if none ever is.
@@ -166,25 +167,29 @@ class Objective:
             best = min(best, self.rules.ready_at(_row_of(tickets, tables, row)))
         return best
 
-    def judge(self, teams: Teams) -> Seating:
+    def judge(self, teams: Teams, now: float = math.inf) -> Seating:
         """Return what a given division is worth, and from when on the rules allow it.
 
         Args:
             teams: Tickets by team; seats may be free, but at least two people play. Whether sides
                 and roles allow it is not looked at.
+            now: When the match is made, if rules allow it by then.
         """
-        return self._evaluate(teams, 0)
+        return self._evaluate(teams, 0, now)
 
-    def factors(self, teams: Seats, bots: int = 0) -> tuple[float, ...]:
+    def factors(
+        self, teams: Seats, bots: int = 0, *, region: str | None = None
+    ) -> tuple[float, ...]:
         """Return the cost q_d of each criterion in the queue's order; waits are not in it.
 
         Args:
             teams: Tickets by team, `Seating.teams` or any other division.
             bots: Seats that computer players fill; with any, every criterion costs 1.
+            region: Where the match is played; None: in the best region that ever opens.
         """
         if bots:
             return (1.0,) * len(self._terms)
-        return tuple([compared.cost(teams) for compared, _, _ in self._terms])
+        return tuple([compared.cost_in(teams, region) for compared, _, _ in self._terms])
 
     def cost(self, seating: Seating, bots: int, at: float) -> float:
         """Return the whole cost of a match made at the instant `at`."""
@@ -206,7 +211,7 @@ class Objective:
         costs = np.concatenate([self._costs(tickets, table) for table in tables])
         if not self.rules.depend_on_teams:
             row = int(np.argmax(costs <= costs.min() + COST_SLACK))
-            return self._evaluate(_row_of(tickets, tables, row), 0)
+            return self._evaluate(_row_of(tickets, tables, row), 0, now)
         late = np.concatenate([self._late(tickets, table, now) for table in tables])
         best: tuple[float, float] | None = None
         chosen = None
@@ -215,7 +220,7 @@ class Objective:
             # divisions that never become legal, one is as good as another.
             if best is not None and (late[row] > best[0] or best[0] == math.inf == late[row]):
                 break
-            seating = self._evaluate(_row_of(tickets, tables, row), 0)
+            seating = self._evaluate(_row_of(tickets, tables, row), 0, now)
             key = (max(seating.ready_at, now), seating.criteria_cost)
             if best is None or key < best:
                 best, chosen = key, seating
@@ -249,26 +254,28 @@ class Objective:
             return np.full(len(table.orders), now)
         return np.maximum(self.rules.ready_table(tickets, table.orders, table.layout), now)
 
-    def _seat_duel(self, one: Ticket, two: Ticket) -> Seating:
+    def _seat_duel(self, one: Ticket, two: Ticket, now: float) -> Seating:
         """Return the only division of a duel, by a shorter way."""
+        ready_at = self.rules.duel_ready_at(one, two)
+        at = max(ready_at, now)
         total = scaled = 0.0
         for compared, weight, counts in self._terms:
-            cost = weight * compared.cost_of_duel(one, two)
+            cost = weight * compared.cost_of_duel(one, two, at)
             total += cost
             if counts:
                 scaled += cost
-        ready_at = self.rules.duel_ready_at(one, two)
         return Seating(((one,), (two,)), total, self.quality(scaled), ready_at)
 
-    def _evaluate(self, teams: Teams, bots: int) -> Seating:
+    def _evaluate(self, teams: Teams, bots: int, now: float) -> Seating:
         ready_at = self.rules.ready_at(teams)
+        at = max(ready_at, now)
         roles = self._divider.roles(teams)
         if bots:
             worst = self.quality(self._scaled_weight)
             return Seating(teams, math.fsum(self.weights), worst, ready_at, roles)
         total = scaled = 0.0
         for compared, weight, counts in self._terms:
-            cost = weight * compared.cost(teams)
+            cost = weight * compared.cost_at(teams, at)
             total += cost
             if counts:
                 scaled += cost

@@ -14,10 +14,12 @@ import msgspec
 from evenmatch.cost.comparison import Seats
 from evenmatch.cost.hosts import hosts_of
 from evenmatch.cost.latency import (
+    RegionLimits,
     are_measured,
-    furthest_of,
-    joint_region,
+    cheapest,
+    common_regions,
     known_of,
+    open_regions,
     ping,
     region_criterion,
     regions_known,
@@ -51,20 +53,21 @@ class Venues:
         joint = [c.attribute for c in pings if pairs_of(c) == "region"]
         self._latency = next(iter((*joint, *[c.attribute for c in pings])), None)
         self._is_joint = bool(joint)
-        self._furthest = math.inf if self._latency is None else furthest_of(queue, self._latency)
+        self._limits = RegionLimits(queue, self._latency or "")
         self._connect = next((c.attribute for c in given if c.kind == "host_options"), None)
         self.are_none = self._latency is None and self._connect is None
 
-    def of(self, teams: Seats) -> Venue:
-        """Return the venue of a match.
+    def of(self, teams: Seats, at: float) -> Venue:
+        """Return the venue of a match that is made at an instant, from which on rules allow it.
 
         Args:
             teams: Tickets by team; bots are none.
+            at: The instant.
 
         Complexity:
             O(k * regions), and O(k^2) where somebody hosts.
         """
-        region, delta = self._region(teams)
+        region, delta = self._region(teams, at)
         return Venue(region, delta, self._hosts(teams))
 
     def pinned(self, ticket: Ticket, region: str) -> Ticket | None:
@@ -104,7 +107,9 @@ class Venues:
             [tuple([each[region] - min(each.values()) for each in team]) for team in known]
         )
 
-    def _region(self, teams: Seats) -> tuple[str | None, tuple[tuple[float, ...], ...] | None]:
+    def _region(
+        self, teams: Seats, at: float
+    ) -> tuple[str | None, tuple[tuple[float, ...], ...] | None]:
         """Return the region for all players, and what it adds to each one's own best.
 
         Where nobody asks for a region and everybody was measured, the places that all know are
@@ -115,12 +120,13 @@ class Venues:
         if not self._is_joint and are_measured(teams, self._latency):
             return None, None
         known = regions_known(teams, self._latency)
-        region = joint_region(known, self._weigh, furthest=self._furthest)
+        regions = open_regions(common_regions(known), self._limits, teams, at)
+        region = cheapest(regions, self._weigh)
         if region is None:
             return None, None
-        above = iter([each[region] - min(each.values()) for each in known])
+        above = iter([ms - min(own.values()) for ms, own in zip(region.ms, known, strict=True)])
         sizes = [sum(ticket.size for ticket in team) for team in teams]
-        return region, tuple([tuple(islice(above, size)) for size in sizes])
+        return region.name, tuple([tuple(islice(above, size)) for size in sizes])
 
     def _hosts(self, teams: Seats) -> tuple[str, ...] | None:
         """Return the ids of the hosts: least mean ping to the others first, then by id."""

@@ -100,7 +100,7 @@ def describe(
     """Return the match that a division makes now, with its cost, handicap and venue."""
     given, venues = pool.queue.handicap, pool.objective.venues
     form = pool.queue.format
-    venue = NOWHERE if venues.are_none else venues.of(seating.teams)
+    venue = NOWHERE if venues.are_none else venues.of(seating.teams, now)
     return Match(
         match_id,
         pool.name,

@@ -241,7 +241,7 @@ class _Seats:
         self._search.evaluations += 1
         teams = [[*own, *new] for own, new in zip(opening.teams, self._joined, strict=True)]
         teams[team].append(ticket)
-        return self._pool.objective.judge(tuple(map(tuple, teams)))
+        return self._pool.objective.judge(tuple(map(tuple, teams)), self._now)
 
     def _note(self, seating: Seating) -> None:
         opening, now = self._opening, self._now

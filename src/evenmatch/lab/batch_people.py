@@ -62,7 +62,7 @@ class People:
             told["roles"] = [list(assigned(team, self._form.roles) or ()) for team in seated]
         # Where tables were given, the tickets' own attributes only stand in for them.
         if "ping" not in self._tables and "connect" not in self._tables:
-            venue = self._venues.of(tuple(map(tuple, seated)))
+            venue = self._venues.of(tuple(map(tuple, seated)), 0.0)
             told |= {} if venue.region is None else {"region": venue.region}
             told |= {} if venue.hosts is None else {"hosts": list(venue.hosts)}
         if "connect" in self._tables:

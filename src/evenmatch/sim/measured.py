@@ -41,4 +41,4 @@ class Measured:
             return NO_GAPS
         gaps = self._gaps[match.queue]
         teams = [[known[name] for name in team] for team in match.teams]
-        return dict(zip(gaps.names, gaps.of(teams, match.roles), strict=True))
+        return dict(zip(gaps.names, gaps.of(teams, match.roles, region=match.region), strict=True))

@@ -90,9 +90,9 @@ def test_hosts_come_by_mean_ping_to_the_others_where_latencies_are_known_else_by
     ]
     teams = (people[:1], people[1:])
 
-    assert Objective(queue).venues.of(teams).hosts == ("b", "a")
+    assert Objective(queue).venues.of(teams, 0.0).hosts == ("b", "a")
     alone = Queue(format=Format((1, 2)), criteria=(HOSTS,))
-    assert Objective(alone).venues.of(teams).hosts == ("a", "b")
+    assert Objective(alone).venues.of(teams, 0.0).hosts == ("a", "b")
     assert [p.id for _, p in hosts_of(teams, "connect")] == ["a", "b"]
 
 

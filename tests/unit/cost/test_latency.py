@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from evenmatch.cost.divisions import Room, divisions, tabulated
 from evenmatch.cost.kinds import comparison_of
 from evenmatch.cost.latency import (
+    Known,
     Latency,
+    RegionLimits,
     are_measured,
+    cheapest,
+    common_regions,
     cost_of_ms,
     costs_of_ms,
-    furthest_of,
-    joint_region,
     ping,
     ping_table,
 )
@@ -41,6 +43,11 @@ def criterion(pairs: Pairs | None = None, players: tuple[int, ...] = (1, 1)) -> 
     )
     assert isinstance(found, Latency)
     return found
+
+
+def region_for(known: list[Known], weigh: Latency | None) -> str | None:
+    found = cheapest(common_regions(known), weigh)
+    return None if found is None else found.name
 
 
 def rules(limit: float, pairs: Pairs | None = None, *players: int, **more: object) -> Rules:
@@ -72,7 +79,7 @@ def test_ping_that_one_side_has_measured_is_measured(measured: tuple[bool, bool]
     assert are_measured(teams, "latency") == any(measured)
     assert criterion().gap(teams) == (50.0 if any(measured) else 70.0)
     queue = Queue(criteria=(Criterion("latency", "latency"),))
-    venue = Objective(queue).venues.of(teams)
+    venue = Objective(queue).venues.of(teams, 0.0)
     assert venue.region == (None if any(measured) else "x")
 
 
@@ -126,8 +133,8 @@ def test_region_is_chosen_for_all_at_once_by_the_mean_cost() -> None:
     found = criterion("region", (2, 1))
     known = [each.players[0].attributes["latency"] for each in people]
 
-    assert joint_region(known, None) == "us"  # type: ignore[arg-type]
-    assert joint_region(known, found) == "eu"  # type: ignore[arg-type]
+    assert region_for(known, None) == "us"  # type: ignore[arg-type]
+    assert region_for(known, found) == "eu"  # type: ignore[arg-type]
     assert found.cost((people[:2], people[2:])) == pytest.approx(cost_of_ms(310, 25, 400) / 3)
 
 
@@ -139,8 +146,8 @@ def test_region_must_be_known_to_everybody_else_the_match_costs_1() -> None:
 
 def test_equal_regions_are_chosen_by_least_milliseconds_then_by_name() -> None:
     found = criterion("region")
-    assert joint_region([{"b": 10.0, "a": 20.0}] * 2, found) == "b"
-    assert joint_region([{"b": 20.0, "a": 20.0}] * 2, found) == "a"
+    assert region_for([{"b": 10.0, "a": 20.0}] * 2, found) == "b"
+    assert region_for([{"b": 20.0, "a": 20.0}] * 2, found) == "a"
 
 
 def test_rule_and_criterion_of_a_queue_answer_for_the_teams_they_are_asked_about() -> None:
@@ -231,10 +238,11 @@ def test_rule_on_a_region_limits_the_largest_latency_to_the_joint_one() -> None:
     ]
     teams = (people[:2], people[2:])
 
-    # eu has the least mean: 60 ms against 70 ms. Where b can never play there, us has 100 ms.
+    # eu has the least mean, 60 ms against 70 ms, but us is open first: it has 100 ms at most.
     wider = Expansion(rate=1.0, max=150.0)
     assert rules(150.0, "region", 2, 1).ready_at(teams) == 0.0
-    assert rules(100.0, "region", 2, 1, expand=wider).ready_at(teams) == 50.0
+    assert rules(100.0, "region", 2, 1, expand=wider).ready_at(teams) == 0.0
+    assert rules(90.0, "region", 2, 1, expand=wider).ready_at(teams) == 10.0
     assert rules(149.0, "region", 2, 1).ready_at(teams) == 0.0
     assert rules(99.0, "region", 2, 1).ready_at(teams) == math.inf
     # With us, a and b are within 100 ms of it, and somebody else may choose us.
@@ -254,7 +262,7 @@ def test_match_is_played_in_the_best_region_that_is_ever_legal_for_all() -> None
 
             assert seating.ready_at == 0.0
             assert seating.criteria_cost == pytest.approx(3.0 * len(criteria) * COST_OF_60)
-            venue = objective.venues.of(teams)
+            venue = objective.venues.of(teams, 0.0)
             assert (venue.region, venue.delta) == ("us", ((50.0, 50.0), (0.0,)))
 
 
@@ -266,7 +274,7 @@ def test_match_without_a_region_that_is_ever_legal_for_all_is_never_legal() -> N
     seating = objective.judge((tuple(people[:2]), tuple(people[2:])))
 
     assert (seating.ready_at, seating.quality) == (math.inf, 0.0)
-    assert objective.venues.of(seating.teams).region is None
+    assert objective.venues.of(seating.teams, math.inf).region is None
 
 
 def test_each_attribute_has_rules_of_its_own_and_pings_of_players_bound_no_region() -> None:
@@ -279,9 +287,9 @@ def test_each_attribute_has_rules_of_its_own_and_pings_of_players_bound_no_regio
         )
     )
 
-    assert furthest_of(queue, "latency") == 80.0
-    assert furthest_of(queue, "other") == 20.0
-    assert furthest_of(queue, "third") == math.inf
+    assert RegionLimits(queue, "latency").furthest == 80.0
+    assert RegionLimits(queue, "other").furthest == 20.0
+    assert RegionLimits(queue, "third").furthest == math.inf
 
 
 def test_venue_is_that_of_the_attribute_by_which_a_region_is_chosen() -> None:
@@ -293,23 +301,49 @@ def test_venue_is_that_of_the_attribute_by_which_a_region_is_chosen() -> None:
     rule = Rule("latency", "near", 50.0, pairs="region")
     pings = Criterion("latency", "far")
 
-    assert Objective(Queue(criteria=(pings,), rules=(rule,))).venues.of(teams).region == "eu"
-    assert Objective(Queue(criteria=(pings,))).venues.of(teams).region is None
+    assert Objective(Queue(criteria=(pings,), rules=(rule,))).venues.of(teams, 0.0).region == "eu"
+    assert Objective(Queue(criteria=(pings,))).venues.of(teams, 0.0).region is None
 
 
-def test_rule_on_a_region_means_the_region_of_the_queues_criterion() -> None:
+def test_match_waits_for_no_cheaper_region_and_gets_it_once_it_is_open() -> None:
     people = [
         solo("a", eu=25.0, us=110.0),
         solo("b", eu=25.0, us=110.0),
         solo("c", eu=310.0, us=110),
     ]
     rule = Rule("latency", "latency", 200.0, pairs="region", expand=Expansion(rate=1.0))
-    form = Format((2, 1))
-    chosen = Criterion("latency", "latency", pairs="region")
+    chosen = Criterion("latency", "latency", pairs="region", weight=1.0)
+    objective = Objective(Queue(format=Format((2, 1)), criteria=(chosen,), rules=(rule,)))
+    teams = (tuple(people[:2]), tuple(people[2:]))
+    us, eu = cost_of_ms(110.0, 25.0, 400.0), cost_of_ms(310.0, 25.0, 400.0) / 3.0
 
-    assert Rules(Queue(format=form, rules=(rule,))).ready_at((people[:2], people[2:])) == 0.0
-    queue = Queue(format=form, criteria=(chosen,), rules=(rule,))
-    assert Rules(queue).ready_at((people[:2], people[2:])) == 110.0
+    for now, region, cost in ((-5.0, "us", us), (0.0, "us", us), (109.0, "us", us)):
+        seating = objective.judge(teams, now)
+        assert (seating.ready_at, seating.criteria_cost) == (0.0, pytest.approx(cost))
+        assert objective.venues.of(teams, max(now, 0.0)).region == region
+        assert objective.factors(teams, region=region) == (pytest.approx(cost),)
+    assert eu < us
+    for now in (110.0, math.inf):
+        assert objective.judge(teams, now).criteria_cost == pytest.approx(eu)
+        assert objective.venues.of(teams, now).region == "eu"
+
+
+def test_duel_costs_what_the_regions_cost_that_are_open_when_it_is_played() -> None:
+    one, two = solo("a", eu=25.0, us=110.0), solo("b", eu=300.0, us=160.0)
+    rule = Rule("latency", "latency", 200.0, pairs="region", expand=Expansion(rate=1.0))
+    chosen = Criterion("latency", "latency", pairs="region", weight=1.0)
+    objective = Objective(Queue(criteria=(chosen,), rules=(rule,)))
+
+    costs = []
+    for now in (0.0, 99.0, 100.0):
+        seating = objective.seat((one, two), now=now)
+        assert seating is not None
+        assert seating.ready_at == 0.0
+        costs.append(seating.criteria_cost)
+    us = (cost_of_ms(110.0, 25.0, 400.0) + cost_of_ms(160.0, 25.0, 400.0)) / 2.0
+    eu = cost_of_ms(300.0, 25.0, 400.0) / 2.0
+    assert costs == pytest.approx([us, us, eu])
+    assert eu < us
 
 
 def test_enemies_too_far_apart_are_put_into_one_team_where_the_rule_asks_it() -> None:

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from evenmatch.cost.gaps import Gaps
+from evenmatch.cost.objective import Objective
 from evenmatch.cost.rules import Rules
 from evenmatch.engine import repairs
 from evenmatch.engine.engine import Engine
@@ -249,6 +251,28 @@ class TestProposal:
         assert proposed.until == {"s0-1": 100.0, "s0-2": 75.0}  # type: ignore[attr-defined]
         assert [house.engine.view(key).long_wait for key in proposed.until] == [True, False]  # type: ignore[attr-defined]
 
+    def test_keeps_its_region_though_a_cheaper_one_opens_before_all_have_accepted(self) -> None:
+        near = Criterion("latency", "latency", pairs="region", weight=1.0)
+        widening = q.Rule(
+            "latency", "latency", 100.0, pairs="region", expand=q.Expansion(rate=10.0)
+        )
+        given = checked(criteria=(near,), rules=(widening,))
+        house = House(given)
+        ms = ({"eu": 25.0, "us": 90.0}, {"eu": 120.0, "us": 90.0})
+        new = [new_ticket(n, 1500, latency=own) for n, own in zip("ab", ms, strict=True)]
+        house.enter(1.0, *new)
+        teams = [[house.engine.tables.waiting[f"s0-{n}"].ticket] for n in (1, 2)]
+        house.accept(2.0, 1)
+        (made,) = only(house.accept(9.0, 2), Matched)
+        match = made.match  # type: ignore[attr-defined]
+
+        assert (match.region, match.at) == ("us", 9.0)
+        numbers = Gaps(given).of(teams, region=match.region)
+        assert numbers == (90.0, 90.0)
+        objective = Objective(given)
+        assert 1.0 - objective.factors(teams, region=match.region)[0] == match.quality
+        assert objective.factors(teams)[0] < objective.factors(teams, region="us")[0]
+
 
 class TestRepair:
     def test_replaces_only_who_declined_and_asks_nobody_else_again(self) -> None:
@@ -267,6 +291,20 @@ class TestRepair:
         ]
         (made,) = only(house.accept(4.0, 5), Matched)
         assert sorted(made.match.tickets) == ["s0-1", "s0-2", "s0-3", "s0-5"]  # type: ignore[attr-defined]
+
+    def test_may_be_played_in_another_region(self) -> None:
+        near = Criterion("latency", "latency", pairs="region", weight=1.0)
+        house = House(checked(criteria=(near,), accept=replace(CHECK, loss_max=1.0)))
+        known = ({"eu": 20.0, "us": 60.0}, {"eu": 20.0, "us": 60.0}, {"us": 30.0})
+        events = house.enter(
+            1.0, *[new_ticket(n, 1500, latency=ms) for n, ms in zip("abc", known, strict=True)]
+        )
+        (proposed,) = only(events, Proposed)
+        (repaired,) = only(house.decline(2.0, 2), Repaired)
+
+        assert proposed.match.region == "eu"  # type: ignore[attr-defined]
+        assert repaired.match.region == "us"  # type: ignore[attr-defined]
+        assert repaired.match.latency_delta == ((40.0,), (0.0,))  # type: ignore[attr-defined]
 
     @pytest.mark.parametrize("others", [20, 150, 350])
     def test_of_many_the_one_who_fits_is_found_though_each_look_asks_few(

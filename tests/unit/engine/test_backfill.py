@@ -457,7 +457,7 @@ class TestFill:
         judged = []
         judge = Objective.judge
         monkeypatch.setattr(
-            Objective, "judge", lambda self, teams: (judged.append(1), judge(self, teams))[1]
+            Objective, "judge", lambda self, *args: (judged.append(1), judge(self, *args))[1]
         )
         # Newcomers may sit with those who play, but teams are too uneven until the rule widens.
         even = Rule("imbalance", "rating", 10.0, expand=Expansion(rate=20.0))

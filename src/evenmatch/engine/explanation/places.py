@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from evenmatch.cost.comparison import Comparison
-from evenmatch.cost.latency import Latency, costs_of_ms, known_of, region_criterion
+from evenmatch.cost.latency import Latency, costs_of_ms, known_of
 from evenmatch.cost.scale import Floats
 from evenmatch.engine.explanation.traits import Named
 from evenmatch.model.queue import Criterion
@@ -38,8 +38,6 @@ class Places(Named):
         self._is_duel = form.is_duel
         self._surely_above = 0.0 if compared.pairs == "all" else float(max(form.players))
         self.is_pairwise = compared.pairs != "teammates"
-        weigh = compared if isinstance(self.given, Criterion) else region_criterion(self.queue)
-        self._weigh = weigh if self._is_duel and self._is_region else None
         self.places: dict[str, int] = {}
         self._tickets: dict[str, Ticket] = {}
         self.grown: dict[str, None] = {}
@@ -101,10 +99,7 @@ class Places(Named):
         return words, theirs
 
     def gaps(self, own: Floats, table: Floats) -> Floats:
-        """Return the largest ping of each pair, or its latency to the joint region.
-
-        Where a duel never has a region, it is what rules would have to allow for one.
-        """
+        """Return the largest ping of each pair, or the largest latency to the first region open."""
         columns = sorted(self.places.values())
         if not self.is_pairwise:
             return np.zeros(table.shape[1])
@@ -114,9 +109,6 @@ class Places(Named):
         if not columns:
             return np.full(table.shape[1], math.inf)
         worst: Floats = np.maximum(table[columns], own[columns][:, None]).min(axis=0)
-        if self._is_duel:
-            joint = self._joint(own, table)[0]
-            return np.where(np.isfinite(joint), joint, worst)
         return worst
 
     def _pings(self, own: Floats, table: Floats, columns: list[int]) -> Floats:
@@ -143,7 +135,7 @@ class Places(Named):
         """Return what the ping or the two latencies cost in a duel."""
         if not self._is_region or not self.places:
             return self.costs_of(self.gaps(own, table))
-        costs = self._joint(own, table)[1]
+        costs = self._joint(own, table)
         return np.where(np.isfinite(costs), costs, 1.0)
 
     def costs_of(self, gaps: Floats) -> Floats:
@@ -152,30 +144,16 @@ class Places(Named):
         assert isinstance(given, Criterion)
         return costs_of_ms(gaps, given.best, given.worst)
 
-    def _joint(self, own: Floats, table: Floats) -> tuple[Floats, Floats]:
-        """Return the larger latency to the joint region of each duel, and the mean of its costs.
-
-        The region is that of `latency.joint_region`: by cost, sum, larger one, and name; both are
-        infinity where none is ever open to both.
-        """
+    def _joint(self, own: Floats, table: Floats) -> Floats:
+        """Return the mean cost of each duel in the best region that ever opens; inf for none."""
         assert isinstance(self.compared, Latency)
-        order = [self.places[place] for place in sorted(self.places)]
-        mine, theirs = own[order][:, None], table[order]
-        total, larger = mine + theirs, np.maximum(mine, theirs)
-        is_closed = larger > self.compared.furthest
-        total, larger = np.where(is_closed, math.inf, total), np.where(is_closed, math.inf, larger)
-        weigh = self._weigh
-        costs = total
-        if weigh is not None and isinstance(weigh.given, Criterion):
-            best, worst = weigh.given.best, weigh.given.worst
-            costs = costs_of_ms(mine, best, worst) + costs_of_ms(theirs, best, worst)
-            costs = np.where(np.isfinite(total), costs, math.inf)
-        tied = costs == costs.min(axis=0)
-        for keys in (total, larger):
-            left = np.where(tied, keys, math.inf)
-            tied &= left == left.min(axis=0)
-        at = (np.argmax(tied, axis=0), np.arange(table.shape[1]))
-        return larger[at], costs[at] / 2.0
+        columns = sorted(self.places.values())
+        mine, theirs = own[columns][:, None], table[columns]
+        is_open = np.maximum(mine, theirs) <= self.compared.furthest
+        costs = self.costs_of(mine) + self.costs_of(theirs)
+        costs = np.where(is_open & np.isfinite(mine + theirs), costs, math.inf)
+        best: Floats = costs.min(axis=0) / 2.0
+        return best
 
     def _grow(self, place: str) -> None:
         """Give a place a column, if one is free."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.cost.hosts import COSTS, WORDS
-from evenmatch.cost.latency import furthest_of
+from evenmatch.cost.latency import RegionLimits
 from evenmatch.cost.relation import pairs_within
 from evenmatch.cost.rematch import known_of as remembered
 from evenmatch.cost.words import elements
@@ -197,7 +197,7 @@ class PairFacts:
         self._ping_scale = None if quick is None else np.array([quick.best, quick.worst])
         self._ping_weights = np.zeros(len(PAIRS))
         self._venues: list[tuple[float, float, float, float]] = []
-        furthest = [furthest_of(queue, name) for name in names]
+        furthest = [RegionLimits(queue, name).furthest for name in names]
         for criterion, weight in sorted(pings, key=lambda own: _way(own[0]) != _way(pings[0][0])):
             pairs, at = pairs_within(criterion, self._form), names.index(criterion.attribute)
             venue = 0

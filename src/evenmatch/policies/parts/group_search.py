@@ -100,7 +100,6 @@ class Scene:
         rows: Theirs; each block has shape (numbers, tickets).
         place: The only place at which they may meet; None: any.
         limit: What is soon enough.
-        weights: What places to meet cost each of them; [] where no rule asks for one.
         judged: Groups that may be judged, besides what the effort has left.
     """
 
@@ -109,7 +108,6 @@ class Scene:
     rows: Row
     place: int | None
     limit: Limit
-    weights: list[Floats] = field(default_factory=list)
     judged: int = JUDGED_MAX
     tried: set[tuple[int, ...]] = field(default_factory=set)
     apart: dict[tuple[int, int], bool] = field(default_factory=dict)
@@ -229,12 +227,6 @@ class GroupSearch:
             effort.spend(PASS)
             if not scene.limit.allows(float(self.joint.ready_at(joined, scene.place))):
                 return None
-            if scene.weights:
-                effort.spend(PASS)
-                weights = [scene.weights[member] for member in members]
-                if not scene.limit.allows(self.joint.ready_where_best(joined, weights)):
-                    scene.judged -= 1
-                    return None
             if len(members) <= PAIRED_MAX and not all(
                 self._fit(scene, one, two, effort)
                 for at, one in enumerate(members)

@@ -31,7 +31,7 @@ QUOTA = 4
 IMPROVEMENTS_MAX = 32
 """Groups tried for one ticket, each legal sooner than the one before."""
 PLACED_MAX = 4
-"""Groups judged for one place and limit: if the first do not play there, few others do."""
+"""Groups judged for one place and limit where columns do not tell whether they may play there."""
 ANSWERS_MAX = 4_096
 """Answers to which kinds fill a match that are remembered."""
 ORDERED_A_STEP = 16
@@ -212,8 +212,8 @@ class SoonestGroup:
         everyone = [around.place, *places]
         kinds = self._table.kinds(len(self._table))[everyone].tolist()
         scene = Scene([around.anchor, *tickets], kinds, self._table.rows(everyone), place, limit)
-        if self._joint.places:
-            scene.weights, scene.judged = self._table.weights(everyone), PLACED_MAX
+        if any(each.counts_from == "nobody" for each in self._joint.places):
+            scene.judged = PLACED_MAX
         effort.spend(PASS)
         if effort.left <= 0:
             yield

@@ -33,7 +33,6 @@ class WaitingTable:
         self._joint = joint
         self._keys: list[tuple[float, int]] = []
         self.tickets: list[Ticket | None] = []
-        self._weights: list[Floats | None] = []
         self._kinds: NDArray[np.intp] = np.full(ROOM, NOBODY)
         # A block is what is in use of the numbers of a store, which has room for more.
         self._stores: Row = [np.empty((0, ROOM)) for _ in joint.fills]
@@ -48,7 +47,6 @@ class WaitingTable:
         place, count = bisect_left(self._keys, ticket.age_key), len(self._keys)
         self._keys.insert(place, ticket.age_key)
         self.tickets.insert(place, ticket)
-        self._weights.insert(place, self._joint.weights(ticket))
         if place < count:
             self._move(place, count)
         self._kinds[place] = kind
@@ -99,10 +97,6 @@ class WaitingTable:
         values: Floats = self._blocks[block][number]
         return values
 
-    def weights(self, places: list[int]) -> list[Floats]:
-        """Return what places to meet cost the tickets; [] where no rule asks for one."""
-        return [own for place in places if (own := self._weights[place]) is not None]
-
     def joined(self, place: int, end: int) -> Row:
         """Return the rows of one ticket together with each of the first places."""
         found: Row = []
@@ -144,7 +138,6 @@ class WaitingTable:
         kept = [place for place, ticket in enumerate(self.tickets) if ticket is not None]
         self._keys = [self._keys[place] for place in kept]
         self.tickets = [self.tickets[place] for place in kept]
-        self._weights = [self._weights[place] for place in kept]
         self._kinds[: len(kept)] = self._kinds[kept]
         self._kinds[len(kept) :] = NOBODY
         for block in self._blocks:

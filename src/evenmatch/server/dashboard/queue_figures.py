@@ -185,7 +185,7 @@ class QueueFigures:
         objective = self._objective_of(made.queue)
         if not _can_compare(teams, objective):
             return None
-        costs = objective.factors(teams, made.match.bots)
+        costs = objective.factors(teams, made.match.bots, region=made.match.region)
         return tuple(zip(costs, objective.weights, strict=True))
 
     def gaps(self, made: Made) -> dict[str, float]:
@@ -201,7 +201,9 @@ class QueueFigures:
         if not _can_compare(teams, self._objective_of(made.queue)):
             return {}
         gaps = self._gaps if made.queue is self.queue else Gaps(made.queue)
-        found = zip(gaps.names, gaps.of(teams, made.match.roles), strict=True)
+        found = zip(
+            gaps.names, gaps.of(teams, made.match.roles, region=made.match.region), strict=True
+        )
         return {name: value for name, value in found if not math.isnan(value)}
 
     def _objective_of(self, queue: Queue) -> Objective:

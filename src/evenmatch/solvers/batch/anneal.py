@@ -18,9 +18,15 @@ import math
 import numpy as np
 
 from evenmatch.solvers.batch.batch import Floats, Ints, Places, bare
-from evenmatch.solvers.batch.board import BOARD, Board, board_of, load_pairs, load_place
+from evenmatch.solvers.batch.board import ALL_RULES, BOARD, Board, board_of, load_pairs, load_place
 from evenmatch.solvers.batch.divide import by_size, by_team
-from evenmatch.solvers.batch.evaluate import energy_of, evaluate, least_energy
+from evenmatch.solvers.batch.evaluate import (
+    IMPOSSIBLE,
+    PER_VIOLATION,
+    energy_of,
+    evaluate,
+    least_energy,
+)
 from evenmatch.solvers.batch.finish import neighbours, resolve_pairs
 from evenmatch.solvers.batch.moves import (
     EFFORT,
@@ -37,7 +43,7 @@ from evenmatch.solvers.batch.moves import (
     rewrite,
     uniform,
 )
-from evenmatch.solvers.batch.scene import POWER, SCENE, Scene
+from evenmatch.solvers.batch.scene import ILLEGAL, POWER, SCENE, Scene
 from evenmatch.solvers.batch.split import split_matches
 from evenmatch.solvers.kernel import kernel
 
@@ -202,9 +208,11 @@ def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
     """Evaluate the proposed move; take it if energies rise by at most a limit.
 
     The first side is most often the one that loses; where the second cannot make up for it, not
-    even by the least energy that its players allow, it is not evaluated.
+    even by the least energy that its players allow, it is not evaluated. And a match that breaks
+    so many rules that the move is refused is not evaluated to the end.
     """
-    energies, counts, packs, seat = walk[0], walk[3], walk[6], board[0]
+    energies, counts, packs, seat, found = walk[0], walk[3], walk[6], board[0], board[6]
+    numbers = scene[16]
     is_inside = packs[2, 0] == packs[2, 3]
     rise = 0.0
     for side in range(2):
@@ -223,9 +231,19 @@ def _try_move(scene: Scene, board: Board, walk: Walk, limit: float) -> bool:
             load_place(scene, board, trial, row, changed)
         else:
             load_pairs(scene, board, trial, row)
+        most = limit - rise + energies[row]
+        if side == 0 and not is_inside:
+            # No match has less energy than this below zero.
+            most += energies[packs[2, 3]] + numbers[ILLEGAL] - 3.0
+        most = (most - numbers[ILLEGAL]) / PER_VIOLATION + 1e-6
+        found[2] = 1 + int(min(max(most, 0.0), float(ALL_RULES)))
         energies[trial] = energy_of(scene, board, trial)
+        is_refused = numbers[ILLEGAL] <= energies[trial] < IMPOSSIBLE and found[1] >= found[2]
+        found[2] = ALL_RULES
         counts[EVALUATIONS] += 1
         counts[EFFORT] += 1
+        if is_refused:
+            return False
         rise += energies[trial] - energies[row]
         if is_inside:
             break

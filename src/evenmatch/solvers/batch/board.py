@@ -22,6 +22,9 @@ BOARD = (
     "float64[:,::1], int64[::1], int64[::1]))"
 )
 
+ALL_RULES = 1 << 30
+"""Of rules broken as many as never are: an evaluation counts all of them."""
+
 
 class Board(NamedTuple):
     """Matches under work.
@@ -35,7 +38,8 @@ class Board(NamedTuple):
         sums: Shape (3, ...): room: costs and gaps of options, what they are summed from.
         order: Shape (3, k): room: the place of each seat of a team; a count; a count.
         states: Shape (2, states): room for the assignment to roles.
-        found: Shape (2,): the option chosen by the last evaluation, and rules broken.
+        found: Shape (3,): the option chosen by the last evaluation, and rules broken; how many of
+            them are enough, so that an evaluation may stop.
         keys: Shape (rows,): key of each row's options, if there are any.
     """
 
@@ -62,7 +66,7 @@ def board_of(scene: Scene, rows: int) -> Board:
         np.zeros((3, max(int(widths.max(initial=1)), local.shape[1], k)), dtype=np.float32),
         np.zeros((3, k), dtype=np.int64),
         np.zeros((2, states)),
-        np.zeros(2, dtype=np.int64),
+        np.array([0, 0, ALL_RULES], dtype=np.int64),
         np.zeros(rows, dtype=np.int64),
     )
 

@@ -30,7 +30,7 @@ from evenmatch.solvers.batch.pairs import (
     E_REACHES,
     M_APART,
 )
-from evenmatch.solvers.batch.rules import broken_rules, first_region, other_terms
+from evenmatch.solvers.batch.rules import broken_rules, far_players, other_terms, place_cost
 from evenmatch.solvers.batch.scene import (
     GAP_CELLS,
     GAP_COLUMN,
@@ -42,7 +42,6 @@ from evenmatch.solvers.batch.scene import (
     HAS_WORTH,
     ILLEGAL,
     IS_PLAIN,
-    JOINT,
     PARITY,
     POWER,
     SCENE,
@@ -173,32 +172,63 @@ def _plain_cost(scene: Scene, board: Board, row: int) -> float:
     return float(best + shared)
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64, float64, boolean)", allocates=False)
-def divided_cost(scene: Scene, board: Board, row: int, parity: float, in_place: bool) -> float:
-    """Return the cost of the division in `order`, hosts left out; rules broken go to `found`.
+@kernel(f"float64({SCENE}, {BOARD}, int64, float64)", allocates=False)
+def divided_cost(scene: Scene, board: Board, row: int, parity: float) -> float:
+    """Return the cost of the division in `order`, hosts and region left out.
+
+    How many rules it breaks goes to `found`, those on regions left out.
 
     Args:
         scene: The batch.
         board: Its matches.
         row: One of them.
         parity: What its party structure costs, without the weight.
-        in_place: Whether `order` leaves all where they sit.
     """
     seat, order, states, found = board[0], board[4], board[5], board[6]
-    cost = scene[16][PARITY] * parity
-    if in_place and scene[16][HAS_ROOM] == 0.0:
-        cost += full_pairs_cost(scene, board, row)
-    else:
-        cost += pairs_cost(scene, board, row)
+    cost = scene[16][PARITY] * parity + pairs_cost(scene, board, row)
     cost += terms_cost(scene, seat, row, order) + other_terms(scene, board, row)
-    region, mean = first_region(scene, board, row)
-    cost += scene[16][JOINT] * mean + room_cost(scene, seat, row)
+    cost += room_cost(scene, seat, row)
     roles = roles_cost(scene, seat, row, order, states)
     unseated = roles // UNSEATED
     rank = rank_gap(scene, seat, row, roles - unseated * UNSEATED)
-    found[1] += broken_rules(scene, board, row, region, rank)
+    found[1] += broken_rules(scene, board, row, rank)
     found[1] += int(unseated)
     return cost + roles - unseated * UNSEATED
+
+
+@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
+def _seated_cost(scene: Scene, board: Board, row: int) -> float:
+    """Return the cost of a match whose players sit team by team, hosts left out.
+
+    How many rules it breaks goes to `found`. If it breaks any, its cost is not worked out; and once
+    it breaks as many as `found` says are enough, it is not asked how many more there are.
+    """
+    seat, order, states, found = board[0], board[4], board[5], board[6]
+    numbers = scene[16]
+    for p in range(seat.shape[1]):
+        order[0, p] = p if seat[row, p] >= 0 else -1
+    if numbers[HAS_ROOM] == 0.0:
+        cost = full_pairs_cost(scene, board, row)
+    else:
+        cost = pairs_cost(scene, board, row)
+    if found[1] >= found[2]:
+        return 0.0
+    found[1] += far_players(scene, board, row)
+    if found[1] >= found[2]:
+        return 0.0
+    roles = roles_cost(scene, seat, row, order, states)
+    unseated = roles // UNSEATED
+    found[1] += int(unseated)
+    if found[1] >= found[2]:
+        return 0.0
+    rank = rank_gap(scene, seat, row, roles - unseated * UNSEATED)
+    found[1] += broken_rules(scene, board, row, rank)
+    if found[1] > 0:
+        return 0.0
+    if numbers[PARITY] != 0.0:
+        cost += numbers[PARITY] * parity_gap(scene, board, row)
+    cost += terms_cost(scene, seat, row, order) + other_terms(scene, board, row)
+    return cost + room_cost(scene, seat, row) + roles + place_cost(scene, board, row)
 
 
 @kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
@@ -217,23 +247,19 @@ def _best_option_cost(scene: Scene, board: Board, row: int) -> float:
             team = option_teams[option, p]
             order[0, order[2, team]] = p
             order[2, team] += 1
-        cost = divided_cost(scene, board, row, float(option_parity[option]), False)
+        cost = divided_cost(scene, board, row, float(option_parity[option]))
         if found[1] < fewest or (found[1] == fewest and cost < best):
             best, fewest, chosen = cost, found[1], option - option_first[key]
-    found[0], found[1] = chosen, fewest
-    return best if chosen >= 0 else IMPOSSIBLE
+    found[0], found[1] = chosen, fewest + far_players(scene, board, row)
+    return best + place_cost(scene, board, row) if chosen >= 0 else IMPOSSIBLE
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
 def _general_cost(scene: Scene, board: Board, row: int) -> float:
     """Return the cost of a match that the plain evaluation does not know, hosts left out."""
-    numbers, option_first, seat, order = scene[16], scene[18], board[0], board[4]
-    if option_first.shape[0] > 1:
+    if scene[18].shape[0] > 1:
         return _best_option_cost(scene, board, row)
-    for p in range(seat.shape[1]):
-        order[0, p] = p if seat[row, p] >= 0 else -1
-    parity = parity_gap(scene, board, row) if numbers[PARITY] != 0.0 else 0.0
-    return divided_cost(scene, board, row, parity, True)
+    return _seated_cost(scene, board, row)
 
 
 @kernel(f"boolean({SCENE}, {BOARD}, int64)", allocates=False)
@@ -247,7 +273,8 @@ def _is_late(scene: Scene, board: Board, row: int) -> bool:
         team = option_teams[option, p]
         order[0, order[2, team]] = p
         order[2, team] += 1
-    return bool(broken_rules(scene, board, row, -1, 0.0) > 0)
+    broken = far_players(scene, board, row) + broken_rules(scene, board, row, 0.0)
+    return bool(broken > 0)
 
 
 @kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)

@@ -26,8 +26,8 @@ from evenmatch.solvers.batch.gaps import (
     terms_cost,
 )
 from evenmatch.solvers.batch.measures import pair_of
-from evenmatch.solvers.batch.rules import broken_rules, first_region, other_terms
-from evenmatch.solvers.batch.scene import JOINT, PARITY, SCENE, Scene
+from evenmatch.solvers.batch.rules import broken_rules, far_players, other_terms, place_cost
+from evenmatch.solvers.batch.scene import PARITY, SCENE, Scene
 from evenmatch.solvers.kernel import kernel
 
 
@@ -98,13 +98,12 @@ def _judge(scene: Scene, board: Board, weights: Floats, costs: Floats, broken: I
         parity = parity_gap(scene, board, row) if numbers[PARITY] != 0.0 else 0.0
         costs[row] += numbers[PARITY] * parity + hosts[min(reached, 2)]
         costs[row] += terms_cost(scene, seat, row, order) + other_terms(scene, board, row)
-        region, mean = first_region(scene, board, row)
-        costs[row] += numbers[JOINT] * mean
+        costs[row] += place_cost(scene, board, row)
         costs[row] += room_cost(scene, seat, row)
         roles = roles_cost(scene, seat, row, order, states)
         unseated = roles // UNSEATED
         rank = rank_gap(scene, seat, row, roles - unseated * UNSEATED)
-        broken[row] += broken_rules(scene, board, row, region, rank)
+        broken[row] += far_players(scene, board, row) + broken_rules(scene, board, row, rank)
         broken[row] += int(unseated)
         costs[row] += roles - unseated * UNSEATED
         for team in range(seats_min.shape[0]):

@@ -49,7 +49,7 @@ def pairs_cost(scene: Scene, board: Board, row: int) -> float:
     return enemies + mates
 
 
-@kernel(f"float64({SCENE}, {BOARD}, int64)", allocates=False)
+@kernel(f"float64({SCENE}, {BOARD}, int64)", inline=True, allocates=False)
 def full_pairs_cost(scene: Scene, board: Board, row: int) -> float:
     """Return `pairs_cost` of a full match whose seats are team by team already."""
     team_start, numbers, local, bits = scene[14], scene[16], board[1], board[2]

@@ -108,7 +108,7 @@ def pair_costs(batch: Batch, teams: Teams) -> float:
         if weight:
             total += weight * _mean([ping_cost(facts, ping_of(facts, i, j)) for i, j in chosen])
     if facts.ping_weights[3]:
-        total += facts.ping_weights[3] * region_of(facts, everyone, 0)[0]
+        total += facts.ping_weights[3] * region_cost(batch, everyone, 0)
     total += facts.met_weight * _mean([_met_cost(facts, i, j, place) for i, j in pairs])
     for codes, weight in zip(facts.words, facts.words_weight, strict=True):
         if math.isfinite(weight):
@@ -140,22 +140,31 @@ def ms_cost(ping: float, best: float, worst: float) -> float:
     return min(1.0, max(0.0, math.log(max(ping, best) / best) / math.log(worst / best)))
 
 
-def region_of(facts: Facts, everyone: Sequence[int], venue: int) -> tuple[float, float]:
-    """Return the mean cost (or milliseconds) of the region of a match, and the largest latency.
+def region_cost(batch: Batch, everyone: Sequence[int], venue: int) -> float:
+    """Return the mean cost (or milliseconds) of the best region that rules allow a match now.
 
-    If all know none that is near enough for everybody some day, that is 1 and infinity.
+    If they allow none yet, that is the best that they ever will; if they never do, it is 1.
     """
-    attribute, best, worst, furthest = venues_of(facts)[venue]
-    own = facts.more_latency[int(attribute) - 1] if attribute else facts.latency
-    found = []
-    for region, column in enumerate(own[list(everyone)].T.astype(np.float64).tolist()):
-        if max(column) < math.inf and max(column) <= furthest:
-            costs = [ms_cost(ms, best, worst) if worst else ms for ms in column]
-            found.append((math.fsum(costs), math.fsum(column), max(column), region))
-    if not found:
-        return 1.0, math.inf
-    total, _, most, _ = min(found)
-    return total / len(everyone), most
+    attribute, best, worst, furthest = venues_of(batch.facts)[venue]
+    ever = [ms for ms in _regions(batch.facts, everyone, venue) if max(ms) <= furthest]
+    limit = math.inf
+    for (kind, column, accept), reach in zip(batch.rules.tolist(), batch.reach, strict=True):
+        if kind == REGION_GAP and venues_of(batch.facts)[int(column)][0] == attribute:
+            own = [float(reach[player]) for player in everyone]
+            limit = min(limit, max(own) if accept else min(own))
+    chosen = [ms for ms in ever if max(ms) <= limit] or ever
+    costs = [
+        math.fsum(ms_cost(each, best, worst) if worst else each for each in ms) for ms in chosen
+    ]
+    return min(costs) / len(everyone) if costs else 1.0
+
+
+def _regions(facts: Facts, everyone: Sequence[int], venue: int) -> list[list[float]]:
+    """Return the latencies of some players to each region that all of them know."""
+    attribute = int(venues_of(facts)[venue][0])
+    own = facts.more_latency[attribute - 1] if attribute else facts.latency
+    columns: list[list[float]] = own[list(everyone)].T.astype(np.float64).tolist()
+    return [ms for ms in columns if max(ms) < math.inf]
 
 
 def _met_cost(facts: Facts, i: int, j: int, place: dict[int, int]) -> float:
@@ -194,7 +203,7 @@ def raw_gap(kind: float, values: Floats, teams: Teams) -> float:
 def _term_cost(batch: Batch, term: Floats, teams: Teams) -> float:
     column, everyone = int(term[COLUMN]), [p for team in teams for p in team]
     if term[KIND] == REGION_GAP:
-        return float(term[WEIGHT]) * region_of(batch.facts, everyone, column)[0]
+        return float(term[WEIGHT]) * region_cost(batch, everyone, column)
     if term[KIND] == PING_GAP:
         pings = _related_pings(batch.facts, teams, column)
         return float(term[WEIGHT]) * _mean([ms_cost(ms, term[KNEE], term[TOP]) for ms in pings])
@@ -367,7 +376,7 @@ def gap_of(batch: Batch, kind: float, column: int, teams: Teams) -> float:
     if kind <= PAIR_GAP:
         return raw_gap(kind, facts.values[column], teams)
     if kind == REGION_GAP:
-        return region_of(facts, everyone, column)[1]
+        return min((max(ms) for ms in _regions(facts, everyone, column)), default=math.inf)
     if kind == PING_GAP:
         return max(_related_pings(facts, teams, column), default=0.0)
     if kind == WORDS_GAP:

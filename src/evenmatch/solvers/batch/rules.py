@@ -33,11 +33,9 @@ from evenmatch.solvers.batch.batch import (
 from evenmatch.solvers.batch.board import BOARD, Board
 from evenmatch.solvers.batch.gaps import party_gap, raw_gap
 from evenmatch.solvers.batch.measures import ping_between, reaches
-from evenmatch.solvers.batch.scene import HAS_REGION, SCENE, Scene
+from evenmatch.solvers.batch.scene import HAS_REGION, JOINT, SCENE, Scene
 from evenmatch.solvers.kernel import kernel
 
-TIE = 1e-9
-"""Sums of regions that differ by less are equal."""
 ONE_HOST = 0.4
 """Cost of a match with one host, see `cost.hosts`."""
 
@@ -98,68 +96,111 @@ def _pings(scene: Scene, board: Board, row: int, column: int, best: float, worst
     return total / max(count, 1) if worst > 0.0 else most
 
 
-@kernel(f"Tuple((int64, float64))({_ROW}, int64)", allocates=False)
-def region_of(scene: Scene, board: Board, row: int, venue: int) -> tuple[int, float]:
-    """Return the region of a match, -1 if it has none, and its mean cost (or milliseconds).
+@kernel(f"float64({_ROW}, int64)", inline=True, allocates=False)
+def _accepted(scene: Scene, board: Board, row: int, rule: int) -> float:
+    """Return the largest gap of a rule that a match accepts: all of it, or one for all."""
+    rules, reach, seat = scene[11], scene[12], board[0]
+    narrow, wide = np.inf, -np.inf
+    for p in range(seat.shape[1]):
+        if seat[row, p] >= 0:
+            limit = reach[rule, seat[row, p]]
+            narrow, wide = min(narrow, limit), max(wide, limit)
+    return wide if rules[rule, 2] != 0.0 else narrow
+
+
+@kernel(f"float64({_ROW}, int64, float64)", allocates=False)
+def _least_mean(scene: Scene, board: Board, row: int, venue: int, limit: float) -> float:
+    """Return the mean cost of the region that suits a match best; inf if it has none.
+
+    Args:
+        scene: The batch.
+        board: Its matches.
+        row: One of them.
+        venue: By what the region is chosen.
+        limit: Nobody plays in a region with a larger latency.
 
     Complexity:
         O(k * regions).
     """
-    seat, order = board[0], board[4]
-    costs = scene[25][3]
-    players, attribute = 0, scene[25][2][venue]
-    latencies = scene[25][0]
-    chosen, best, ms_best, most_best = -1, np.inf, np.inf, np.inf
-    for at in range(seat.shape[1]):
-        players += 1 if order[0, at] >= 0 else 0
+    seat, costs = board[0], scene[25][3]
+    latencies, attribute = scene[25][0], scene[25][2][venue]
+    players, best = 0, np.inf
+    for p in range(seat.shape[1]):
+        players += 1 if seat[row, p] >= 0 else 0
     for region in range(costs.shape[2]):
         total = 0.0
-        for at in range(seat.shape[1]):
-            if order[0, at] >= 0:
-                total += costs[venue, seat[row, order[0, at]], region]
-                if total > best + TIE:
+        for p in range(seat.shape[1]):
+            player = seat[row, p]
+            if player >= 0:
+                total += costs[venue, player, region]
+                if not (total < best and latencies[attribute, player, region] <= limit):
+                    total = np.inf
                     break
-        if not total <= best + TIE or total == np.inf:
-            continue
-        ms, most = 0.0, 0.0
-        for at in range(seat.shape[1]):
-            if order[0, at] >= 0:
-                own = latencies[attribute, seat[row, order[0, at]], region]
-                ms += own
-                most = max(most, own)
-        is_less = total < best - TIE or ms < ms_best - TIE
-        if is_less or (ms <= ms_best + TIE and most < most_best):
-            chosen, best, ms_best, most_best = region, total, ms, most
-    return chosen, best / players if chosen >= 0 else 1.0
+        best = min(best, total)
+    return best / max(players, 1)
 
 
-@kernel(f"int64({_ROW}, int64, int64, float64)", allocates=False)
-def _too_far(scene: Scene, board: Board, row: int, venue: int, region: int, limit: float) -> int:
-    """Return for how many players of a match its region is too far, 0 if for none.
+@kernel(f"float64({_ROW}, int64)", allocates=False)
+def _region_cost(scene: Scene, board: Board, row: int, venue: int) -> float:
+    """Return the mean cost of the region of a match: the best of those that rules allow now.
 
-    Where it is for some, those count who would have to go to make any region near enough.
+    Where they allow none it is the best that ever opens, and 1 where none does.
     """
-    seat, order = board[0], board[4]
-    latencies, attribute = scene[25][0], scene[25][2][venue]
-    fewest, is_near = seat.shape[1], region >= 0
+    rules, venue_of = scene[11], scene[25][2]
+    limit = np.inf
+    for q in range(rules.shape[0]):
+        if rules[q, 0] == REGION_GAP and venue_of[int(rules[q, 1])] == venue_of[venue]:
+            limit = min(limit, _accepted(scene, board, row, q))
+    mean = _least_mean(scene, board, row, venue, limit)
+    if mean == np.inf and limit < np.inf:
+        mean = _least_mean(scene, board, row, venue, np.inf)
+    return mean if mean < np.inf else 1.0
+
+
+@kernel(f"int64({_ROW}, int64, float64)", inline=True, allocates=False)
+def _too_far(scene: Scene, board: Board, row: int, venue: int, limit: float) -> int:
+    """Return how many players of a match would have to go to make some region near enough."""
+    seat, latencies, attribute = board[0], scene[25][0], scene[25][2][venue]
+    fewest = seat.shape[1]
     if limit == np.inf:
         return 0
-    if is_near:
-        for at in range(seat.shape[1]):
-            if order[0, at] >= 0 and (
-                latencies[attribute, seat[row, order[0, at]], region] > limit
-            ):
-                is_near = False
-    if is_near:
-        return 0
-    for each in range(latencies.shape[2]):
+    for region in range(latencies.shape[2]):
         far = 0
-        for at in range(seat.shape[1]):
-            if order[0, at] >= 0:
-                is_far = not latencies[attribute, seat[row, order[0, at]], each] <= limit
-                far += 1 if is_far else 0
+        for p in range(seat.shape[1]):
+            if seat[row, p] >= 0 and not latencies[attribute, seat[row, p], region] <= limit:
+                far += 1
+                if far >= fewest:
+                    break
         fewest = min(fewest, far)
-    return max(fewest, 1)
+    return fewest
+
+
+@kernel(f"float64({_ROW})", allocates=False)
+def place_cost(scene: Scene, board: Board, row: int) -> float:
+    """Return the weighted cost of a match's region; it is the same however that is divided."""
+    terms, numbers = scene[6], scene[16]
+    cost = 0.0
+    if numbers[HAS_REGION] == 0.0:
+        return cost
+    if numbers[JOINT] != 0.0:
+        cost += numbers[JOINT] * _region_cost(scene, board, row, 0)
+    for d in range(terms.shape[0]):
+        if terms[d, KIND] == REGION_GAP:
+            cost += terms[d, WEIGHT] * _region_cost(scene, board, row, int(terms[d, COLUMN]))
+    return cost
+
+
+@kernel(f"int64({_ROW})", inline=True, allocates=False)
+def far_players(scene: Scene, board: Board, row: int) -> int:
+    """Return by how much a match breaks rules on regions, however it is divided."""
+    rules, broken = scene[11], 0
+    if scene[16][HAS_REGION] == 0.0:
+        return 0
+    for q in range(rules.shape[0]):
+        if rules[q, 0] == REGION_GAP:
+            limit = _accepted(scene, board, row, q)
+            broken += _too_far(scene, board, row, int(rules[q, 1]), limit)
+    return broken
 
 
 @kernel(f"int64({_ROW}, int64)", allocates=False)
@@ -270,22 +311,11 @@ def _housemates(scene: Scene, board: Board, row: int, column: int) -> int:
     return most
 
 
-@kernel(f"int64({_ROW}, float64, int64, int64, float64, float64)", allocates=False)
+@kernel(f"int64({_ROW}, float64, int64, float64, float64)", allocates=False)
 def _broken(
-    scene: Scene,
-    board: Board,
-    row: int,
-    kind: float,
-    column: int,
-    region: int,
-    rank: float,
-    limit: float,
+    scene: Scene, board: Board, row: int, kind: float, column: int, rank: float, limit: float
 ) -> int:
-    """Return 0 if a rule beyond numbers holds, else by how much it is broken."""
-    if kind == REGION_GAP:
-        if column > 0:
-            region, _ = region_of(scene, board, row, column)
-        return _too_far(scene, board, row, column, region, limit)
+    """Return 0 if a rule beyond numbers and regions holds, else by how much it is broken."""
     if kind == PARTY_GAP:
         return 1 if party_gap(scene, board, row) > limit else 0
     if kind == RANK_GAP:
@@ -307,29 +337,27 @@ def _broken(
     return 0
 
 
-@kernel(f"int64({_ROW}, int64, float64)", allocates=False)
-def broken_rules(scene: Scene, board: Board, row: int, region: int, rank: float) -> int:
+@kernel(f"int64({_ROW}, float64)", allocates=False)
+def broken_rules(scene: Scene, board: Board, row: int, rank: float) -> int:
     """Return how many rules the division in `order` breaks: limits of gaps, words, sides.
+
+    Rules on regions are left out: see `far_players`.
 
     Args:
         scene: The batch.
         board: Its matches.
         row: One of them.
-        region: Its region in the first venue.
         rank: The mean rank of its roles, see `RANK_GAP`.
     """
-    rules, reach, sides, seat, order = scene[11], scene[12], scene[25][9], board[0], board[4]
+    rules, sides, seat, order = scene[11], scene[25][9], board[0], board[4]
     broken = 0
     for q in range(rules.shape[0]):
-        narrow, wide = np.inf, -np.inf
-        for at in range(seat.shape[1]):
-            if order[0, at] >= 0:
-                limit = reach[q, seat[row, order[0, at]]]
-                narrow, wide = min(narrow, limit), max(wide, limit)
-        limit = wide if rules[q, 2] != 0.0 else narrow
         kind, column = rules[q, 0], int(rules[q, 1])
+        if kind == REGION_GAP:
+            continue
+        limit = _accepted(scene, board, row, q)
         if kind > FREE_SEATS:
-            broken += _broken(scene, board, row, kind, column, region, rank, limit)
+            broken += _broken(scene, board, row, kind, column, rank, limit)
         elif raw_gap(scene, seat, row, order, kind, column) > limit:
             broken += 1
     tongues_weight = scene[0][10]
@@ -346,26 +374,16 @@ def broken_rules(scene: Scene, board: Board, row: int, region: int, rank: float)
 
 @kernel(f"float64({_ROW})", allocates=False)
 def other_terms(scene: Scene, board: Board, row: int) -> float:
-    """Return the weighted costs of the terms that compare no numbers of a column."""
+    """Return the weighted costs of the terms that compare neither columns nor regions."""
     terms, total = scene[6], 0.0
     for d in range(terms.shape[0]):
         kind, column = terms[d, KIND], int(terms[d, COLUMN])
-        if kind <= PAIR_GAP:
+        if kind <= PAIR_GAP or kind == REGION_GAP:
             continue
-        if kind == REGION_GAP:
-            _, cost = region_of(scene, board, row, column)
-        elif kind == PING_GAP:
+        if kind == PING_GAP:
             cost = _pings(scene, board, row, column, terms[d, KNEE], terms[d, TOP])
         else:
             lack = _hosts_lack(scene, board, row, column)
             cost = ONE_HOST if lack == 1 else lack / 2.0
         total += terms[d, WEIGHT] * cost
     return total
-
-
-@kernel(f"Tuple((int64, float64))({_ROW})", allocates=False)
-def first_region(scene: Scene, board: Board, row: int) -> tuple[int, float]:
-    """Return region and mean cost of the first venue, nothing where neither is asked for."""
-    if scene[16][HAS_REGION] == 0.0:
-        return -1, 0.0
-    return region_of(scene, board, row, 0)

@@ -164,7 +164,10 @@ def scene_of(batch: Batch, pairs: Pairs | None = None, *, power: float = 1.0) ->
     numbers[HAS_ROOM] = not is_fixed
     numbers[HAS_WORTH] = batch.worth.any()
     numbers[JOINT] = batch.facts.ping_weights[3]
-    numbers[HAS_REGION] = numbers[JOINT] != 0.0 or (batch.rules[:, 0] == REGION_GAP).any()
+    by_region = (batch.rules[:, 0] == REGION_GAP).any() or (
+        batch.terms[:, KIND] == REGION_GAP
+    ).any()
+    numbers[HAS_REGION] = by_region or numbers[JOINT] != 0.0
     numbers[HAS_LATE] = plain is not None and len(batch.rules) > 0
     numbers[RANK_SHARE] = batch.rank_share
     gap_curve = np.zeros(CELLS + 2, dtype=np.float32)

@@ -97,7 +97,7 @@ def _split_all(scene: Scene, board: Board, parts: Ints) -> None:
             if not _take_sides(scene, board, parts, count, mask):
                 continue
             parity = parity_gap(scene, board, row) if scene[16][PARITY] != 0.0 else 0.0
-            cost = divided_cost(scene, board, row, parity, False)
+            cost = divided_cost(scene, board, row, parity)
             if found[1] < fewest or (found[1] == fewest and cost < best):
                 best, fewest = cost, found[1]
                 for p in range(k):

@@ -9,7 +9,7 @@ import pytest
 
 from evenmatch.solvers.batch.batch import Batch, Places, bare
 from evenmatch.solvers.batch.board import board_of
-from evenmatch.solvers.batch.evaluate import evaluate
+from evenmatch.solvers.batch.evaluate import PER_VIOLATION, evaluate
 from evenmatch.solvers.batch.judge import judge
 from evenmatch.solvers.batch.reference import cost_of, is_legal
 from evenmatch.solvers.batch.scene import ILLEGAL, scene_of
@@ -81,6 +81,31 @@ def test_energy_of_a_full_match_is_that_of_its_best_division(batch: Batch) -> No
             assert energy == pytest.approx(min(costs) - 1.0, abs=2e-5)
         else:
             assert energy > scene.numbers[ILLEGAL]
+
+
+@pytest.mark.parametrize("batch", WORLDS[7:13])
+@pytest.mark.parametrize("enough", [1, 2, 5])
+def test_match_that_is_not_counted_to_the_end_breaks_as_many_rules_as_are_enough(
+    batch: Batch, enough: int
+) -> None:
+    scene = scene_of(batch)
+    assert not scene.is_divided
+    seated = random_matches(batch, 3)
+    board = board_of(scene, len(seated))
+    board.seat[:] = seated
+    whole, partly = np.zeros(len(seated)), np.zeros(len(seated))
+
+    evaluate(bare(scene), bare(board), len(seated), whole)
+    board.found[2] = enough
+    evaluate(bare(scene), bare(board), len(seated), partly)
+
+    at_least = scene.numbers[ILLEGAL] + enough * PER_VIOLATION - 1e-9
+    for exact, found in zip(whole, partly, strict=True):
+        if exact < at_least:
+            assert found == exact
+        else:
+            assert at_least <= found <= exact
+    assert enough > 1 or (partly < whole).any()
 
 
 def by_size(batch: Batch, who: np.ndarray) -> list[int]:
