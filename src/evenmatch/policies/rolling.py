@@ -14,7 +14,8 @@ from evenmatch.cost.valid_values import SECONDS, Bounds
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.parts.pace import Pace
+from evenmatch.policies.parts.pace import SHORTFALL, Pace
+from evenmatch.policies.parts.prospects import Prospects
 from evenmatch.policies.parts.rated import check_number
 from evenmatch.policies.parts.search_job import effort_of
 from evenmatch.policies.parts.start_rule import Tentative
@@ -34,6 +35,7 @@ OBJECTIVE = "power:3"
 """What a search makes large: cubes of qualities. Of a division its best matches start now, and the
 others are divided anew, so one excellent match is worth more than two that are a little better.
 Powers of 6 and 10 make the mean no better and the worst tenth worse (3v3, 200 players a minute)."""
+WORTH, MERIT = 1.0, 1.0
 BEFORE_DEADLINE = 0.9
 """The part of the queue's `wait_max` after which a ticket takes the best match there is."""
 
@@ -113,7 +115,9 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
         return SearchingMatcher(
             queue,
             _ByPace(pace, known.get("rule", {})),
-            effort_of(queue, parts=1, each=self.effort, objective=OBJECTIVE),
+            msgspec.structs.replace(
+                effort_of(queue, parts=1, each=self.effort, objective=OBJECTIVE), prospects=True
+            ),
             players_max=max(PLAYERS_MAX, 2 * queue.format.k),
             wait_max=round_up(wait_max) if wait_max < math.inf else wait_max,
             seed=seed,
@@ -129,6 +133,8 @@ class _ByPace:
         self.pace = pace
         # Players by ticket who wait too long for no match to count as lagging behind.
         self._stuck: dict[int, int] = dict(memory.get("stuck", ()))
+        self._prospects = Prospects(memory.get("prospects", {}))
+        self._tickets: dict[int, Ticket] = {}
 
     @property
     def next_at(self) -> float:
@@ -140,17 +146,26 @@ class _ByPace:
 
     def restored(self, tickets: Mapping[int, Ticket]) -> None:
         self._stuck = {each: size for each, size in self._stuck.items() if each in tickets}
+        self._prospects.restored(tickets)
+        self._tickets = dict(tickets)
         players = sum(ticket.size for ticket in tickets.values())
         self.pace.restored(players - sum(self._stuck.values()))
 
     def entered(self, ticket: Ticket, now: float) -> None:
+        self._tickets[ticket.sequence] = ticket
         self.pace.came(ticket.size, ticket.enqueued_at, now)
 
     def left(self, ticket: Ticket, now: float) -> None:
+        self._prospects.left(ticket.sequence)
+        self._tickets.pop(ticket.sequence, None)
         self.pace.left(ticket.size - self._stuck.pop(ticket.sequence, 0), now)
 
     def played(self, match: Tentative, tickets: Sequence[Ticket], now: float) -> None:
-        self.pace.played(match.quality, match.players, now - match.newest + match.mean, now)
+        merit = self._merit(match)
+        self.pace.played(merit, match.players, now - match.newest + match.mean, now)
+        for ticket in tickets:
+            self._prospects.left(ticket.sequence)
+            self._tickets.pop(ticket.sequence, None)
 
     def confirmed(self, seconds: float) -> None:
         self.pace.confirmed(seconds)
@@ -174,24 +189,33 @@ class _ByPace:
             for sequence in match.tickets:
                 if (players := self._stuck.pop(sequence, 0)) > 0:
                     self.pace.left(-players, now)
+        asked = [(s, p) for s, p in zip(data.get("asked", ()), data.get("prospects", ()), strict=True) if s in self._tickets]
+        self._prospects.note([s for s, _ in asked], [p for _, p in asked])
+        self._prospects.learn([([self._tickets[s] for s in m.tickets], m.quality) for m in matches])
         qualities = [match.quality for match in matches]
-        self.pace.expect(qualities)
+        self.pace.expect([self._merit(match) for match in matches])
         half = data.get("half")
         if half is not None and qualities:
             self.pace.learn(max(0.0, math.fsum(qualities) / len(qualities) - half))
 
     def worth(self, ticket: Ticket, now: float) -> float:
-        return self.pace.relief(now - ticket.enqueued_at)
+        return self.pace.relief(now - ticket.enqueued_at) - WORTH * self._prospects.hope(ticket)
+
+    def _merit(self, match: Tentative) -> float:
+        hopes = [self._prospects.hope(t) * t.size for s in match.tickets if (t := self._tickets.get(s)) is not None]
+        return match.quality - MERIT * math.fsum(hopes) / match.players
 
     def start_at(self, match: Tentative, tickets: Sequence[Ticket]) -> float:
-        missing = self.pace.needed(match.quality) - match.scatter
+        if match.quality >= 1.0 - SHORTFALL:
+            return -math.inf
+        missing = self.pace.needed(self._merit(match)) - match.scatter
         wait = math.copysign(math.sqrt(abs(missing)), missing) if missing > -math.inf else missing
         return match.newest + round_up(wait - match.mean) if wait > -math.inf else -math.inf
 
     def value(self, match: Tentative, now: float) -> float:
         wait = now - match.newest + match.mean
-        return match.quality + self.pace.relief(math.sqrt(wait * wait + match.scatter))
+        return self._merit(match) + self.pace.relief(math.sqrt(wait * wait + match.scatter))
 
     def memory(self) -> Memory:
         stuck = [[sequence, players] for sequence, players in self._stuck.items()]
-        return {**self.pace.memory(), "stuck": stuck}
+        return {**self.pace.memory(), "stuck": stuck, "prospects": self._prospects.memory()}

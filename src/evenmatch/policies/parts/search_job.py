@@ -38,6 +38,7 @@ class Effort(msgspec.Struct, frozen=True):
     parts: int
     each: int
     find: Find
+    prospects: bool = False
 
 
 def effort_of(
@@ -102,6 +103,10 @@ class SearchJob:
     def solve(self, part: int) -> tuple[Batch, Plan]:
         """Return what one search finds."""
         batch = self._makes[part]()
+        if part == 0 and self._effort.prospects:
+            from evenmatch.policies.parts.prospects import prospects_of
+
+            self._prospects = prospects_of(batch).tolist()
         child = int(np.random.SeedSequence((self._seed, part)).generate_state(1)[0])
         most = min(self._effort.each * batch.players, EFFORT_MOST)
         return batch, self._effort.find(batch, most, child)
@@ -117,6 +122,9 @@ class SearchJob:
                 matches.append([self._tickets[each].sequence for each in parties])
                 qualities.append(float(quality))
         data: dict[str, Any] = {"matches": matches, "qualities": qualities}
+        if self._effort.prospects:
+            data["asked"] = [ticket.sequence for ticket in self._tickets]
+            data["prospects"] = [round(each, 4) for each in self._prospects]
         for _, half in results[self._effort.parts :]:
             found = half.quality[half.legal]
             data["half"] = float(found.mean()) if len(found) else None
