@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from evenmatch.cost.expansion import round_up
 from evenmatch.cost.objective import weights_of
@@ -17,7 +18,7 @@ from evenmatch.policies.base import Matcher, Memory
 from evenmatch.policies.parts.pace import SHORTFALL, Pace
 from evenmatch.policies.parts.prospects import Prospects
 from evenmatch.policies.parts.rated import check_number
-from evenmatch.policies.parts.search_job import effort_of
+from evenmatch.policies.parts.search_job import effort_of, prospects_in
 from evenmatch.policies.parts.start_rule import Tentative
 from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher
 
@@ -35,7 +36,6 @@ OBJECTIVE = "power:3"
 """What a search makes large: cubes of qualities. Of a division its best matches start now, and the
 others are divided anew, so one excellent match is worth more than two that are a little better.
 Powers of 6 and 10 make the mean no better and the worst tenth worse (3v3, 200 players a minute)."""
-WORTH, MERIT = 1.0, 1.0
 BEFORE_DEADLINE = 0.9
 """The part of the queue's `wait_max` after which a ticket takes the best match there is."""
 
@@ -44,12 +44,14 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
     """Search again and again for the best division of all who wait; start what is good enough.
 
     Searches are jobs on threads, one at a time; when somebody comes or leaves, the next one begins.
-    A match starts once its quality is enough for how long its players have waited. What is enough
-    follows from the mean wait that the queue wants, its `target_wait`: it falls while fewer players
-    leave than should, and rises while more do; see `parts.pace`. So a match of usual quality starts
-    at once after a quiet spell, a perfect one always, and whoever is hard to match waits longer.
-    Searches look for excellent matches rather than for many good ones, since the best of a division
-    start and all others are divided anew.
+    A match starts once it is enough better than its players may hope for, given how long they have
+    waited. What they may hope for is learnt from what searches find for those like them: players
+    with many close partners wait for a match that is better still, and those with few take one that
+    will hardly be better later; see `parts.prospects`. What is enough follows from the mean wait
+    that the queue wants, its `target_wait`: it falls while fewer players leave than should, and
+    rises while more do; see `parts.pace`. So a usual match starts at once after a quiet spell, and
+    a perfect one always. Searches look for excellent matches rather than for many good ones, since
+    the best of a division start and all others are divided anew.
 
     When to use:
         Teams, parties, roles and rules of any kind, with players who come all the time. It is the
@@ -115,8 +117,9 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
         return SearchingMatcher(
             queue,
             _ByPace(pace, known.get("rule", {})),
-            msgspec.structs.replace(
-                effort_of(queue, parts=1, each=self.effort, objective=OBJECTIVE), prospects=True
+            replace(
+                effort_of(queue, parts=1, each=self.effort, objective=OBJECTIVE),
+                has_prospects=True,
             ),
             players_max=max(PLAYERS_MAX, 2 * queue.format.k),
             wait_max=round_up(wait_max) if wait_max < math.inf else wait_max,
@@ -127,14 +130,13 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _ByPace:
-    """Matches start when they reach the floor of a pace."""
+    """Matches start when their merit reaches the floor of a pace."""
 
     def __init__(self, pace: Pace, memory: Memory) -> None:
         self.pace = pace
         # Players by ticket who wait too long for no match to count as lagging behind.
         self._stuck: dict[int, int] = dict(memory.get("stuck", ()))
         self._prospects = Prospects(memory.get("prospects", {}))
-        self._tickets: dict[int, Ticket] = {}
 
     @property
     def next_at(self) -> float:
@@ -147,25 +149,21 @@ class _ByPace:
     def restored(self, tickets: Mapping[int, Ticket]) -> None:
         self._stuck = {each: size for each, size in self._stuck.items() if each in tickets}
         self._prospects.restored(tickets)
-        self._tickets = dict(tickets)
         players = sum(ticket.size for ticket in tickets.values())
         self.pace.restored(players - sum(self._stuck.values()))
 
     def entered(self, ticket: Ticket, now: float) -> None:
-        self._tickets[ticket.sequence] = ticket
+        self._prospects.entered(ticket)
         self.pace.came(ticket.size, ticket.enqueued_at, now)
 
     def left(self, ticket: Ticket, now: float) -> None:
         self._prospects.left(ticket.sequence)
-        self._tickets.pop(ticket.sequence, None)
         self.pace.left(ticket.size - self._stuck.pop(ticket.sequence, 0), now)
 
     def played(self, match: Tentative, tickets: Sequence[Ticket], now: float) -> None:
-        merit = self._merit(match)
-        self.pace.played(merit, match.players, now - match.newest + match.mean, now)
         for ticket in tickets:
             self._prospects.left(ticket.sequence)
-            self._tickets.pop(ticket.sequence, None)
+        self.pace.played(match.merit, match.players, now - match.newest + match.mean, now)
 
     def confirmed(self, seconds: float) -> None:
         self.pace.confirmed(seconds)
@@ -189,32 +187,30 @@ class _ByPace:
             for sequence in match.tickets:
                 if (players := self._stuck.pop(sequence, 0)) > 0:
                     self.pace.left(-players, now)
-        asked = [(s, p) for s, p in zip(data.get("asked", ()), data.get("prospects", ()), strict=True) if s in self._tickets]
-        self._prospects.note([s for s, _ in asked], [p for _, p in asked])
-        self._prospects.learn([([self._tickets[s] for s in m.tickets], m.quality) for m in matches])
+        self._prospects.note(prospects_in(data))
+        self._prospects.learn([(match.tickets, match.quality) for match in matches])
+        for match in matches:
+            match.hope = self._prospects.hope_of(match.tickets)
+        self.pace.expect([match.merit for match in matches])
         qualities = [match.quality for match in matches]
-        self.pace.expect([self._merit(match) for match in matches])
         half = data.get("half")
         if half is not None and qualities:
             self.pace.learn(max(0.0, math.fsum(qualities) / len(qualities) - half))
 
     def worth(self, ticket: Ticket, now: float) -> float:
-        return self.pace.relief(now - ticket.enqueued_at) - WORTH * self._prospects.hope(ticket)
-
-    def _merit(self, match: Tentative) -> float:
-        hopes = [self._prospects.hope(t) * t.size for s in match.tickets if (t := self._tickets.get(s)) is not None]
-        return match.quality - MERIT * math.fsum(hopes) / match.players
+        relief = self.pace.relief(now - ticket.enqueued_at)
+        return relief - self._prospects.hope(ticket.sequence)
 
     def start_at(self, match: Tentative, tickets: Sequence[Ticket]) -> float:
         if match.quality >= 1.0 - SHORTFALL:
             return -math.inf
-        missing = self.pace.needed(self._merit(match)) - match.scatter
+        missing = self.pace.needed(match.merit) - match.scatter
         wait = math.copysign(math.sqrt(abs(missing)), missing) if missing > -math.inf else missing
         return match.newest + round_up(wait - match.mean) if wait > -math.inf else -math.inf
 
     def value(self, match: Tentative, now: float) -> float:
         wait = now - match.newest + match.mean
-        return self._merit(match) + self.pace.relief(math.sqrt(wait * wait + match.scatter))
+        return match.merit + self.pace.relief(math.sqrt(wait * wait + match.scatter))
 
     def memory(self) -> Memory:
         stuck = [[sequence, players] for sequence, players in self._stuck.items()]
