@@ -32,9 +32,9 @@ SEARCHES = 0.1
 """Between two searches of a large pool, as a part of the target; one of few follows sooner."""
 PATIENCE = 2.0
 """Targets after which players for whom searches find no match no longer set the pace."""
-OBJECTIVE = "power:3"
-"""What a search makes large: cubes of qualities. Of a division its best matches start now, and the
-others are divided anew, so one excellent match is worth more than two that are a little better.
+POWER = 3
+"""A search makes the sum of cubes of qualities large. Of a division its best matches start now, and
+the others are divided anew, so one excellent match is worth more than two that are a little better.
 Powers of 6 and 10 make the mean no better and the worst tenth worse (3v3, 200 players a minute)."""
 BEFORE_DEADLINE = 0.9
 """The part of the queue's `wait_max` after which a ticket takes the best match there is."""
@@ -118,7 +118,7 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
             queue,
             _ByPace(pace, known.get("rule", {})),
             replace(
-                effort_of(queue, parts=1, each=self.effort, objective=OBJECTIVE),
+                effort_of(queue, parts=1, each=self.effort, objective=f"power:{POWER}"),
                 has_prospects=True,
             ),
             players_max=max(PLAYERS_MAX, 2 * queue.format.k),
@@ -198,8 +198,10 @@ class _ByPace:
             self.pace.learn(max(0.0, math.fsum(qualities) / len(qualities) - half))
 
     def worth(self, ticket: Ticket, now: float) -> float:
-        relief = self.pace.relief(now - ticket.enqueued_at)
-        return relief - self._prospects.hope(ticket.sequence)
+        quality = self.pace.relief(now - ticket.enqueued_at)
+        quality -= self._prospects.hope(ticket.sequence)
+        # By what the power of a usual quality changes with it.
+        return POWER * (self.pace.quality or 1.0) ** (POWER - 1) * quality
 
     def start_at(self, match: Tentative, tickets: Sequence[Ticket]) -> float:
         if match.quality >= 1.0 - SHORTFALL:

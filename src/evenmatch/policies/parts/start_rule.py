@@ -93,7 +93,7 @@ class StartRule(Protocol):
         ...
 
     def worth(self, ticket: Ticket, now: float) -> float:
-        """Return what seating a player of a ticket is worth, in quality of a match."""
+        """Return what seating a player of a ticket is worth, in what searches sum up."""
         ...
 
     def start_at(self, match: Tentative, tickets: Sequence[Ticket]) -> float:
