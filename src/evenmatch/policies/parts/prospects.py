@@ -101,14 +101,8 @@ class Prospects:
         self._sizes: dict[int, tuple[float, float]] = {
             size: (mean, count) for size, mean, count in memory.get("sizes", ())
         }
-
-    @property
-    def slope(self) -> float:
-        """Return which part of a prospect matches lack."""
-        _, _, variance, common = self._means
-        learnt = min(max(-common / variance, 0.0), 1.0) if variance > VARIANCE_MIN else 0.0
-        share = self._searches / (self._searches + SEARCHES_FIRST)
-        return share * learnt + (1.0 - share) * SLOPE_FIRST
+        # Which part of a prospect matches lack.
+        self.slope = self._learnt_slope()
 
     def restored(self, tickets: Mapping[int, Ticket]) -> None:
         """Know those who wait after a restart, and nobody else: a memory may know others."""
@@ -150,6 +144,7 @@ class Prospects:
         off, above = prospects - means[0], qualities - means[1]
         means[2] += weight * (float(np.average(off * off, weights=sizes)) - means[2])
         means[3] += weight * (float(np.average(off * above, weights=sizes)) - means[3])
+        self.slope = self._learnt_slope()
         beside = above + self.slope * off
         for size in np.unique(sizes):
             mine = beside[sizes == size]
@@ -162,7 +157,9 @@ class Prospects:
         """Return how much better than usual a ticket's match can be expected to be, in quality."""
         known = self._known[sequence]
         beside, _ = self._sizes.get(known.size, (0.0, 0.0))
-        return beside - self.slope * (known.prospect - self._means[0]) if known.looks else beside
+        if not known.looks:
+            return beside
+        return beside - self.slope * (known.prospect - self._means[0])
 
     def hope_of(self, sequences: Sequence[int]) -> float:
         """Return the mean hope of the players of a match."""
@@ -178,3 +175,9 @@ class Prospects:
             "means": list(self._means),
             "sizes": [[size, mean, count] for size, (mean, count) in self._sizes.items()],
         }
+
+    def _learnt_slope(self) -> float:
+        _, _, variance, common = self._means
+        learnt = min(max(-common / variance, 0.0), 1.0) if variance > VARIANCE_MIN else 0.0
+        share = self._searches / (self._searches + SEARCHES_FIRST)
+        return share * learnt + (1.0 - share) * SLOPE_FIRST
