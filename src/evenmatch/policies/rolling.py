@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from evenmatch.cost.expansion import round_up
 from evenmatch.cost.objective import weights_of
@@ -14,9 +15,10 @@ from evenmatch.cost.valid_values import SECONDS, Bounds
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import Matcher, Memory
-from evenmatch.policies.parts.pace import Pace
+from evenmatch.policies.parts.pace import SHORTFALL, Pace
+from evenmatch.policies.parts.prospects import Prospects
 from evenmatch.policies.parts.rated import check_number
-from evenmatch.policies.parts.search_job import effort_of
+from evenmatch.policies.parts.search_job import effort_of, prospects_in
 from evenmatch.policies.parts.start_rule import Tentative
 from evenmatch.policies.parts.tentative import STARTS_MAX, SearchingMatcher
 
@@ -30,9 +32,9 @@ SEARCHES = 0.1
 """Between two searches of a large pool, as a part of the target; one of few follows sooner."""
 PATIENCE = 2.0
 """Targets after which players for whom searches find no match no longer set the pace."""
-OBJECTIVE = "power:3"
-"""What a search makes large: cubes of qualities. Of a division its best matches start now, and the
-others are divided anew, so one excellent match is worth more than two that are a little better.
+POWER = 3
+"""A search makes the sum of cubes of qualities large. Of a division its best matches start now, and
+the others are divided anew, so one excellent match is worth more than two that are a little better.
 Powers of 6 and 10 make the mean no better and the worst tenth worse (3v3, 200 players a minute)."""
 BEFORE_DEADLINE = 0.9
 """The part of the queue's `wait_max` after which a ticket takes the best match there is."""
@@ -42,12 +44,14 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
     """Search again and again for the best division of all who wait; start what is good enough.
 
     Searches are jobs on threads, one at a time; when somebody comes or leaves, the next one begins.
-    A match starts once its quality is enough for how long its players have waited. What is enough
-    follows from the mean wait that the queue wants, its `target_wait`: it falls while fewer players
-    leave than should, and rises while more do; see `parts.pace`. So a match of usual quality starts
-    at once after a quiet spell, a perfect one always, and whoever is hard to match waits longer.
-    Searches look for excellent matches rather than for many good ones, since the best of a division
-    start and all others are divided anew.
+    A match starts once it is enough better than its players may hope for, given how long they have
+    waited. What they may hope for is learnt from what searches find for those like them: players
+    with many close partners wait for a match that is better still, and those with few take one that
+    will hardly be better later; see `parts.prospects`. What is enough follows from the mean wait
+    that the queue wants, its `target_wait`: it falls while fewer players leave than should, and
+    rises while more do; see `parts.pace`. So a usual match starts at once after a quiet spell, and
+    a perfect one always. Searches look for excellent matches rather than for many good ones, since
+    the best of a division start and all others are divided anew.
 
     When to use:
         Teams, parties, roles and rules of any kind, with players who come all the time. It is the
@@ -113,7 +117,10 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
         return SearchingMatcher(
             queue,
             _ByPace(pace, known.get("rule", {})),
-            effort_of(queue, parts=1, each=self.effort, objective=OBJECTIVE),
+            replace(
+                effort_of(queue, parts=1, each=self.effort, objective=f"power:{POWER}"),
+                has_prospects=True,
+            ),
             players_max=max(PLAYERS_MAX, 2 * queue.format.k),
             wait_max=round_up(wait_max) if wait_max < math.inf else wait_max,
             seed=seed,
@@ -123,12 +130,13 @@ class Rolling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _ByPace:
-    """Matches start when they reach the floor of a pace."""
+    """Matches start when their merit reaches the floor of a pace."""
 
     def __init__(self, pace: Pace, memory: Memory) -> None:
         self.pace = pace
         # Players by ticket who wait too long for no match to count as lagging behind.
         self._stuck: dict[int, int] = dict(memory.get("stuck", ()))
+        self._prospects = Prospects(memory.get("prospects", {}))
 
     @property
     def next_at(self) -> float:
@@ -140,17 +148,22 @@ class _ByPace:
 
     def restored(self, tickets: Mapping[int, Ticket]) -> None:
         self._stuck = {each: size for each, size in self._stuck.items() if each in tickets}
+        self._prospects.restored(tickets)
         players = sum(ticket.size for ticket in tickets.values())
         self.pace.restored(players - sum(self._stuck.values()))
 
     def entered(self, ticket: Ticket, now: float) -> None:
+        self._prospects.entered(ticket)
         self.pace.came(ticket.size, ticket.enqueued_at, now)
 
     def left(self, ticket: Ticket, now: float) -> None:
+        self._prospects.left(ticket.sequence)
         self.pace.left(ticket.size - self._stuck.pop(ticket.sequence, 0), now)
 
     def played(self, match: Tentative, tickets: Sequence[Ticket], now: float) -> None:
-        self.pace.played(match.quality, match.players, now - match.newest + match.mean, now)
+        for ticket in tickets:
+            self._prospects.left(ticket.sequence)
+        self.pace.played(match.merit, match.players, now - match.newest + match.mean, now)
 
     def confirmed(self, seconds: float) -> None:
         self.pace.confirmed(seconds)
@@ -174,24 +187,33 @@ class _ByPace:
             for sequence in match.tickets:
                 if (players := self._stuck.pop(sequence, 0)) > 0:
                     self.pace.left(-players, now)
+        self._prospects.note(prospects_in(data))
+        self._prospects.learn([(match.tickets, match.quality) for match in matches])
+        for match in matches:
+            match.hope = self._prospects.hope_of(match.tickets)
+        self.pace.expect([match.merit for match in matches])
         qualities = [match.quality for match in matches]
-        self.pace.expect(qualities)
         half = data.get("half")
         if half is not None and qualities:
             self.pace.learn(max(0.0, math.fsum(qualities) / len(qualities) - half))
 
     def worth(self, ticket: Ticket, now: float) -> float:
-        return self.pace.relief(now - ticket.enqueued_at)
+        quality = self.pace.relief(now - ticket.enqueued_at)
+        quality -= self._prospects.hope(ticket.sequence)
+        # By what the power of a usual quality changes with it.
+        return POWER * (self.pace.quality or 1.0) ** (POWER - 1) * quality
 
     def start_at(self, match: Tentative, tickets: Sequence[Ticket]) -> float:
-        missing = self.pace.needed(match.quality) - match.scatter
+        if match.quality >= 1.0 - SHORTFALL:
+            return -math.inf
+        missing = self.pace.needed(match.merit) - match.scatter
         wait = math.copysign(math.sqrt(abs(missing)), missing) if missing > -math.inf else missing
         return match.newest + round_up(wait - match.mean) if wait > -math.inf else -math.inf
 
     def value(self, match: Tentative, now: float) -> float:
         wait = now - match.newest + match.mean
-        return match.quality + self.pace.relief(math.sqrt(wait * wait + match.scatter))
+        return match.merit + self.pace.relief(math.sqrt(wait * wait + match.scatter))
 
     def memory(self) -> Memory:
         stuck = [[sequence, players] for sequence, players in self._stuck.items()]
-        return {**self.pace.memory(), "stuck": stuck}
+        return {**self.pace.memory(), "stuck": stuck, "prospects": self._prospects.memory()}

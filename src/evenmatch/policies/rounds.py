@@ -65,8 +65,8 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
 
     When to use:
         Where players shall see an exact countdown, or matches are to start together. `rolling`
-        matches as well for the same mean wait where few players come, and hardly worse where many
-        do; the worst of its matches are better, most of all where few come.
+        matches as well or a little better for the same mean wait, and the worst of its matches are
+        better; where many come, its longest waits are longer.
 
     Args:
         every: Seconds between rounds; 120 if nothing else is given.

@@ -1,7 +1,8 @@
 """The job of team policies: one search for the best matches of some who wait.
 
 What it finds goes into the plan's data, by sequence: `matches` (groups of tickets) and `qualities`.
-When they start is up to the policy.
+When they start is up to the policy. Where that is asked for, `prospects` says in the same order as
+`asked` what the parties can hope for.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ import numpy as np
 from evenmatch.model.queue import Queue
 from evenmatch.model.ticket import Ticket
 from evenmatch.policies.base import JobResult
+from evenmatch.policies.parts.prospects import prospects_of
 from evenmatch.solvers.batch.batch import Batch, Plan
 
 EFFORT_MOST = 200_000_000
 """Most evaluations of one part."""
+
+DIGITS = 4
+"""Of a prospect: a journal keeps them all."""
 
 Find = Callable[[Batch, int, int], Plan]
 """Returns the matches of a batch that so many evaluations find, from a seed."""
@@ -33,11 +38,13 @@ class Effort(msgspec.Struct, frozen=True):
         parts: Independent searches of each batch; the best counts.
         each: Evaluations a player in each part.
         find: Does one part.
+        has_prospects: Whether a search also says what each party may hope for, see `prospects`.
     """
 
     parts: int
     each: int
     find: Find
+    has_prospects: bool = False
 
 
 def effort_of(
@@ -99,16 +106,19 @@ class SearchJob:
         self._effort = effort
         self._seed = seed
 
-    def solve(self, part: int) -> tuple[Batch, Plan]:
-        """Return what one search finds."""
+    def solve(self, part: int) -> tuple[Batch, Plan, Sequence[float]]:
+        """Return what one search finds, and the first one the prospects of each party."""
         batch = self._makes[part]()
+        prospects: Sequence[float] = ()
+        if part == 0 and self._effort.has_prospects:
+            prospects = prospects_of(batch).tolist()
         child = int(np.random.SeedSequence((self._seed, part)).generate_state(1)[0])
         most = min(self._effort.each * batch.players, EFFORT_MOST)
-        return batch, self._effort.find(batch, most, child)
+        return batch, self._effort.find(batch, most, child), prospects
 
     def combine(self, results: Sequence[Any]) -> JobResult:
         """Return the plan of the most quality and worth, the first of equals."""
-        batch, plan = max(results[: self._effort.parts], key=_value)
+        batch, plan, _ = max(results[: self._effort.parts], key=_value)
         party = np.searchsorted(batch.first, np.arange(batch.players), side="right") - 1
         matches, qualities = [], []
         for seated, quality, legal in zip(plan.seated, plan.quality, plan.legal, strict=True):
@@ -117,7 +127,10 @@ class SearchJob:
                 matches.append([self._tickets[each].sequence for each in parties])
                 qualities.append(float(quality))
         data: dict[str, Any] = {"matches": matches, "qualities": qualities}
-        for _, half in results[self._effort.parts :]:
+        if self._effort.has_prospects:
+            data["asked"] = [ticket.sequence for ticket in self._tickets]
+            data["prospects"] = [round(each, DIGITS) for each in results[0][2]]
+        for _, half, _ in results[self._effort.parts :]:
             found = half.quality[half.legal]
             data["half"] = float(found.mean()) if len(found) else None
         return JobResult(self.number, (), data)
@@ -135,8 +148,13 @@ def found_in(data: Mapping[str, Any]) -> list[tuple[list[int], float]]:
     return [(list(match), quality) for match, quality in zip(matches, qualities, strict=True)]
 
 
-def _value(result: tuple[Batch, Plan]) -> float:
-    batch, plan = result
+def prospects_in(data: Mapping[str, Any]) -> list[tuple[int, float]]:
+    """Return the prospects of a plan's data, by sequence."""
+    return list(zip(data.get("asked", ()), data.get("prospects", ()), strict=True))
+
+
+def _value(result: tuple[Batch, Plan, Sequence[float]]) -> float:
+    batch, plan, _ = result
     return math.fsum(
         quality + math.fsum(batch.worth[seated[seated >= 0]])
         for quality, seated, legal in zip(plan.quality, plan.seated, plan.legal, strict=True)

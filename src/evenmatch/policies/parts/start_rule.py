@@ -23,6 +23,8 @@ class Tentative(msgspec.Struct):
         oldest: When the first did.
         mean: The mean of when they came.
         scatter: The mean square of the differences from it.
+        hope: How much better than usual its players may expect their match to be; rules that do
+            not ask for that leave it at 0.
         start_at: When it starts; None if it never does as things stand.
         after: Rules allow it from then on; None if they do already.
     """
@@ -34,8 +36,14 @@ class Tentative(msgspec.Struct):
     oldest: float
     mean: float
     scatter: float
+    hope: float = 0.0
     start_at: float | None = None
     after: float | None = None
+
+    @property
+    def merit(self) -> float:
+        """Return its quality, as others would see it who may hope for what is usual."""
+        return self.quality - self.hope
 
 
 class StartRule(Protocol):
@@ -78,11 +86,14 @@ class StartRule(Protocol):
     def found(
         self, matches: Sequence[Tentative], alone: Sequence[Ticket], data: Memory, now: float
     ) -> None:
-        """Hear of a search: all matches, who took part and is in none, and what else it says."""
+        """Hear of a search: all matches, who took part and is in none, and what else it says.
+
+        What a rule thinks of each match is noted in it.
+        """
         ...
 
     def worth(self, ticket: Ticket, now: float) -> float:
-        """Return what seating a player of a ticket is worth, in quality of a match."""
+        """Return what seating a player of a ticket is worth, in what searches sum up."""
         ...
 
     def start_at(self, match: Tentative, tickets: Sequence[Ticket]) -> float:
