@@ -42,6 +42,8 @@ class Stored(msgspec.Struct, frozen=True):
         by: What brought it: the method and the path of the request.
         base: The digest of the CONFIG file's keys at that time.
         config: Its keys, as in a CONFIG file.
+        sum: Digest of all this; empty in files of earlier versions. A wrong digit would be another
+            configuration that nobody asked for.
     """
 
     version: int
@@ -49,6 +51,18 @@ class Stored(msgspec.Struct, frozen=True):
     by: str
     base: str
     config: dict[str, Any]
+    sum: str = ""
+
+    def summed(self) -> Stored:
+        """Return it with its digest."""
+        return msgspec.structs.replace(self, sum=self._sum())
+
+    def is_intact(self) -> bool:
+        """Return whether it is what was written."""
+        return self.sum in ("", self._sum())
+
+    def _sum(self) -> str:
+        return digest(msgspec.to_builtins(msgspec.structs.replace(self, sum="")))
 
 
 class Versions:
@@ -75,12 +89,12 @@ class Versions:
         path = self.path(version)
         if version not in self._known and path is not None and path.is_file():
             try:
-                self._known[version] = msgspec.json.decode(path.read_bytes(), type=Stored)
+                stored = msgspec.json.decode(path.read_bytes(), type=Stored)
             except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise ConfigError(
-                    f"{path} cannot be read ({error}), and it holds the configuration in force: "
-                    f"restore it, or start with --config-from file"
-                ) from None
+                raise _unreadable(path, str(error)) from None
+            if stored.version != version or not stored.is_intact():
+                raise _unreadable(path, "it was changed after it was written")
+            self._known[version] = stored
         return self._known.get(version)
 
     def write(self, stored: Stored) -> None:
@@ -92,7 +106,9 @@ class Versions:
         path = self.path(stored.version)
         if path is not None:
             try:
-                _write_durably(path, msgspec.json.format(msgspec.json.encode(stored), indent=2))
+                _write_durably(
+                    path, msgspec.json.format(msgspec.json.encode(stored.summed()), indent=2)
+                )
                 self._delete_old(path.parent)
             except OSError as error:
                 raise JournalUnavailable(f"{path} cannot be written: {error.strerror}") from None
@@ -186,6 +202,13 @@ def _from_file(plan: Plan, versions: Versions, version: int) -> Plan:
         log.warning("configuration_is_undone", version=version, set_by=stored.by)
     versions.set_aside(version)
     return plan
+
+
+def _unreadable(path: Path, why: str) -> ConfigError:
+    return ConfigError(
+        f"{path} cannot be read ({why}), and it holds the configuration in force: restore it, or "
+        f"start with --config-from file"
+    )
 
 
 def changeable(document: Mapping[str, Any]) -> dict[str, Any]:

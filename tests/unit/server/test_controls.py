@@ -623,6 +623,25 @@ def test_copy_of_the_journal_alone_does_not_undo_a_change_silently(tmp_path: Pat
     play(scene)
 
 
+def test_wrong_digit_in_a_change_is_not_taken_for_another_change(tmp_path: Path) -> None:
+    async def scene() -> None:
+        journal = MemoryJournal()
+        parts = await started(plan_of(CONFIG, tmp_path), journal)
+        assert (await call(parts, "PUT", "/v1/config", WIDER))[0] == 200
+        await parts.runtime.stop()
+        path = tmp_path / "config" / "2.json"
+        written = path.read_bytes()
+        path.write_bytes(written.replace(b"limit=300", b"limit=900"))
+        with pytest.raises(ConfigError, match=r"2\.json cannot be read \(it was changed after"):
+            await started(plan_of(CONFIG, tmp_path), journal.reopen())
+        path.write_bytes(written)
+        parts = await started(plan_of(CONFIG, tmp_path), journal.reopen())
+        assert policies(parts)[0] == "window:limit=300"
+        await parts.runtime.stop()
+
+    play(scene)
+
+
 def test_turn_at_a_restart_leaves_a_change_over_http_under_its_number(tmp_path: Path) -> None:
     arms = '{policies = ["greedy", "window:limit=50"], block = 5}'
     turns = f'[[queue]]\nname = "duel"\nswitchback = {arms}\n'

@@ -124,3 +124,25 @@ def test_note_that_makes_no_sense_is_passed_over(tmp_path: Path, body: bytes) ->
         return now
 
     assert asyncio.run(scene()) == pytest.approx(30.0, abs=1.0)
+
+
+def test_note_with_a_wrong_digit_makes_nobody_old(tmp_path: Path) -> None:
+    async def scene() -> tuple[float, float]:
+        world = World(tmp_path)
+        runtime = await world.start()
+        await _enter(runtime, "ada")
+        world.seconds += 20.0
+        TimeNotes(runtime).end()
+        noted = runtime.now()
+        await runtime.stop()
+        path = tmp_path / FILE_NAME
+        note = msgspec.json.decode(path.read_bytes(), type=TimeNote)
+        path.write_bytes(msgspec.json.encode(msgspec.structs.replace(note, now=note.now + 900.0)))
+        runtime = await world.start()
+        resumed = runtime.now()
+        await runtime.stop()
+        return noted, resumed
+
+    noted, resumed = asyncio.run(scene())
+
+    assert resumed < noted + 60.0
